@@ -19,7 +19,7 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.registry import metric_names
-from pipeline.reports.audit import KINDS, audit, findings
+from pipeline.reports.audit import FINDING_KINDS, audit, findings
 from pipeline.reports.games import models, similar_names
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
@@ -51,7 +51,7 @@ def test_public_games(public, audited):
     found = counts(audited, "kind")
     # In no game of MAgIC somebody leaves, or goes on a quest.
     of_others = ("players_out", "acts_after_out", "quests")
-    assert list(found) == [(kind,) for kind in KINDS if kind not in of_others]
+    assert list(found) == [(kind,) for kind in FINDING_KINDS if kind not in of_others]
     assert found["scores",] == (0, 3 * 420)
     # All but 34 games that end by an agreement or a vote that the log does not tell whole.
     assert found["outcomes",] == (0, 1393)
@@ -304,7 +304,7 @@ def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
 
 def test_the_page_tells_of_every_kind():
     page = (Path(__file__).parent.parent / "docs" / "audit.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(KINDS)
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(FINDING_KINDS)
 
 
 # --- who plays ----------------------------------------------------------------------------------

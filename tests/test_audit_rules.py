@@ -14,7 +14,7 @@ from pipeline import games, sql_files
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
-from pipeline.reports.audit import KINDS, audit, findings
+from pipeline.reports.audit import FINDING_KINDS, audit, findings
 from pipeline.verify import verify
 from pipeline.warehouse import connect_with_memory_limit
 
@@ -836,7 +836,7 @@ def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
 
 
 def test_a_kind_needs_tables_that_it_reads() -> None:
-    for kind in KINDS:
+    for kind in FINDING_KINDS:
         for tables in sql_files.read_header(f"audit/{kind}").get("needs", ()):
             words = set(re.findall(r"\w+", sql_files.read_select(f"audit/{kind}")))
             assert set(tables.split(", ")) <= words & set(TABLES)

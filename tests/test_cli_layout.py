@@ -31,7 +31,9 @@ def test_wrapped_text_fits_and_loses_nothing(text: str, width: int) -> None:
     st.integers(40, 90),
 )
 def test_a_table_fits_and_loses_nothing(rows: list[tuple[str, str, str]], width: int) -> None:
-    lines = list(layout.table(["one", "two lines", "x"], rows, [False, True, False], width))
+    lines = list(
+        layout.iter_table_lines(["one", "two lines", "x"], rows, [False, True, False], width)
+    )
     assert all(cell_len(line) <= width for line in lines)
     shown = sorted(squeezed("".join(lines)))
     for row in rows:
@@ -86,13 +88,15 @@ HEADINGS, PLAN = ["is_complete", "two words"], ["physical", "╭──╮\n│ a
 def test_a_line_of_a_table(
     names: list[str], rows: list[list[str]], width: int | None, line: int, expected: str
 ) -> None:
-    lines = list(layout.table(names, rows, [name in ("low", "high") for name in names], width))
+    lines = list(
+        layout.iter_table_lines(names, rows, [name in ("low", "high") for name in names], width)
+    )
     assert lines[line] == expected
 
 
 def test_a_title_is_above_the_rows_that_have_it() -> None:
     rows = [["a", "1"], ["b", "2"], ["c", "3"]]
-    lines = layout.table(["name", "n"], rows, [False, True], 20, ["x", "x", "y\nz"])
+    lines = layout.iter_table_lines(["name", "n"], rows, [False, True], 20, ["x", "x", "y\nz"])
     assert list(lines)[2:] == [
         *("── x ──", "a     1", "b     2"),
         *("── y ⏎ z ──", "c     3"),
@@ -101,15 +105,15 @@ def test_a_title_is_above_the_rows_that_have_it() -> None:
 
 def test_a_table_without_limit_is_not_padded_to_its_longest_text() -> None:
     rows = [["a", "1"], ["b" * 5000, "22"]]
-    lines = list(layout.table(["text", "n"], rows, [False, True], None))
-    assert lines[2] == "a" + " " * layout.PADDED + "  1"
+    lines = list(layout.iter_table_lines(["text", "n"], rows, [False, True], None))
+    assert lines[2] == "a" + " " * layout.MAX_PADDED_WIDTH + "  1"
     assert lines[3] == "b" * 5000 + "  22"
-    assert max(map(len, lines[:3])) == layout.PADDED + 4
+    assert max(map(len, lines[:3])) == layout.MAX_PADDED_WIDTH + 4
 
 
 def test_a_table_too_wide_is_shown_row_by_row() -> None:
     names = [f"column_{number}" for number in range(12)]
-    lines = list(layout.table(names, [["value"] * 12] * 2, [False] * 12, 60))
+    lines = list(layout.iter_table_lines(names, [["value"] * 12] * 2, [False] * 12, 60))
     assert lines[0] == "── 1 ──"
     assert lines[1] == "column_0   value"
     assert len(lines) == 26
@@ -156,9 +160,11 @@ def test_printable_text_has_no_control_characters() -> None:
 
 def test_a_table_in_parts_widens_only_where_nothing_is_wrapped() -> None:
     parts = [[("a", "1"), ("b", "2")], [("longer", "10,000")]]
-    lines = list(layout.tables(["name", "n"], iter(parts), [False, True], None))
+    lines = list(layout.iter_lines_of_parts(["name", "n"], iter(parts), [False, True], None))
     assert lines == ["name  n", "────  ─", "a     1", "b     2", "longer  10,000"]
-    assert list(layout.table(["name", "n"], parts[0] + parts[1], [False, True], None)) == [
+    assert list(
+        layout.iter_table_lines(["name", "n"], parts[0] + parts[1], [False, True], None)
+    ) == [
         *("name         n", "──────  ──────"),
         *("a            1", "b            2", "longer  10,000"),
     ]
@@ -166,7 +172,9 @@ def test_a_table_in_parts_widens_only_where_nothing_is_wrapped() -> None:
 
 def test_a_table_in_parts_that_does_not_fit_counts_its_rows_on() -> None:
     row = ("word " * 30, "word " * 30, "word " * 30)
-    lines = list(layout.tables(["a", "b", "c"], iter([[row, row], [row]]), [False] * 3, 12))
+    lines = list(
+        layout.iter_lines_of_parts(["a", "b", "c"], iter([[row, row], [row]]), [False] * 3, 12)
+    )
     assert [line for line in lines if line.startswith("──")] == ["── 1 ──", "── 2 ──", "── 3 ──"]
 
 
@@ -188,30 +196,30 @@ ROWS = pl.DataFrame(
 ESTIMATE = Estimate("value", "low", "high", ("thin",))
 
 
-def table(rows: pl.DataFrame = ROWS, *steps: folds.Fold) -> Table:
-    return Table.from_frame("", rows, estimates=[ESTIMATE], folds=steps)
+def table(rows: pl.DataFrame = ROWS, *steps: folds.LayoutStep) -> Table:
+    return Table.from_frame("", rows, estimates=[ESTIMATE], layout_steps=steps)
 
 
-def folded(*steps: folds.Fold, rows: pl.DataFrame = ROWS) -> folds.View:
-    view = folds.View(tuple(table(rows).visible_fields))
-    return folds.fitting(view, steps, lambda _: False)
+def folded(*steps: folds.LayoutStep, rows: pl.DataFrame = ROWS) -> folds.TableLayout:
+    view = folds.TableLayout(tuple(table(rows).visible_fields))
+    return folds.apply_steps_until_fitting(view, steps, lambda _: False)
 
 
-def texts(view: folds.View, name: str) -> list[str]:
+def texts(view: folds.TableLayout, name: str) -> list[str]:
     (own,) = view.select_fields(name)
     return own.cell_texts
 
 
-def columns(view: folds.View) -> list[str]:
+def columns(view: folds.TableLayout) -> list[str]:
     return [one.name for one in view.fields]
 
 
 def test_no_more_is_given_up_than_it_takes() -> None:
-    whole = folds.View(tuple(table().visible_fields))
-    steps = [folds.titled("metric"), folds.titled("model")]
-    assert folds.fitting(whole, steps, lambda _: True) == whole
+    whole = folds.TableLayout(tuple(table().visible_fields))
+    steps = [folds.move_columns_to_titles("metric"), folds.move_columns_to_titles("model")]
+    assert folds.apply_steps_until_fitting(whole, steps, lambda _: True) == whole
     n_columns = len(whole.fields)
-    view = folds.fitting(whole, steps, lambda one: len(one.fields) < n_columns)
+    view = folds.apply_steps_until_fitting(whole, steps, lambda one: len(one.fields) < n_columns)
     assert [one.name for one in view.sections] == ["metric"]
 
 
@@ -238,39 +246,51 @@ def test_a_range_and_others_are_one_column() -> None:
     )
     (field,) = (one for one in bounds.visible_fields if one.heading == "bounds")
     assert field.cell_texts == [".12 to .50", "–", ".50 to 1.00"]
-    view = folded(folds.merged("both", "metric", "n_games"))
+    view = folded(folds.merge_columns("both", "metric", "n_games"))
     assert texts(view, "metric") == ["judgement, 3", "judgement, 3", "reasoning, 3"]
     assert view.notes == ("both: metric, n games",)
 
 
 def test_what_all_rows_share_is_a_note_and_what_they_do_not_stays() -> None:
-    view = folded(folds.alike("n_games", "model", "elsewhere"))
+    view = folded(folds.move_constants_to_note("n_games", "model", "elsewhere"))
     assert view.notes == ("in all rows: n games 3",)
     assert [name for name in columns(folded()) if name not in columns(view)] == ["n_games"]
-    assert columns(folded(folds.alike("n_games"), rows=ROWS.head(1))) == columns(folded())
+    assert columns(folded(folds.move_constants_to_note("n_games"), rows=ROWS.head(1))) == columns(
+        folded()
+    )
 
 
 def test_a_star_is_where_the_answer_is_no_and_not_where_it_is_unknown() -> None:
-    view = folded(folds.starred("is_complete", "model", note="not complete", where=False))
+    view = folded(
+        folds.replace_flag_by_star("is_complete", "model", note="not complete", starred_value=False)
+    )
     assert texts(view, "model") == ["a", "b *", "a"]
     assert view.notes == ("* not complete",)
-    view = folded(folds.starred("is_complete", "model", note="complete", where=True))
+    view = folded(
+        folds.replace_flag_by_star("is_complete", "model", note="complete", starred_value=True)
+    )
     assert texts(view, "model") == ["a *", "b", "a"]
-    star = folds.starred("is_complete", "model", note="x", where=True)
+    star = folds.replace_flag_by_star("is_complete", "model", note="x", starred_value=True)
     assert folded(star, rows=ROWS.tail(2)).notes == ()
 
 
 def test_a_text_below_names_its_rows() -> None:
-    view = folded(folds.below("reason"))
+    view = folded(folds.move_column_to_notes("reason"))
     assert view.notes == ("– no votes (judgement b)",)
     many = pl.DataFrame({"model": list("abcdefg"), "why": ["so"] * 7, "n": [5] * 7})
-    view = folds.below("why")(folds.View(tuple(Table.from_frame("", many).visible_fields)))
+    view = folds.move_column_to_notes("why")(
+        folds.TableLayout(tuple(Table.from_frame("", many).visible_fields))
+    )
     assert view.notes == ("why: so (a, b, c, d, e and 2 more)",)
 
 
 def test_titles_leave_a_column() -> None:
-    assert folded(folds.titled(*columns(folded()))).sections == ()
-    view = folded(folds.titled("metric"), folds.titled("model"), folds.titled("elsewhere"))
+    assert folded(folds.move_columns_to_titles(*columns(folded()))).sections == ()
+    view = folded(
+        folds.move_columns_to_titles("metric"),
+        folds.move_columns_to_titles("model"),
+        folds.move_columns_to_titles("elsewhere"),
+    )
     assert [one.name for one in view.sections] == ["metric", "model"]
     assert columns(view) == columns(folded())[2:]
 
@@ -281,19 +301,24 @@ def test_whatever_has_to_be_given_up_the_lines_fit(
 ) -> None:
     for width in range(20, 100):
         monkeypatch.setattr(terminal, "width", lambda width=width: width)
-        output.show(table(rows, folds.titled("metric"), folds.titled("model")), "table")
+        output.show(
+            table(
+                rows, folds.move_columns_to_titles("metric"), folds.move_columns_to_titles("model")
+            ),
+            "table",
+        )
         lines = capsys.readouterr().out.splitlines()
         assert max(map(cell_len, lines), default=0) <= max(width, 40)
         assert bool(lines) or rows.is_empty()
 
 
 ANYWHERE = [
-    folds.below("x"),
-    folds.merged("x", "y", "z"),
-    folds.alike("x"),
-    folds.begun("x"),
-    folds.titled("x"),
-    folds.starred("x", "y", note="z", where=True),
+    folds.move_column_to_notes("x"),
+    folds.merge_columns("x", "y", "z"),
+    folds.move_constants_to_note("x"),
+    folds.shorten_ids("x"),
+    folds.move_columns_to_titles("x"),
+    folds.replace_flag_by_star("x", "y", note="z", starred_value=True),
 ]
 
 

@@ -48,7 +48,7 @@ def labels(svg: str, kind: str = "point") -> list[str]:
 
 
 def is_tick(node: ET.Element) -> bool:
-    return node.get("fill") == plots.FIELD
+    return node.get("fill") == plots.NEUTRAL_COLOR
 
 
 def said(label: str) -> tuple[float, ...]:
@@ -180,7 +180,7 @@ def test_texts_follow_the_theme_of_the_page(lake: Lake) -> None:
     svg = plots.chart_to_svg(lake.plot_metric("judgement"))
     fills = {node.get("fill") for node in ET.fromstring(svg).iter(f"{SPACE}text")}
     assert fills == {"currentColor"}
-    assert plots.INK not in svg
+    assert plots.TEXT_COLOR not in svg
 
 
 def luminance(colour: str) -> float:
@@ -192,7 +192,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("ground", ["#ffffff", "#16181c", "#000000"])
 def test_marks_can_be_seen_in_both_themes(ground: str) -> None:
     """The contrast that WCAG asks of graphics."""
-    for colour in (plots.ACCENT, plots.FIELD):
+    for colour in (plots.ACCENT_COLOR, plots.NEUTRAL_COLOR):
         dark, light = sorted((luminance(colour), luminance(ground)))
         assert (light + 0.05) / (dark + 0.05) >= 3
 

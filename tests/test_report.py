@@ -141,7 +141,7 @@ def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: 
     assert {target[1:] for target in targets} <= set(ids)
     used = {name for one in page.all for name in one["at"].get("aria-labelledby", "").split()}
     assert used <= set(ids)
-    for said in ("an area ranks nothing", "Self-Awareness", "<svg"):  # of the radar
+    for said in ("do not rank models by area", "Self-Awareness", "<svg"):  # of the radar
         assert said in text
     headings = [int(one["tag"][1]) for one in page.all if re.fullmatch("h[1-6]", one["tag"])]
     assert headings[0] == 1

@@ -161,7 +161,7 @@ def test_a_game_is_found_by_the_beginning_of_its_id(lake, games):
 @pytest.mark.parametrize(
     ("game", "message"),
     [
-        ("", "no game ``: give a game's id"),
+        ("", "no game ``: specify a game's id"),
         ("zz", "no game `zz`"),
         ("0.json", "no game `0.json`"),
         ("%", "no game `%`"),

@@ -414,13 +414,15 @@ def test_lakes_are_compared_in_one_system(place: Path) -> None:
     assert (moved["difference"].drop_nulls() == 0).all()
     assert moved["n_new"].sum() == 0
     assert opened(place, "magic").diff_games(place / "both").is_empty()
-    apart = r"a diff is of one system: .*both has games of chatarena, and .*magic of magic"
+    apart = (
+        r"a diff compares lakes of one system: .*both has games of chatarena, but .*magic of magic"
+    )
     with pytest.raises(UsageError, match=apart):
         opened(place, "both").for_system("chatarena").diff(opened(place, "magic"))
     both = opened(place, "both")
     of_chatarena = both.for_system("chatarena")
     assert set(both.diff(of_chatarena)["model"]) == {OTHER, SHARED_MODEL}
-    with pytest.raises(UsageError, match=r"has games of magic, and .*both of chatarena"):
+    with pytest.raises(UsageError, match=r"has games of magic, but .*both of chatarena"):
         both.for_system("magic").diff(of_chatarena)
 
 
@@ -635,7 +637,7 @@ def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
     types = dict(rows.select("metric", "game_types").iter_rows())
     assert types["win_rate"] == ["chameleon", "undercover"]
     assert types["rationality"] == []
-    said = "of the game types that both systems play: chameleon, undercover"
+    said = "only game types that both systems play are counted: chameleon, undercover"
     presented = build_result_table("compare", rows)
     forms = presented.text(), presented.markdown(), presented.latex(), presented.html()
     assert [said in form for form in forms] == [True] * 4
@@ -674,10 +676,10 @@ def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     same = ["metric", "difference", "ci_low", "ci_high", "verdict"]
     there = rows.filter(pl.col("metric").is_in(shown.rows["metric"].implode()))
     assert shown.rows.select(same).equals(there.select(same), null_equal=True)
-    assert "unpaired, for two systems: a difference is of the model and of how it was asked" in (
+    assert "unpaired, because of two systems: a difference combines model and prompts" in (
         shown.notes
     )
-    assert "of the game types that both systems play: chameleon" in shown.notes
+    assert "only game types that both systems play are counted: chameleon" in shown.notes
     assert (shown.faults, shown.system, shown.apart.height) == ({}, "", 0)
     text = fragment("compare", shown, parameters("compare", {}), lambda *_, **__: "#")
     assert "Games of" not in text

@@ -1,8 +1,9 @@
-"""A lake's results and games in the forms that other people's tools read.
+"""Exports of a lake's results and games in formats that other tools read.
 
-A kind of export is a module of its name, with underscores for hyphens. Its function `write` makes a
-new file or folder; its parameters are the options that the kind has. What it writes depends on the
-lake's state and these options alone: the same again is the same bytes.
+Each kind of export is a module of this package, with underscores instead of hyphens. Its function
+`write` makes a new file or folder, and its parameters are the options of the kind. The output
+depends only on the lake's state and on these options, so a repeated export has the same bytes. Used
+by `magic export` and `Lake.export`.
 """
 
 import re
@@ -29,16 +30,20 @@ from pipeline.metrics.registry import lake_method
 from pipeline.metrics.request import as_list
 from pipeline.vocabulary import LOSS, PAPER, Edition, ExportKind
 
-# What an export wrote, and what several kinds of exports do likewise.
+# The result of an export, and functions that several kinds of exports use.
 
-GROUP_ROWS = 100_000
-GROUP_BYTES = 2**25
+ROW_GROUP_ROWS = 100_000
+ROW_GROUP_BYTES = 2**25
 
 
-class Exported(Struct, frozen=True):
-    """What an export wrote: its file or folder, and how many rows, or values and samples.
+class ExportResult(Struct, frozen=True):
+    """What an export wrote.
 
-    `notes` say what was left out. `pseudonyms` has the name that each model got, where any did.
+    Attributes:
+        path: The file or folder.
+        n_rows: The number of rows, or of values and samples.
+        notes: What was left out.
+        pseudonyms: The pseudonym of each model; empty without pseudonyms.
     """
 
     path: Path
@@ -48,42 +53,66 @@ class Exported(Struct, frozen=True):
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of all its files."""
+        """The size of all files in bytes."""
         files = (self.path, *self.path.rglob("*"))
         return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def instant(lake: StoredLake, date: str | None) -> datetime:
-    """The instant that files have, in UTC: the one given, or else that of the last ingest.
+def export_date(lake: StoredLake, date: str | None) -> datetime:
+    """Return the date in the exported files, in UTC.
 
-    Raises UsageError for a text that is no date.
+    Args:
+        lake: The exported lake.
+        date: A date or time in ISO format; by default that of the last ingest.
+
+    Returns:
+        The instant; a time without a zone is UTC.
+
+    Raises:
+        UsageError: If `date` is not a date.
     """
-    last = (lake.last_ingest or {}).get("finished_at", "1970-01-01")
+    last_finished_at = (lake.last_ingest or {}).get("finished_at", "1970-01-01")
     try:
-        at = datetime.fromisoformat(date or str(last))
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        instant = datetime.fromisoformat(date or str(last_finished_at))
+        return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise UsageError(f"{date!r} is no date: write one such as 2026-11-27") from None
+        raise UsageError(f"{date!r} is not a date: write one such as 2026-11-27") from None
 
 
 def write_json(file: Path, value: Any) -> None:
-    """Writes a value as JSON for people."""
+    """Write a value to a file as indented JSON."""
     file.write_bytes(json.format(json.encode(value), indent=1) + b"\n")
 
 
-def content(lake: StoredLake) -> str:
-    """The texts of `messages` in a SELECT for `sorted_parts`: of long ones, their lengths."""
+def content_expression(lake: StoredLake) -> str:
+    """Return the SQL expression of a message's text for `iter_sorted_parts`.
+
+    Args:
+        lake: The exported lake.
+
+    Returns:
+        The column of the texts; their lengths if the lake has long texts, which are then joined
+        after sorting.
+    """
     return "strlen(messages.content)" if has_long_texts(lake) else "messages.content"
 
 
-def sorted_parts(
+def iter_sorted_parts(
     lake: StoredLake, select: str, *, has_content: bool = False
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a SELECT of our own, some at a time; at least one part.
+    """Iterate over the rows of a trusted SELECT in parts, sorted by its ORDER BY clause.
 
-    What memory cannot sort goes to the disk. `has_content` says that they have texts of messages.
+    Rows that do not fit in memory are sorted on disk.
+
+    Args:
+        lake: The lake that the SELECT reads.
+        select: The SELECT.
+        has_content: Whether the rows contain texts of messages.
+
+    Yields:
+        At least one frame.
     """
-    # Imported here, so that what is exported without DuckDB does not wait for it.
+    # Imported here, so that exports without DuckDB do not have to load it.
     from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
     with connect_with_memory_limit(lake, {}, select, sorts_texts=True) as connection:
@@ -91,126 +120,198 @@ def sorted_parts(
         yield from iter_with_texts(lake, rows) if has_content else rows
 
 
-def grouped(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The rows in parts that are as large as row groups should be; the last one may be smaller."""
-    held: list[pl.DataFrame] = []
+def iter_row_groups(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Combine frames into frames of the size of a row group.
+
+    Args:
+        parts: The rows in parts of any size.
+
+    Yields:
+        Frames of at least `ROW_GROUP_ROWS` rows or `ROW_GROUP_BYTES` bytes; the last one can be
+        smaller.
+    """
+    pending: list[pl.DataFrame] = []
     for rows in parts:
-        held.append(rows)
-        n_rows = sum(one.height for one in held)
-        if n_rows >= GROUP_ROWS or sum(one.estimated_size() for one in held) >= GROUP_BYTES:
-            yield pl.concat(held)
-            held = [rows.clear()]
-    yield pl.concat(held)
+        pending.append(rows)
+        n_rows = sum(part.height for part in pending)
+        if (
+            n_rows >= ROW_GROUP_ROWS
+            or sum(part.estimated_size() for part in pending) >= ROW_GROUP_BYTES
+        ):
+            yield pl.concat(pending)
+            pending = [rows.clear()]
+    yield pl.concat(pending)
 
 
-def whole(parts: Iterable[pl.DataFrame], keys: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Sorted rows in parts that have all rows of each of their keys."""
-    held: list[pl.DataFrame] = []
-    is_last = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).last()) for key in keys)
+def iter_complete_keys(
+    parts: Iterable[pl.DataFrame], keys: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Split sorted rows into frames that contain all rows of each of their keys.
+
+    Args:
+        parts: Rows in parts, sorted by the keys.
+        keys: The columns of the key.
+
+    Yields:
+        Frames; no two frames have rows with the same key.
+    """
+    pending: list[pl.DataFrame] = []
+    has_last_key = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).last()) for key in keys)
     for rows in parts:
-        together = pl.concat([*held, rows])
-        yield together.filter(~is_last)
-        held = [together.filter(is_last)]
-    yield from held
+        combined = pl.concat([*pending, rows])
+        yield combined.filter(~has_last_key)
+        pending = [combined.filter(has_last_key)]
+    yield from pending
 
 
-# What is left out of published tables, and what is replaced in them.
+# Redaction: columns that are not published, and names that are replaced.
 #
-# A file's folder is never published. Columns go when asked. Models get pseudonyms, and what repeats
-# their names: `model` as a whole, and in texts each occurrence that stands between signs which are
-# no letters and no digits. Spellings that differ in any way stay.
+# The folder of a log is never published. Other columns are removed on request. Models can get
+# pseudonyms: the column `model` is replaced as a whole, and in texts each occurrence of a name that
+# is not part of a longer word. Other spellings of a name are not replaced.
 
-# A folder of somebody's machine, often with a user's name.
-ALWAYS = ("games.source",)
-# What says models in ways that cannot be replaced name by name.
-WITH_NAMES = ("games.path", "games.assigned_model")
+# A folder on the machine of the ingest, often with the name of a user.
+ALWAYS_REDACTED = ("games.source",)
+# Columns that contain names of models in forms that cannot be replaced.
+REDACTED_WITH_NAMES = ("games.path", "games.assigned_model")
 
 
 class Redaction(Struct, frozen=True, dict=True):
-    """The columns to leave out, as `table.column`, and the pseudonyms of models."""
+    """The columns to leave out of an export, and the pseudonyms of models.
+
+    Attributes:
+        columns: The columns as `table.column`.
+        pseudonyms: The pseudonym of each model.
+    """
 
     columns: tuple[str, ...]
     pseudonyms: Mapping[str, str] = {}
 
     @cached_property
-    def _in_texts(self) -> dict[str, str]:
-        """The pseudonym by each name to look for in texts, also as JSON spells it.
-
-        The longest names come first.
-        """
-        named = {name: known for name, known in self.pseudonyms.items() if name.strip()}
-        named |= {json.encode(name)[1:-1].decode(): known for name, known in named.items()}
-        return {name: named[name] for name in sorted(named, key=len, reverse=True)}
+    def _replacements(self) -> dict[str, str]:
+        """The pseudonym of each name in texts, also in its JSON spelling; longest names first."""
+        pseudonyms_by_name = {
+            name: pseudonym for name, pseudonym in self.pseudonyms.items() if name.strip()
+        }
+        pseudonyms_by_name |= {
+            json.encode(name)[1:-1].decode(): pseudonym
+            for name, pseudonym in pseudonyms_by_name.items()
+        }
+        return {
+            name: pseudonyms_by_name[name]
+            for name in sorted(pseudonyms_by_name, key=len, reverse=True)
+        }
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._in_texts))})(?![^\W_])")
-
-    def kept(self, table: str) -> list[str]:
-        """The columns that are published of a table."""
-        return [name for name in table_schema(table) if f"{table}.{name}" not in self.columns]
-
-    def applied(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a table's `kept` columns with the names replaced."""
-        declared = TABLES[table].columns()
-        free = [
-            name
-            for name in self.kept(table)
-            if declared[name].dtype in (pl.String, pl.List(pl.String))
-            and name != "model"
-            and not declared[name].words
-            and not declared[name].regex
-        ]
-        model = pl.col("^model$").replace(dict(self.pseudonyms))
-        return rows.select(self.kept(table)).with_columns(
-            model, *(self._replaced(rows[name]) for name in free if self._in_texts)
+        return re.compile(
+            rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._replacements))})(?![^\W_])"
         )
 
-    def in_text(self, text: str) -> str:
-        """A text with the names in it replaced."""
-        known = self._in_texts
-        return self._pattern.sub(lambda name: known[name[0]], text) if known else text
+    def kept_columns(self, table: str) -> list[str]:
+        """Return the columns of a table that are published."""
+        return [name for name in table_schema(table) if f"{table}.{name}" not in self.columns]
 
-    def _replaced(self, texts: pl.Series) -> pl.Series:
-        """Texts, or lists of texts, with the names in them replaced."""
+    def apply(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the published columns of a table's rows, with names of models replaced.
+
+        Args:
+            table: The name of the event table.
+            rows: Rows of the table.
+
+        Returns:
+            The redacted rows.
+        """
+        specs = TABLES[table].columns()
+        text_columns = [
+            name
+            for name in self.kept_columns(table)
+            if specs[name].dtype in (pl.String, pl.List(pl.String))
+            and name != "model"
+            and not specs[name].words
+            and not specs[name].regex
+        ]
+        model = pl.col("^model$").replace(dict(self.pseudonyms))
+        return rows.select(self.kept_columns(table)).with_columns(
+            model,
+            *(self._replace_in_column(rows[name]) for name in text_columns if self._replacements),
+        )
+
+    def replace_names(self, text: str) -> str:
+        """Return a text with the names of models replaced by pseudonyms."""
+        replacements = self._replacements
+        return (
+            self._pattern.sub(lambda match: replacements[match[0]], text) if replacements else text
+        )
+
+    def _replace_in_column(self, texts: pl.Series) -> pl.Series:
+        """Return a column of texts or of lists of texts with the names replaced."""
         is_list = isinstance(texts.dtype, pl.List)
-        each = (texts.explode() if is_list else texts).drop_nulls().unique()
-        # To look for any name is quick, and few texts have one. Equal ones are replaced once.
-        named = each.filter(each.str.contains_any([*self._in_texts]))
-        again = {text: self.in_text(text) for text in named}
-        if not is_list or not again:
-            return texts.replace(again) if again else texts
-        lists = [one and [again.get(text, text) for text in one] for one in texts.to_list()]
+        distinct_texts = (texts.explode() if is_list else texts).drop_nulls().unique()
+        # Searching for any name is fast, and few texts contain one. Equal texts are replaced once.
+        texts_with_names = distinct_texts.filter(
+            distinct_texts.str.contains_any([*self._replacements])
+        )
+        replaced_texts = {text: self.replace_names(text) for text in texts_with_names}
+        if not is_list or not replaced_texts:
+            return texts.replace(replaced_texts) if replaced_texts else texts
+        lists = [
+            text_list and [replaced_texts.get(text, text) for text in text_list]
+            for text_list in texts.to_list()
+        ]
         return pl.Series(texts.name, lists, texts.dtype)
 
 
-def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool) -> Redaction:
-    """What is left out and replaced. Raises UsageError for a column that is unknown, or a key.
+def create_redaction(
+    lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool
+) -> Redaction:
+    """Return which columns are left out and which names are replaced.
 
-    Pseudonyms are numbers in an order that only the lake knows, the same in each of its exports.
+    Pseudonyms are numbered in an order that only the lake determines; it is the same in each export
+    of the lake.
+
+    Args:
+        lake: The exported lake.
+        columns: The columns to leave out, as `table.column`.
+        has_pseudonyms: Whether models get pseudonyms.
+
+    Returns:
+        The redaction; the folder of logs is always left out.
+
+    Raises:
+        UsageError: If a column is unknown or identifies rows.
     """
-    known = [f"{table}.{name}" for table in TABLES for name in table_schema(table)]
-    if strangers := [name for name in columns if name not in known]:
-        table, _, _ = strangers[0].partition(".")
-        own = ", ".join(name for name in known if name.startswith(f"{table}."))
-        hint = f"choose from {own}" if own else suggest_names([table], TABLES)
-        raise UsageError(f"no column {', '.join(strangers)}: {hint}")
+    all_columns = [f"{table}.{name}" for table in TABLES for name in table_schema(table)]
+    if unknown_columns := [name for name in columns if name not in all_columns]:
+        table, _, _ = unknown_columns[0].partition(".")
+        table_columns = ", ".join(name for name in all_columns if name.startswith(f"{table}."))
+        hint = f"choose from {table_columns}" if table_columns else suggest_names([table], TABLES)
+        raise UsageError(f"no column {', '.join(unknown_columns)}: {hint}")
     keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
-    if kept := [name for name in columns if name in keys or name.endswith(".game_id")]:
-        raise UsageError(f"{', '.join(kept)} tells rows apart: choose other columns to leave out")
+    if requested_keys := [name for name in columns if name in keys or name.endswith(".game_id")]:
+        raise UsageError(
+            f"{', '.join(requested_keys)} identifies rows and cannot be left out: "
+            "choose other columns"
+        )
     if not has_pseudonyms:
-        return Redaction(tuple(dict.fromkeys((*ALWAYS, *columns))))
+        return Redaction(tuple(dict.fromkeys((*ALWAYS_REDACTED, *columns))))
     models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
-    # Of names alone, whoever guesses them would have the order.
-    secret = lake.delta_table(COMMITS_TABLE).metadata().id
-    shuffled = sorted(models, key=lambda name: sha256(f"{secret}/{name}".encode()).digest())
-    names = {name: f"model-{number}" for number, name in enumerate(shuffled, start=1)}
-    # Texts have the names of the logs, also where these are counted as others.
-    names |= {name: names[joined] for name, joined in lake.names.items() if joined in names}
-    return Redaction(tuple(dict.fromkeys((*ALWAYS, *WITH_NAMES, *columns))), names)
+    # A hash of the names alone would let anybody who guesses the names compute their order.
+    lake_id = lake.delta_table(COMMITS_TABLE).metadata().id
+    ordered_models = sorted(models, key=lambda name: sha256(f"{lake_id}/{name}".encode()).digest())
+    pseudonyms = {name: f"model-{number}" for number, name in enumerate(ordered_models, start=1)}
+    # Texts contain the names of the logs, also if these are counted under another name.
+    pseudonyms |= {
+        name: pseudonyms[merged_name]
+        for name, merged_name in lake.names.items()
+        if merged_name in pseudonyms
+    }
+    return Redaction(
+        tuple(dict.fromkeys((*ALWAYS_REDACTED, *REDACTED_WITH_NAMES, *columns))), pseudonyms
+    )
 
 
-KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
+EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 SINGLE_SYSTEM_EXPORTS: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
 
 
@@ -229,28 +330,30 @@ def export(
     title: str | None = None,
     license: str | None = None,
     date: str | None = None,
-) -> Exported:
-    """Writes the lake in a form that another tool reads, to a new file or folder.
+) -> ExportResult:
+    """Write the lake to a new file or folder, in a format that another tool reads.
 
     `kind` is one of these:
 
-    - `every-eval-ever`: each metric's values, and what they count unless `without_samples`.
+    - `every-eval-ever`: the values of each metric, and the rows that they count unless
+      `without_samples`.
     - `inspect-scout`: a transcript for each tested seat, as Parquet.
     - `battles`: pairs of models with opposed results, as .parquet or .csv.
-    - `dataset`: the event tables as Parquet, with a data card. Columns of `redact`, such as
+    - `dataset`: the event tables as Parquet, with a data card. The columns in `redact`, such as
       `messages.content`, are left out; with `redact_names`, models have pseudonyms.
 
-    The first and the third are of one system. `date` is the one that files have, in ISO form, by
-    default that of the last ingest. An option that the kind does not have raises UsageError, and so
-    do a destination that is there already and an unknown kind. Raises PipelineError for what cannot
-    be written. The file or folder appears when it is complete.
+    `every-eval-ever` and `battles` export one system. `date` is the date in the files, in ISO
+    format, by default that of the last ingest. The file or folder appears when it is complete.
+
+    Raises UsageError for an unknown kind, for an option that the kind does not have, and if the
+    destination exists; raises PipelineError if the output cannot be written.
 
     >>> from tempfile import mkdtemp
     >>> lake.export("battles", f"{mkdtemp()}/battles.parquet").n_rows
     96
     """
-    if kind not in KINDS:
-        raise UsageError(f"no export `{kind}`: {suggest_names([kind], KINDS)}")
+    if kind not in EXPORT_KINDS:
+        raise UsageError(f"no export `{kind}`: {suggest_names([kind], EXPORT_KINDS)}")
     options = {
         "edition": edition,
         "confidence": confidence,
@@ -263,17 +366,19 @@ def export(
         "date": date,
     }
     defaults = signature(export).parameters
-    given = {
+    given_options = {
         name: value
         for name, value in options.items()
         if value not in (None, defaults[name].default)
     }
-    write: Callable[..., Exported] = import_module(f"{__name__}.{kind.replace('-', '_')}").write
-    if strangers := given.keys() - signature(write).parameters.keys():
-        raise UsageError(f"the export {kind} has no option {', '.join(sorted(strangers))}")
+    write: Callable[..., ExportResult] = import_module(f"{__name__}.{kind.replace('-', '_')}").write
+    if unknown_options := given_options.keys() - signature(write).parameters.keys():
+        raise UsageError(f"the export {kind} has no option {', '.join(sorted(unknown_options))}")
     lake = lake.for_single_system() if kind in SINGLE_SYSTEM_EXPORTS else lake
     if kind != "every-eval-ever" and lake.failures == LOSS:
-        raise UsageError(f"the export {kind} has games as logs have them: none can be a loss")
-    exported = write(lake, Path(destination), **given)
+        raise UsageError(
+            f"the export {kind} contains games as logged: failed games cannot be losses"
+        )
+    result = write(lake, Path(destination), **given_options)
     is_empty = not sum(lake.row_counts_by_file("games").values())
-    return replace(exported, notes=("the lake has no games",)) if is_empty else exported
+    return replace(result, notes=("the lake has no games",)) if is_empty else result

@@ -1,4 +1,7 @@
-"""A data set to publish: the event tables as Parquet, with a data card and Croissant metadata."""
+"""Export of a data set: event tables as Parquet, with a data card and Croissant metadata.
+
+Called by `pipeline.exports.export`, which also has the redaction of columns and names.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +17,13 @@ from pipeline.atomic_files import new_folder
 from pipeline.column import display_name
 from pipeline.events.contracts import GAME_TABLES, TABLES, row_description
 from pipeline.exports import (
-    Exported,
+    ExportResult,
     Redaction,
-    content,
-    grouped,
-    instant,
-    redaction,
-    sorted_parts,
+    content_expression,
+    create_redaction,
+    export_date,
+    iter_row_groups,
+    iter_sorted_parts,
     write_json,
 )
 from pipeline.lake import StoredLake
@@ -32,9 +35,9 @@ from pipeline.text_format import escape_to_one_line, format_count
 from pipeline.version import __version__
 from pipeline.vocabulary import MAGIC_SYSTEM
 
-# The others say where documents were, and what was refused of them.
-_PUBLISHED = (*GAME_TABLES, "roles")
-_KEY_OF_RESULTS = ("game_id", "seat", "model", "role")
+# Other tables contain locations of documents and the contents of quarantined documents.
+_PUBLISHED_TABLES = (*GAME_TABLES, "roles")
+_RESULTS_KEY = ("game_id", "seat", "model", "role")
 
 
 def write(
@@ -46,48 +49,65 @@ def write(
     title: str = "Games of language models",
     license: str | None = None,
     date: str | None = None,
-) -> Exported:
-    """Writes the tables that have rows to a new folder, each sorted by its key.
+) -> ExportResult:
+    """Write the tables that have rows to a new folder, each sorted by its key.
 
-    Raises UsageError for columns that cannot be left out.
+    Args:
+        lake: The exported lake.
+        destination: The new folder.
+        redact: Columns to leave out, as `table.column`.
+        redact_names: Whether models get pseudonyms.
+        title: The title of the data set.
+        license: The licence of the data set.
+        date: The date of the data set in ISO format; by default that of the last ingest.
+
+    Returns:
+        The number of rows, the columns that were left out, and the pseudonyms.
+
+    Raises:
+        UsageError: If a column is unknown or cannot be left out.
     """
-    redacted = redaction(lake, redact, has_pseudonyms=redact_names)
-    about = Card(title, instant(lake, date), license, lake, redacted)
-    tables = {name: 0 for name in _PUBLISHED if any(lake.row_counts_by_file(name).values())}
+    redaction = create_redaction(lake, redact, has_pseudonyms=redact_names)
+    data_card = DataCard(title, export_date(lake, date), license, lake, redaction)
+    tables = {name: 0 for name in _PUBLISHED_TABLES if any(lake.row_counts_by_file(name).values())}
     with new_folder(destination) as folder:
         (folder / "data").mkdir()
         for table in tables:
-            columns = redacted.kept(table)
+            columns = redaction.kept_columns(table)
             has_content = table == "messages" and "content" in columns
-            rows = sorted_parts(lake, _select(lake, table, columns), has_content=has_content)
-            published = map(partial(redacted.applied, table), rows)
-            tables[table] = write_parquet(grouped(published), folder / file_of(table))
-        (folder / "README.md").write_text(card(about, tables), encoding="utf-8")
-        write_json(folder / "croissant.json", croissant(about, tables, folder))
+            rows = iter_sorted_parts(
+                lake, _sorted_select(lake, table, columns), has_content=has_content
+            )
+            published = map(partial(redaction.apply, table), rows)
+            tables[table] = write_parquet(iter_row_groups(published), folder / table_file(table))
+        (folder / "README.md").write_text(format_card(data_card, tables), encoding="utf-8")
+        write_json(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
     notes = (
-        f"{format_count(len(tables), 'table')}; left out: {', '.join(redacted.columns)}",
-        *(["texts can have other spellings of the models' names"] if redact_names else ()),
+        f"{format_count(len(tables), 'table')}; left out: {', '.join(redaction.columns)}",
+        *(["texts can contain other spellings of the models' names"] if redact_names else ()),
     )
-    return Exported(destination, sum(tables.values()), notes, redacted.pseudonyms)
+    return ExportResult(destination, sum(tables.values()), notes, redaction.pseudonyms)
 
 
-def _select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
-    """All rows of a table in an order that no file of the lake decides."""
-    order = _KEY_OF_RESULTS if table == "results" else TABLES[table].primary_key()
-    texts = {"content": f"{content(lake)} AS content"} if table == "messages" else {}
-    listed = ", ".join(texts.get(name, quote_identifier(name)) for name in columns)
+def _sorted_select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
+    """Return the SELECT of a table's rows in an order that does not depend on the lake's files."""
+    order = _RESULTS_KEY if table == "results" else TABLES[table].primary_key()
+    expressions = (
+        {"content": f"{content_expression(lake)} AS content"} if table == "messages" else {}
+    )
+    column_list = ", ".join(expressions.get(name, quote_identifier(name)) for name in columns)
     order_by = ", ".join(map(quote_identifier, order))
-    return f"SELECT {listed} FROM {quote_identifier(table)} ORDER BY {order_by}"
+    return f"SELECT {column_list} FROM {quote_identifier(table)} ORDER BY {order_by}"
 
 
-# The context that version 1.0 of Croissant writes; its readers warn of any other.
-_TERMS = (
+# The context of Croissant 1.0; readers warn about any other context.
+_CROISSANT_TERMS = (
     *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
     *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
     *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
     *("separator", "source", "subField", "transform"),
 )
-_CONTEXT: dict[str, Any] = {
+_CROISSANT_CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
@@ -98,9 +118,9 @@ _CONTEXT: dict[str, Any] = {
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{term: f"cr:{term}" for term in _TERMS},
+    **{term: f"cr:{term}" for term in _CROISSANT_TERMS},
 }
-_TYPES = {
+_CROISSANT_TYPES = {
     pl.Boolean: "sc:Boolean",
     pl.Float64: "sc:Float",
     pl.Int32: "sc:Integer",
@@ -109,65 +129,86 @@ _TYPES = {
 }
 
 
-class Card(NamedTuple):
-    """What a data set is called, its date and licence, whose games it has, and what it lacks."""
+class DataCard(NamedTuple):
+    """The facts of a data set that its card and metadata state.
+
+    Attributes:
+        title: The title of the data set.
+        published_at: The date of the data set.
+        license: The licence; None if none is stated.
+        lake: The exported lake.
+        redaction: The columns and names that are left out.
+    """
 
     title: str
-    at: datetime
+    published_at: datetime
     license: str | None
     lake: StoredLake
     redaction: Redaction
 
     @property
     def systems(self) -> Sequence[str]:
-        """Whose games these are."""
+        """The systems whose games are exported."""
         return [self.lake.system] if self.lake.system else [*self.lake.systems]
 
     @property
     def state(self) -> str:
-        """Whose games these are, and as of when; without the names of models."""
+        """The systems, the last ingest and the tool's version as text, without names of models."""
         systems = ", ".join(self.systems)
-        at = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
-        return self.redaction.in_text(
-            f"games of {escape_to_one_line(systems) or 'no system'}, {at}"
+        provenance = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
+        return self.redaction.replace_names(
+            f"games of {escape_to_one_line(systems) or 'no system'}, {provenance}"
         )
 
 
-def card(about: Card, tables: Mapping[str, int]) -> str:
-    """The data card: a head in YAML, which JSON is, and Markdown for people."""
-    head = {
-        "pretty_name": about.title,
-        **({"license": about.license} if about.license else {}),
+def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
+    """Format the data card: a YAML header, and Markdown for readers.
+
+    Args:
+        data_card: The facts of the data set.
+        tables: The number of rows of each table.
+
+    Returns:
+        The content of README.md.
+    """
+    header = {
+        "pretty_name": data_card.title,
+        **({"license": data_card.license} if data_card.license else {}),
         "tags": ["games", "language-models", "multi-agent"],
-        "configs": [{"config_name": table, "data_files": file_of(table)} for table in tables],
+        "configs": [{"config_name": table, "data_files": table_file(table)} for table in tables],
     }
-    lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
-    names = about.lake.describe_merged_names if not about.redaction.pseudonyms else ""
-    rows = (
-        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escape_markdown(row_description(table))} "
-        "|\n"
+    header_lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in header.items())
+    merged_names = (
+        data_card.lake.describe_merged_names if not data_card.redaction.pseudonyms else ""
+    )
+    table_rows = (
+        f"| `{table_file(table)}` | {n_rows:,} | "
+        f"{markdown.escape_markdown(row_description(table))} |\n"
         for table, n_rows in tables.items()
     )
-    body = _BODY.format(
-        title=markdown.format_heading(about.title, 1),
-        state=markdown.escape_markdown(about.state),
-        at=about.at,
-        joined=f"Names of models are joined: {markdown.escape_markdown(names)}.\n\n"
-        if names
+    body = _CARD_TEMPLATE.format(
+        title=markdown.format_heading(data_card.title, 1),
+        state=markdown.escape_markdown(data_card.state),
+        at=data_card.published_at,
+        joined=f"Names of models are joined: {markdown.escape_markdown(merged_names)}.\n\n"
+        if merged_names
         else "",
-        rows="".join(rows),
-        columns="".join(f"- `{name}`\n" for name in about.redaction.columns),
-        pseudonyms=_PSEUDONYMS if about.redaction.pseudonyms else "",
-        license=markdown.escape_markdown(about.license or "none stated"),
+        rows="".join(table_rows),
+        columns="".join(f"- `{name}`\n" for name in data_card.redaction.columns),
+        pseudonyms=_PSEUDONYMS_TEXT if data_card.redaction.pseudonyms else "",
+        license=markdown.escape_markdown(data_card.license or "none stated"),
         cited="".join(
-            f"- {one}\n"
-            for one in (TOOL_CITATION, *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in about.systems))
+            f"- {citation}\n"
+            for citation in (
+                TOOL_CITATION,
+                *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in data_card.systems),
+            )
         ),
     )
-    return f"---\n{lines}---\n\n{body}"
+    return f"---\n{header_lines}---\n\n{body}"
 
 
-_BODY = """{title}The {state}. Date: {at:%Y-%m-%d}.
+_CARD_TEMPLATE = """{title}The {state}. Date: {at:%Y-%m-%d}.
 
 {joined}`croissant.json` says what each column means. Tables are joined by `game_id`.
 
@@ -190,31 +231,40 @@ Documents and what was refused of them, and these columns:
 Licence: {license}.
 
 {cited}"""
-_PSEUDONYMS = """
+_PSEUDONYMS_TEXT = """
 Models have pseudonyms. In texts their names are replaced where they are spelt exactly as logs \
 name them. Other spellings, makers, and what a model says of itself can be left. Hashes are of the \
 original documents: whoever has these can tell the models.
 """
 
 
-def file_of(table: str) -> str:
-    """Where the table is in a data set."""
+def table_file(table: str) -> str:
+    """Return the path of a table's file within the data set."""
     return f"data/{table}.parquet"
 
 
-def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any]:
-    """The metadata of Croissant 1.0: a file in the folder and a record set for each table."""
+def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path) -> dict[str, Any]:
+    """Return the Croissant 1.0 metadata: a file and a record set for each table.
+
+    Args:
+        data_card: The facts of the data set.
+        tables: The names of the tables.
+        folder: The folder with the written files, which are hashed.
+
+    Returns:
+        The content of croissant.json.
+    """
     return {
-        "@context": _CONTEXT,
+        "@context": _CROISSANT_CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": about.title,
-        "description": f"Event tables of {about.state}.",
-        **({"license": about.license} if about.license else {}),
+        "name": data_card.title,
+        "description": f"Event tables of {data_card.state}.",
+        **({"license": data_card.license} if data_card.license else {}),
         "citeAs": TOOL_CITATION,
-        "datePublished": f"{about.at:%Y-%m-%d}",
+        "datePublished": f"{data_card.published_at:%Y-%m-%d}",
         "version": "1.0.0",
-        "distribution": [_file(file_of(table), folder) for table in tables],
+        "distribution": [_file_metadata(table_file(table), folder) for table in tables],
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
@@ -222,14 +272,16 @@ def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any
                 "name": display_name(table),
                 "description": row_description(table),
                 "key": [{"@id": f"{table}/{name}"} for name in TABLES[table].primary_key()],
-                "field": [_field(table, name) for name in about.redaction.kept(table)],
+                "field": [
+                    _field_metadata(table, name) for name in data_card.redaction.kept_columns(table)
+                ],
             }
             for table in tables
         ],
     }
 
 
-def _file(name: str, folder: Path) -> dict[str, Any]:
+def _file_metadata(name: str, folder: Path) -> dict[str, Any]:
     with (folder / name).open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
     return {
@@ -243,14 +295,14 @@ def _file(name: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _field(table: str, name: str) -> dict[str, Any]:
-    declared = TABLES[table].columns()[name]
+def _field_metadata(table: str, name: str) -> dict[str, Any]:
+    spec = TABLES[table].columns()[name]
     return {
         "@type": "cr:Field",
         "@id": f"{table}/{name}",
         "name": name,
-        "description": declared.description,
-        "dataType": _TYPES.get(declared.dtype.base_type(), "sc:Text"),
-        "repeated": isinstance(declared.dtype, pl.List),
-        "source": {"fileObject": {"@id": file_of(table)}, "extract": {"column": name}},
+        "description": spec.description,
+        "dataType": _CROISSANT_TYPES.get(spec.dtype.base_type(), "sc:Text"),
+        "repeated": isinstance(spec.dtype, pl.List),
+        "source": {"fileObject": {"@id": table_file(table)}, "extract": {"column": name}},
     }

@@ -1,8 +1,9 @@
-"""Values of metrics as Every Eval Ever 0.3 stores them: a file for each model, and one of samples.
+"""Export of metric values in the format of Every Eval Ever 0.3.
 
-A result is a model's value of a metric for a game type, or for `all`. A sample is one row that a
-metric counts: the message is the output, and `answer_attribution` says what was read from it.
-The folders are those of its datastore: `data/COLLECTION/DEVELOPER/MODEL/UUID.json`.
+There is one file for each model, and one of its samples. A result is a model's value of a metric
+for a game type, or for `all`. A sample is one row that a metric counts: the message is the output,
+and `answer_attribution` has the answer that was read from it. Paths are those of the datastore:
+`data/COLLECTION/DEVELOPER/MODEL/UUID.json`. Called by `pipeline.exports.export`.
 """
 
 import re
@@ -16,7 +17,7 @@ import polars as pl
 from msgspec import Struct, json
 
 from pipeline.atomic_files import new_folder
-from pipeline.exports import Exported, instant, write_json
+from pipeline.exports import ExportResult, export_date, write_json
 from pipeline.lake import StoredLake
 from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.evidence import evidence_parts
@@ -28,19 +29,43 @@ from pipeline.vocabulary import AUDITED, PAPER, Edition
 
 SCHEMA_VERSION = "0.3.0"
 UNKNOWN = "unknown"
-_LONGEST_NAME = 200  # bytes, of 255 that a name of a folder can have
-_NOT_PORTABLE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-_RESERVED = re.compile(r"$|\.|(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)|data$", re.IGNORECASE)
-# What a result has in places of its own.
-_PLACED = ("edition", "metric", "model", "game_type", "value", "ci_low", "ci_high", "ci_method")
-_ID = ("game_id", "term", "round", "seat")
-_ABOUT = ("game_id", "message_index", "term", "seat", "player", "role", "round", "parse_status")
+_MAX_NAME_BYTES = 200  # of the 255 bytes that the name of a folder can have
+_UNPORTABLE_CHARACTERS = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+_RESERVED_NAMES = re.compile(r"$|\.|(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)|data$", re.IGNORECASE)
+# Columns for which a result has fields of its own.
+_COLUMNS_WITH_FIELDS = (
+    "edition",
+    "metric",
+    "model",
+    "game_type",
+    "value",
+    "ci_low",
+    "ci_high",
+    "ci_method",
+)
+_SAMPLE_ID_COLUMNS = ("game_id", "term", "round", "seat")
+_METADATA_COLUMNS = (
+    "game_id",
+    "message_index",
+    "term",
+    "seat",
+    "player",
+    "role",
+    "round",
+    "parse_status",
+)
 
 
-class _Record(Struct):
-    """A model's file without its ending, its id, and the hash of the `n_samples` lines beside it.
+class _ModelFile(Struct):
+    """The file of one model.
 
-    `results` are the ids of its values, by metric and game type.
+    Attributes:
+        model: The name of the model.
+        path: The path of the file without its extension.
+        id: The id of the evaluation.
+        results: The id of each value, by metric and game type.
+        sha256: The hash of the sample lines written so far.
+        n_samples: The number of sample lines written so far.
     """
 
     model: str
@@ -60,83 +85,105 @@ def write(
     without_samples: bool = False,
     organization: str = UNKNOWN,
     date: str | None = None,
-) -> Exported:
-    """Writes the values of all metrics and what they count to a new folder.
+) -> ExportResult:
+    """Write the values of all metrics, and the rows that they count, to a new folder.
 
-    A value that is unknown, and one of a model without a name, cannot be said and is left out.
+    Unknown values and values of models without a name are left out.
+
+    Args:
+        lake: The lake, of one system.
+        destination: The new folder.
+        edition: The edition of the metrics.
+        confidence: Confidence level of the intervals, between 0 and 1.
+        without_samples: Whether only values are written.
+        organization: The organization that made the evaluation.
+        date: The date in the files in ISO format; by default that of the last ingest.
+
+    Returns:
+        The number of values and samples, and notes on what was left out.
     """
-    at = str(int(instant(lake, date).timestamp()))
+    timestamp = str(int(export_date(lake, date).timestamp()))
     rows = metrics(lake, edition=edition, confidence=confidence)
-    known = rows.drop_nulls(["model", "value"])
-    collection = _component(lake.system or "magic")
-    of_models = known.partition_by("model", as_dict=True, maintain_order=True)
-    records = {
-        model: _record(of_model, model, collection, at) for (model,), of_model in of_models.items()
+    known_values = rows.drop_nulls(["model", "value"])
+    collection = _path_component(lake.system or "magic")
+    values_by_model = known_values.partition_by("model", as_dict=True, maintain_order=True)
+    model_files = {
+        model: _create_model_file(model_values, model, collection, timestamp)
+        for (model,), model_values in values_by_model.items()
     }
     with new_folder(destination) as folder:
-        for record in records.values():
-            (folder / record.path).parent.mkdir(parents=True, exist_ok=True)
-        n_left = 0 if without_samples else _write_samples(lake, edition, folder, records)
-        for model, record in records.items():
-            values = of_models[model,].iter_rows(named=True)
-            results = [_result(row, record, confidence) for row in values]
-            about = _about(lake, record, edition, organization, at)
-            write_json(folder / f"{record.path}.json", about | {"evaluation_results": results})
-    n_samples = sum(record.n_samples for record in records.values())
-    notes = _notes(rows.height - known.height, n_samples, n_left, [*records])
-    return Exported(destination, known.height + n_samples, notes)
+        for model_file in model_files.values():
+            (folder / model_file.path).parent.mkdir(parents=True, exist_ok=True)
+        n_omitted = 0 if without_samples else _write_samples(lake, edition, folder, model_files)
+        for model, model_file in model_files.items():
+            values = values_by_model[model,].iter_rows(named=True)
+            results = [_format_result(row, model_file, confidence) for row in values]
+            header = _file_header(lake, model_file, edition, organization, timestamp)
+            write_json(folder / f"{model_file.path}.json", header | {"evaluation_results": results})
+    n_samples = sum(model_file.n_samples for model_file in model_files.values())
+    notes = _export_notes(rows.height - known_values.height, n_samples, n_omitted, [*model_files])
+    return ExportResult(destination, known_values.height + n_samples, notes)
 
 
-def _notes(n_values: int, n_samples: int, n_left: int, models: list[str]) -> tuple[str, ...]:
-    flat = [model for model in models if "/" not in model]
-    more = f" and {len(flat) - 5:,} more" * (len(flat) > 5)
+def _export_notes(
+    n_values: int, n_samples: int, n_omitted: int, models: list[str]
+) -> tuple[str, ...]:
+    """Return notes on the samples that were written and the rows that were left out."""
+    without_developer = [model for model in models if "/" not in model]
+    more_text = f" and {len(without_developer) - 5:,} more" * (len(without_developer) > 5)
     notes = {
         f"{format_count(n_samples, 'sample')} behind the values": n_samples,
-        f"left out: {format_count(n_values, 'value')} unknown, or of a nameless model": n_values,
-        f"left out: {format_count(n_left, 'sample')} of such values, or of unknown outcome": n_left,
-        f"filed under the developer `{UNKNOWN}`: {', '.join(flat[:5])}{more}; name them as in "
-        "`developer/model` by --names": len(flat),
+        f"left out: {format_count(n_values, 'value')} that are unknown or of a model without a "
+        "name": n_values,
+        f"left out: {format_count(n_omitted, 'sample')} of such values or with an unknown "
+        "hit": n_omitted,
+        f"filed under the developer `{UNKNOWN}`: {', '.join(without_developer[:5])}{more_text}; "
+        "use --names to name them `developer/model`": len(without_developer),
     }
     return tuple(note for note, n in notes.items() if n)
 
 
-def _record(rows: pl.DataFrame, model: str, collection: str, at: str) -> _Record:
+def _create_model_file(
+    rows: pl.DataFrame, model: str, collection: str, timestamp: str
+) -> _ModelFile:
+    """Return the file of a model, with ids that depend only on its values and the date."""
     ids = {
         (metric, game_type): f"{metric}/{game_type}/{edition}"
         for metric, game_type, edition in rows.select("metric", "game_type", "edition").iter_rows()
     }
-    id_ = f"{collection}/{model}/{at}"
+    evaluation_id = f"{collection}/{model}/{timestamp}"
     folders = model.partition("/")[::2] if "/" in model else (UNKNOWN, model)
-    # A UUID of version 4 is what the datastore asks for; a random one would differ each time.
-    unique = sha256("\n".join([id_, *ids.values()]).encode()).digest()
-    uuid = UUID(bytes=unique[:16], version=4)
-    path = "/".join(["data", collection, *map(_component, folders), str(uuid)])
-    return _Record(model, path, id_, ids, sha256())
+    # The datastore requires UUIDs of version 4. This one is computed from a hash, so that a
+    # repeated export has the same files.
+    digest = sha256("\n".join([evaluation_id, *ids.values()]).encode()).digest()
+    uuid = UUID(bytes=digest[:16], version=4)
+    path = "/".join(["data", collection, *map(_path_component, folders), str(uuid)])
+    return _ModelFile(model, path, evaluation_id, ids, sha256())
 
 
-def _component(name: str) -> str:
-    """A name as that of a folder on any system, as the datastore writes it."""
-    short = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
-    portable = _NOT_PORTABLE.sub("_", short).rstrip(". ")
-    return f"_{portable}" if _RESERVED.match(portable) else portable
+def _path_component(name: str) -> str:
+    """Return the name as a folder name that is valid on every operating system."""
+    truncated = name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+    portable = _UNPORTABLE_CHARACTERS.sub("_", truncated).rstrip(". ")
+    return f"_{portable}" if _RESERVED_NAMES.match(portable) else portable
 
 
-def _about(
-    lake: StoredLake, record: _Record, edition: Edition, organization: str, at: str
+def _file_header(
+    lake: StoredLake, model_file: _ModelFile, edition: Edition, organization: str, timestamp: str
 ) -> dict[str, Any]:
-    """What a file says besides its results."""
-    developer, slash, _ = record.model.partition("/")
+    """Return the content of a model's file without its results."""
+    developer, slash, _ = model_file.model.partition("/")
     samples = {
         "format": "jsonl",
-        "file_path": f"{record.path}_samples.jsonl",
+        "file_path": f"{model_file.path}_samples.jsonl",
         "hash_algorithm": "sha256",
-        "checksum": record.sha256.hexdigest(),
-        "total_rows": record.n_samples,
+        "checksum": model_file.sha256.hexdigest(),
+        "total_rows": model_file.n_samples,
     }
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": record.id,
-        "retrieved_timestamp": at,
+        "evaluation_id": model_file.id,
+        "retrieved_timestamp": timestamp,
         "source_metadata": {
             "source_name": "magic-pipeline",
             "source_type": "evaluation_run",
@@ -146,22 +193,24 @@ def _about(
         },
         "eval_library": {"name": "magic-pipeline", "version": __version__},
         "model_info": {
-            "name": record.model,
-            "id": record.model,
+            "name": model_file.model,
+            "id": model_file.model,
             "developer": developer if slash else UNKNOWN,
             "additional_details": {"deployment_type": UNKNOWN, "model_availability": UNKNOWN},
         },
-        **({"detailed_evaluation_results": samples} if record.n_samples else {}),
+        **({"detailed_evaluation_results": samples} if model_file.n_samples else {}),
     }
 
 
-def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[str, Any]:
-    """A value with its interval, and what was counted; all details are texts."""
+def _format_result(
+    row: Mapping[str, Any], model_file: _ModelFile, confidence: float
+) -> dict[str, Any]:
+    """Format a value with its interval and counts; the details are strings."""
     metric, game_type, edition = row["metric"], row["game_type"], row["edition"]
     details = {
         name: value if isinstance(value, str) else to_json_text(value)
         for name, value in row.items()
-        if name not in _PLACED and value not in (None, [])
+        if name not in _COLUMNS_WITH_FIELDS and value not in (None, [])
     }
     interval = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": confidence}
     uncertainty = {
@@ -170,7 +219,7 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
     }
     has_interval = row["ci_low"] is not None and row["ci_high"] is not None
     return {
-        "evaluation_result_id": record.results[metric, game_type],
+        "evaluation_result_id": model_file.results[metric, game_type],
         "evaluation_name": f"{metric}/{game_type}",
         "source_data": {
             "dataset_name": f"games of the system {row['system'] or UNKNOWN}",
@@ -186,7 +235,7 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
             "lower_is_better": False,
             "score_type": "continuous",
             "min_score": 0,
-            # Of one game type, what the terms of that type can give.
+            # For a single game type, the maximum of the terms of that type.
             "max_score": declaration(metric, edition)
             .among(() if game_type == ALL_GAME_TYPES else (game_type,))
             .high,
@@ -200,32 +249,39 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
 
 
 def _write_samples(
-    lake: StoredLake, edition: Edition, folder: Path, records: Mapping[str, _Record]
+    lake: StoredLake, edition: Edition, folder: Path, model_files: Mapping[str, _ModelFile]
 ) -> int:
-    """Writes what each metric counts, model by model; returns how many rows cannot be said."""
-    n_left = 0
+    """Write the rows that each metric counts as samples; return the number of omitted rows."""
+    n_omitted = 0
     for metric in metric_names(edition):
         for rows in evidence_parts(lake, metric, edition=edition):
-            known = rows.drop_nulls("hit").filter(pl.col("model").is_in([*records]))
-            n_left += rows.height - known.height
-            for some in known.partition_by("model", maintain_order=True):
-                record = records[some["model"][0]]
-                samples = [_sample(row, record, edition) for row in some.iter_rows(named=True)]
-                lines = [json.encode(one) + b"\n" for one in samples if one]
-                n_left += len(samples) - len(lines)
+            known_rows = rows.drop_nulls("hit").filter(pl.col("model").is_in([*model_files]))
+            n_omitted += rows.height - known_rows.height
+            for model_rows in known_rows.partition_by("model", maintain_order=True):
+                model_file = model_files[model_rows["model"][0]]
+                samples = [
+                    _format_sample(row, model_file, edition)
+                    for row in model_rows.iter_rows(named=True)
+                ]
+                lines = [json.encode(sample) + b"\n" for sample in samples if sample]
+                n_omitted += len(samples) - len(lines)
                 if lines:
-                    with (folder / f"{record.path}_samples.jsonl").open("ab") as file:
+                    with (folder / f"{model_file.path}_samples.jsonl").open("ab") as file:
                         file.writelines(lines)
-                    record.sha256.update(b"".join(lines))
-                    record.n_samples += len(lines)
-    return n_left
+                    model_file.sha256.update(b"".join(lines))
+                    model_file.n_samples += len(lines)
+    return n_omitted
 
 
-def _sample(row: Mapping[str, Any], record: _Record, edition: Edition) -> dict[str, Any] | None:
-    """A counted row as a sample of its result, None without one."""
+def _format_sample(
+    row: Mapping[str, Any], model_file: _ModelFile, edition: Edition
+) -> dict[str, Any] | None:
+    """Format a counted row as a sample of its result; None if the result was left out."""
     metric, game_type, text = row["metric"], row["game_type"], row["content"]
-    results = record.results
-    if (id_ := results.get((metric, game_type)) or results.get((metric, ALL_GAME_TYPES))) is None:
+    results = model_file.results
+    if (
+        result_id := results.get((metric, game_type)) or results.get((metric, ALL_GAME_TYPES))
+    ) is None:
         return None
     attribution = {
         "turn_idx": 0,
@@ -236,11 +292,13 @@ def _sample(row: Mapping[str, Any], record: _Record, edition: Edition) -> dict[s
     }
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": record.id,
-        "model_id": record.model,
+        "evaluation_id": model_file.id,
+        "model_id": model_file.model,
         "evaluation_name": f"{metric}/{game_type}",
-        "evaluation_result_id": id_,
-        "sample_id": "/".join(str(row[name]) for name in _ID if row[name] is not None),
+        "evaluation_result_id": result_id,
+        "sample_id": "/".join(
+            str(row[name]) for name in _SAMPLE_ID_COLUMNS if row[name] is not None
+        ),
         "interaction_type": "single_turn",
         "input": {
             "raw": f"{game_type}, setting {row['setting_id']}",
@@ -249,5 +307,5 @@ def _sample(row: Mapping[str, Any], record: _Record, edition: Edition) -> dict[s
         "output": {"raw": [] if text is None else [text]},
         "answer_attribution": [] if text is None else [attribution],
         "evaluation": {"score": row["hit"], "is_correct": row["hit"] == 1},
-        "metadata": {name: str(row[name]) for name in _ABOUT if row[name] is not None},
+        "metadata": {name: str(row[name]) for name in _METADATA_COLUMNS if row[name] is not None},
     }

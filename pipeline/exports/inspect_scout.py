@@ -1,8 +1,9 @@
-"""Transcripts as Inspect Scout reads them: a row for each tested seat, with what it saw and said.
+"""Export of transcripts for Inspect Scout: one row for each tested seat, with its messages.
 
-Columns and types are those of `transcripts_db_schema` in `inspect_scout` 0.6; what it does not know
-is metadata to it. Messages are JSON: the seat's own are the assistant's, and all others the user's,
-which begin with the speaker's name, since Scout shows models only role and text.
+Columns and types are those of `transcripts_db_schema` in `inspect_scout` 0.6; further columns are
+metadata. Messages are JSON. A message of the seat has the role `assistant`, and any other message
+the role `user`. The latter begins with the speaker's name, because Scout displays only role and
+text to models. Called by `pipeline.exports.export`.
 """
 
 from pathlib import Path
@@ -10,23 +11,31 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.atomic_files import new_folder
-from pipeline.exports import Exported, content, grouped, sorted_parts, whole
+from pipeline.exports import (
+    ExportResult,
+    content_expression,
+    iter_complete_keys,
+    iter_row_groups,
+    iter_sorted_parts,
+)
 from pipeline.lake import StoredLake
 from pipeline.serialization import write_parquet
 from pipeline.sql_files import fill_template
 from pipeline.text_format import format_count
 
-FILE = "transcripts.parquet"
-_SEAT = ("game_id", "seat")
-_OF_MESSAGE = ("message_index", "speaker_seat", "speaker", "phase", "round", "content")
-_IS_OWN = pl.col("speaker_seat").eq_missing(pl.col("seat"))
-_MESSAGE = pl.struct(
+TRANSCRIPTS_FILE = "transcripts.parquet"
+_SEAT_KEY = ("game_id", "seat")
+_MESSAGE_COLUMNS = ("message_index", "speaker_seat", "speaker", "phase", "round", "content")
+_IS_OWN_MESSAGE = pl.col("speaker_seat").eq_missing(pl.col("seat"))
+_MESSAGE_STRUCT = pl.struct(
     id=pl.format("{}-{}", "game_id", "message_index"),
-    role=pl.when(_IS_OWN).then(pl.lit("assistant")).otherwise(pl.lit("user")),
-    content=pl.when(_IS_OWN).then("content").otherwise(pl.format("{}: {}", "speaker", "content")),
+    role=pl.when(_IS_OWN_MESSAGE).then(pl.lit("assistant")).otherwise(pl.lit("user")),
+    content=pl.when(_IS_OWN_MESSAGE)
+    .then("content")
+    .otherwise(pl.format("{}: {}", "speaker", "content")),
     metadata=pl.struct("message_index", "speaker", "phase", "round"),
 )
-_COLUMNS = {
+_TRANSCRIPT_COLUMNS = {
     "transcript_id": pl.format("{}-{}", "game_id", "seat"),
     "source_type": pl.lit("magic-pipeline"),
     "source_id": pl.col("game_id"),
@@ -39,7 +48,7 @@ _COLUMNS = {
     "score": pl.col("win_credit").cast(pl.String),
     "success": pl.col("is_win"),
     "message_count": pl.col("n_messages").cast(pl.Int64),
-    # What models wrote is shown as plain text, and opens no link.
+    # The texts of models are displayed as plain text, without links.
     "trust_content": pl.lit(value=False),
     "messages": pl.format("[{}]", "messages"),
     **{
@@ -52,21 +61,34 @@ _COLUMNS = {
 }
 
 
-def write(lake: StoredLake, destination: Path) -> Exported:
-    """Writes the transcripts of all tested seats to a file in a new folder, sorted by game."""
-    select = fill_template("internal/seen_messages", content=content(lake))
+def write(lake: StoredLake, destination: Path) -> ExportResult:
+    """Write the transcripts of all tested seats to a file in a new folder, sorted by game.
+
+    Args:
+        lake: The exported lake.
+        destination: The new folder.
+
+    Returns:
+        The number of transcripts.
+    """
+    select = fill_template("internal/seen_messages", content=content_expression(lake))
     with new_folder(destination) as folder:
-        seats = map(_transcripts, whole(sorted_parts(lake, select, has_content=True), _SEAT))
-        n_rows = write_parquet(grouped(seats), folder / FILE)
-    return Exported(destination, n_rows, (f"{format_count(n_rows, 'transcript')} of tested seats",))
+        seats = map(
+            _group_messages_by_seat,
+            iter_complete_keys(iter_sorted_parts(lake, select, has_content=True), _SEAT_KEY),
+        )
+        n_rows = write_parquet(iter_row_groups(seats), folder / TRANSCRIPTS_FILE)
+    return ExportResult(
+        destination, n_rows, (f"{format_count(n_rows, 'transcript')} of tested seats",)
+    )
 
 
-def _transcripts(rows: pl.DataFrame) -> pl.DataFrame:
-    """The messages of whole seats as a row for each seat."""
+def _group_messages_by_seat(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each seat from the messages that it saw."""
     has_message = pl.col("message_index").is_not_null()
-    seats = rows.group_by(_SEAT, maintain_order=True).agg(
-        pl.exclude(_OF_MESSAGE).first(),
-        messages=_MESSAGE.struct.json_encode().filter(has_message).str.join(","),
+    seats = rows.group_by(_SEAT_KEY, maintain_order=True).agg(
+        pl.exclude(_MESSAGE_COLUMNS).first(),
+        messages=_MESSAGE_STRUCT.struct.json_encode().filter(has_message).str.join(","),
         n_messages=has_message.sum(),
     )
-    return seats.select(one.alias(name) for name, one in _COLUMNS.items())
+    return seats.select(expression.alias(name) for name, expression in _TRANSCRIPT_COLUMNS.items())

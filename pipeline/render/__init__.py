@@ -1,4 +1,8 @@
-"""How results are shown: each is a table, which the terminal, pages, and documents are made of."""
+"""Rendering of results: tables for terminals, HTML, Markdown, LaTeX and notebooks.
+
+`build_result_table` makes the table of a result, and the other modules format tables. Used by the
+CLI, the pages and `pipeline.lake_methods`; depends on `pipeline.reports`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -20,39 +24,48 @@ from pipeline.text_format import split_bold_parts
 from pipeline.vocabulary import PAPER
 
 DOCUMENT_RENDERERS = {"markdown": markdown, "latex": latex}
-"""Forms that others read with the notes that belong to a table."""
+"""The modules that format tables as documents, with the notes of the table."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResultTable(Table):
-    """A result as a table: `rows` as Python gives them, `columns` that say what they mean, `notes`.
+    """A result as a table, with methods that format it.
 
-    A notebook shows it; `print` and `text` lay it out for a terminal.
+    `rows` are the rows as the Python API returns them, `columns` are their specs, and `notes` are
+    the notes below. Notebooks display the table as HTML; `print` and `text` format it for a
+    terminal.
     """
 
     def text(self, width: int | None = None) -> str:
-        """The table as a terminal of this width has it, with its notes; without one, any width."""
+        """Format the table with its notes as plain text.
+
+        Args:
+            width: The width of the terminal in characters; by default without limit.
+
+        Returns:
+            The lines of the table and of the notes.
+        """
         lines, _, notes = fit_to_width(self, width)
         return "\n".join(["".join(split_bold_parts(line)) for line in [*lines, *notes, ""]])
 
     def markdown(self) -> str:
-        """The table in Markdown, its notes as a list."""
+        """Format the table as Markdown, with its notes as a list."""
         return "".join([*markdown.table(self), markdown.items(self.document_notes)])
 
     def latex(self) -> str:
-        """The table for a paper, with the rules of booktabs, its notes as a list."""
+        """Format the table as LaTeX with the rules of booktabs, with its notes as a list."""
         return "".join([*latex.table(self), latex.items(self.document_notes)])
 
     def html(self) -> str:
-        """The table in HTML without a style, its notes as a list."""
+        """Format the table as HTML without styles, with its notes as a list."""
         return html.format_table(self) + html.items(self.document_notes)
 
     def csv(self) -> str:
-        """All rows and columns with full precision, nested values as JSON."""
+        """Format all rows and columns as CSV with full precision, nested values as JSON."""
         return "".join(iter_csv([self.rows]))
 
     def json(self) -> str:
-        """A list of records, one a line, with full precision."""
+        """Format all rows as a JSON list of records, one a line, with full precision."""
         return to_json_records(self.rows)
 
     __str__ = __repr__ = text
@@ -60,50 +73,75 @@ class ResultTable(Table):
 
 
 def result_names() -> tuple[str, ...]:
-    """The names of all results that have a table."""
+    """Return the names of all results that have a table."""
     return tuple(name for name, result in RESULTS.items() if result.table is not None)
 
 
-def build_result_table(name: str, frame: pl.DataFrame, **asked: Any) -> ResultTable:
-    """The table of a result: `name` is the method of a lake that returned the frame.
+def build_result_table(name: str, frame: pl.DataFrame, **arguments: Any) -> ResultTable:
+    """Build the table of a result.
 
-    `asked` are the method's arguments, as far as notes depend on them, perhaps the `lake`, and
-    whether shares are shown in `percent`.
+    Args:
+        name: The name of the method of a lake that returned the rows.
+        frame: The rows.
+        **arguments: The arguments of the method on which notes depend, the `lake`, and `percent`,
+            whether shares are displayed in percent.
+
+    Returns:
+        The table with its notes. Columns with the same origin in all rows, such as the system,
+        become a note.
     """
-    table = _load_table(name)(frame, **asked)
-    table = table.in_percent() if asked.get("percent") else table
-    lake, edition = asked.get("lake"), asked.get("edition", PAPER)
+    table = _load_table_function(name)(frame, **arguments)
+    table = table.in_percent() if arguments.get("percent") else table
+    lake, edition = arguments.get("lake"), arguments.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_game_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
     is_mixed = lake is not None and lake.system is None and len(lake.systems) > 1
-    shown = _with_one_origin(table.with_notes(*lake_notes, *edition_notes), is_mixed=is_mixed)
-    # Ratings are the same whatever failures are, and say in their rows which names are joined.
-    seen = {} if lake is None or name == "ratings" else lake.view_options
-    said = [
-        f"{display_name(name)} {text}" for name, text in seen.items() if name not in frame.columns
+    table_with_origin = _move_constant_origin_to_note(
+        table.with_notes(*lake_notes, *edition_notes), is_mixed=is_mixed
+    )
+    # Ratings do not depend on the treatment of failures, and their rows name merged models.
+    view_options = {} if lake is None or name == "ratings" else lake.view_options
+    option_texts = [
+        f"{display_name(name)} {text}"
+        for name, text in view_options.items()
+        if name not in frame.columns
     ]
-    shown = replace(shown, origin=", ".join(filter(None, [shown.origin, *said])))
-    return ResultTable(**{one.name: getattr(shown, one.name) for one in fields(shown)})
+    table_with_origin = replace(
+        table_with_origin, origin=", ".join(filter(None, [table_with_origin.origin, *option_texts]))
+    )
+    return ResultTable(
+        **{
+            field.name: getattr(table_with_origin, field.name)
+            for field in fields(table_with_origin)
+        }
+    )
 
 
-def _load_table(name: str) -> Callable[..., Table]:
-    """Return the function that makes the table of a result, by default of a report's columns."""
+def _load_table_function(name: str) -> Callable[..., Table]:
+    """Return the function that makes the table of a result, by default from a report's columns."""
     if module := RESULTS[name].table:
         return cast(Callable[..., Table], getattr(import_module(f"{__package__}.{module}"), name))
     return declare_table(name, find_report(name).columns, nothing="nothing was found")
 
 
-def _with_one_origin(table: Table, *, is_mixed: bool) -> Table:
-    """The table without columns for eyes that say the same of all rows: a document says it once.
+def _move_constant_origin_to_note(table: Table, *, is_mixed: bool) -> Table:
+    """Hide origin columns with the same value in all rows, and describe them in `origin`.
 
-    Of a lake of several systems, rows that follow can be of another one.
+    If the rows are from a lake of several systems, the system stays a column, because further rows
+    can have another system.
     """
-    origin = [name for name in (*ORIGIN_COLUMNS, *VIEW_COLUMNS) if name in table.rows.columns]
-    known = {name: table.rows[name].unique() for name in origin}
-    if is_mixed and "system" in known and known["system"].count():
-        del known["system"]
-    same = {name: values for name, values in known.items() if len(values) <= 1}
-    said = [
-        f"{display_name(name)} {value}" for name, of in same.items() for value in of.drop_nulls()
+    origin_columns = [
+        name for name in (*ORIGIN_COLUMNS, *VIEW_COLUMNS) if name in table.rows.columns
     ]
-    return replace(table, hidden=(*table.hidden, *same), origin=", ".join(said))
+    values_by_column = {name: table.rows[name].unique() for name in origin_columns}
+    if is_mixed and "system" in values_by_column and values_by_column["system"].count():
+        del values_by_column["system"]
+    constant_columns = {
+        name: values for name, values in values_by_column.items() if len(values) <= 1
+    }
+    descriptions = [
+        f"{display_name(name)} {value}"
+        for name, column_values in constant_columns.items()
+        for value in column_values.drop_nulls()
+    ]
+    return replace(table, hidden=(*table.hidden, *constant_columns), origin=", ".join(descriptions))

@@ -1,4 +1,8 @@
-"""Tables and notes in HTML, for pages, the report and notebooks: texts are escaped, none runs."""
+"""Tables and notes as HTML, for pages, the report and notebooks.
+
+All texts are escaped. Used by `pipeline.render` and by the pages, which add links and drawings with
+`CellDecorations`; depends on `pipeline.render.table`.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
@@ -8,27 +12,36 @@ from pipeline.render.table import Cell, Estimate, Field, Table
 from pipeline.text_format import NULL_TEXT, escape_unprintable, format_n_settings
 
 MAX_CELL_CHARACTERS = 1_000
-"""Of a longer text the beginning is shown: CSV and JSON have the whole."""
-MOST_COLUMNS = 200
-MOST_CHARACTERS = 2**20
-"""So many characters at most are in the cells of one table."""
+"""Longer texts are truncated; CSV and JSON contain them in full."""
+MAX_COLUMNS = 200
+MAX_TABLE_CHARACTERS = 2**20
+"""Maximum number of characters in the cells of one table."""
 
 Row = Mapping[str, Any]
 
 
 class SortLink(NamedTuple):
-    """Where a heading leads to, and how the rows are sorted by it, if they are."""
+    """The link of a column heading that sorts the table.
+
+    Attributes:
+        href: The address; None if the column cannot be sorted.
+        direction: The current direction, `ascending` or `descending`; empty if not sorted by it.
+    """
 
     href: str | None
     direction: str = ""
 
 
 class CellDecorations(NamedTuple):
-    """What a page has around a table's cells, each a function of a column's name or of a row.
+    """What a page adds to a table: links, content and drawings.
 
-    `links` are the addresses of cells, `inner` writes what is in a cell of its column, `drawing` is
-    the picture of an estimate's interval, `attributes` are those of a row; the table itself sets
-    `row_heading`, the column that names it.
+    Attributes:
+        links: For a column, a function that returns the address of the cell in a row.
+        inner: For a column, a function that returns the HTML content of the cell in a row.
+        sorting: Returns the sort link of a column.
+        drawing: Returns the drawing of the interval of a column's estimate in a row.
+        attributes: Returns the HTML attributes of a row.
+        row_heading: The column that identifies a row; `format_table` sets it.
     """
 
     links: Mapping[str, Callable[[Row], str | None] | None] = {}
@@ -39,167 +52,215 @@ class CellDecorations(NamedTuple):
     row_heading: str = ""
 
 
-_NOTHING = CellDecorations()
-_TOO_LONG = (
-    '<p class="key more">{:,} more rows and {:,} more columns make this page too long for a '
-    "browser: read them as CSV or JSON.</p>"
+_NO_DECORATIONS = CellDecorations()
+_TOO_LONG_HTML = (
+    '<p class="key more">{:,} more rows and {:,} more columns are not displayed, because the page '
+    "would be too long for a browser. Export the table as CSV or JSON to read them.</p>"
 )
-_NONE = f'<span class="none">{NULL_TEXT}</span>'
-# A column of longer texts is wide, one of texts that are no word is not too narrow for a name.
-_LONG, _NAME = 40, 7
-# A heading of so many characters at most stays on one line; models, which are headings too, do not.
-_SHORT = 14
-# In a narrow window each row of a table with more columns is a card, a line a column.
-_BESIDE = 3
+_NULL_HTML = f'<span class="none">{NULL_TEXT}</span>'
+# A column is wide if its longest text is longer than the first number, and has a minimum width for
+# names if it is at least as long as the second one.
+_MAX_NAME_CHARACTERS, _MIN_NAME_CHARACTERS = 40, 7
+# Headings of at most this length stay on one line, unless they are names of models.
+_MAX_SHORT_HEADING_CHARACTERS = 14
+# In a narrow window, each row of a table with more columns becomes a card with a line per column.
+_MAX_COLUMNS_WITHOUT_CARDS = 3
 
 
 def format_table(
-    shown: Table,
-    around: CellDecorations = _NOTHING,
+    table: Table,
+    decorations: CellDecorations = _NO_DECORATIONS,
     *,
     caption: str = "",
     id: str = "",
     kind: str = "",
     frame: str | None = None,
 ) -> str:
-    """The table in a region that scrolls; `kind` is its class, `frame` a name for copies of it."""
-    if shown.rows.is_empty():
+    """Format a table as an HTML element that scrolls.
+
+    Args:
+        table: The table.
+        decorations: Links and drawings of the page.
+        caption: The caption, which is also the label of the region; by default the table's name.
+        id: The id of the table element.
+        kind: The class of the table element.
+        frame: The name of the frame, from which scripts copy the table.
+
+    Returns:
+        The HTML, or a paragraph if there are no rows. At most `MAX_COLUMNS` columns and about
+        `MAX_TABLE_CHARACTERS` characters are included; a paragraph says what is left out.
+    """
+    if table.rows.is_empty():
         return '<p class="empty">No rows.</p>'
-    fields = shown.visible_fields[:MOST_COLUMNS]
-    texts = [one for one in fields if not one.is_number and one.estimate is None]
-    # A frame that nothing declares has no column that names its rows.
-    first = texts[0].name if texts and shown.columns else ""
-    rows = list(_rows(shown, fields, around._replace(row_heading=first)))
-    name = _text(caption or shown.name)
-    boost = ' hx-boost:inherited="true"' if around.sorting else ""
+    fields = table.visible_fields[:MAX_COLUMNS]
+    text_fields = [field for field in fields if not field.is_number and field.estimate is None]
+    # A frame without column specs has no column that identifies its rows.
+    row_heading = text_fields[0].name if text_fields and table.columns else ""
+    rows = list(_iter_rows(table, fields, decorations._replace(row_heading=row_heading)))
+    caption_html = _escape_text(caption or table.name)
+    boost = ' hx-boost:inherited="true"' if decorations.sorting else ""
     wide = " wide" if len(fields) > 8 else ""
-    kind = " ".join(filter(None, [kind, "cards" if len(fields) > _BESIDE else ""]))
+    kind = " ".join(
+        filter(None, [kind, "cards" if len(fields) > _MAX_COLUMNS_WITHOUT_CARDS else ""])
+    )
     lines = [
-        f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
-        f"<table{_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
-        f'<caption class="vh">{name}</caption>',
-        f"<thead{boost}><tr>{''.join(_heading(one, shown, around) for one in fields)}</tr></thead>",
+        f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{caption_html}">',
+        "<table"
+        f"{_format_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
+        f'<caption class="vh">{caption_html}</caption>',
+        f"<thead{boost}><tr>"
+        f"{''.join(_format_heading(field, table, decorations) for field in fields)}</tr></thead>",
         "<tbody>",
         *rows,
         "</tbody></table></div>",
     ]
     n_columns, n_rows = (
-        len(shown.visible_fields) - len(fields),
-        shown.visible_rows.height - len(rows),
+        len(table.visible_fields) - len(fields),
+        table.visible_rows.height - len(rows),
     )
     if n_columns or n_rows:
-        lines.append(_TOO_LONG.format(n_rows, n_columns))
+        lines.append(_TOO_LONG_HTML.format(n_rows, n_columns))
     return "\n".join(lines)
 
 
 def items(notes: Iterable[str]) -> str:
-    """Notes as a list."""
-    listed = "".join(f"<li>{_text(note)}</li>" for note in notes)
-    return f'<ul class="notes">{listed}</ul>' if listed else ""
+    """Format notes as an HTML list; return an empty string without notes."""
+    list_items = "".join(f"<li>{_escape_text(note)}</li>" for note in notes)
+    return f'<ul class="notes">{list_items}</ul>' if list_items else ""
 
 
-def _heading(one: Field, shown: Table, around: CellDecorations) -> str:
-    declared = shown.columns.get(one.name)
-    sorting = around.sorting(one.name) if around.sorting else SortLink(None)
-    label, is_name = _label(one, shown), _is_name(one, shown)
-    kinds = _kinds(one, shown) | {"short": not is_name and len(label) <= _SHORT}
-    attributes = {
-        "class": _class(kinds),
-        "aria-sort": sorting.direction or None,
-        "title": (declared.description if declared else "") or None,
+def _format_heading(field: Field, table: Table, decorations: CellDecorations) -> str:
+    """Format the heading of a column, with its link for sorting and its description."""
+    spec = table.columns.get(field.name)
+    sorting = decorations.sorting(field.name) if decorations.sorting else SortLink(None)
+    label, is_given_name = _heading_text(field, table), _is_given_name(field, table)
+    classes = _column_classes(field, table) | {
+        "short": not is_given_name and len(label) <= _MAX_SHORT_HEADING_CHARACTERS
     }
-    return f'<th scope="col"{_attributes(attributes)}>{_linked(escape(label), sorting.href)}</th>'
-
-
-def _label(one: Field, shown: Table) -> str:
-    """A column's heading with a capital, unless it begins with a sign such as p."""
-    is_word = not _is_name(one, shown) and one.heading[1:2].isalpha()
-    return one.heading[:1].upper() + one.heading[1:] if is_word else one.heading
-
-
-def _is_name(one: Field, shown: Table) -> bool:
-    """Whether a heading is a name of somebody's own, which is left as it is."""
-    return one.name not in shown.columns or one.name in shown.headings
-
-
-def _rows(shown: Table, fields: list[Field], around: CellDecorations) -> Iterator[str]:
-    """Each row, as many as a browser shows without effort; links and the like get it in full."""
-    n_characters = 0
-    kinds = [
-        {"class": _class(_kinds_of_cells(one, shown)), "data-title": _label(one, shown)}
-        for one in fields
-    ]
-    both = zip(
-        shown.visible_rows.iter_rows(named=True), shown.rows.iter_rows(named=True), strict=True
+    attributes = {
+        "class": _class_attribute(classes),
+        "aria-sort": sorting.direction or None,
+        "title": (spec.description if spec else "") or None,
+    }
+    return (
+        f'<th scope="col"{_format_attributes(attributes)}>'
+        f"{_format_link(escape(label), sorting.href)}</th>"
     )
-    for at, (seen, whole) in enumerate(both):
-        row = seen | whole
-        own = [one.cells[at] for one in fields]
-        n_characters += sum(min(len(cell.text), MAX_CELL_CHARACTERS) for cell in own)
-        if at and n_characters > MOST_CHARACTERS:
+
+
+def _heading_text(field: Field, table: Table) -> str:
+    """Return a column's heading with a capital letter, unless it is a name or a symbol (p)."""
+    is_word = not _is_given_name(field, table) and field.heading[1:2].isalpha()
+    return field.heading[:1].upper() + field.heading[1:] if is_word else field.heading
+
+
+def _is_given_name(field: Field, table: Table) -> bool:
+    """Return whether the heading is a name from the data, which is not capitalized."""
+    return field.name not in table.columns or field.name in table.headings
+
+
+def _iter_rows(table: Table, fields: list[Field], decorations: CellDecorations) -> Iterator[str]:
+    """Yield the HTML of each row until the table has too many characters.
+
+    Links and other decorations get the complete row, not the shortened one.
+    """
+    n_characters = 0
+    cell_attributes = [
+        {
+            "class": _class_attribute(_cell_classes(field, table)),
+            "data-title": _heading_text(field, table),
+        }
+        for field in fields
+    ]
+    row_pairs = zip(
+        table.visible_rows.iter_rows(named=True), table.rows.iter_rows(named=True), strict=True
+    )
+    for index, (displayed_row, complete_row) in enumerate(row_pairs):
+        row = displayed_row | complete_row
+        row_cells = [field.cells[index] for field in fields]
+        n_characters += sum(min(len(cell.text), MAX_CELL_CHARACTERS) for cell in row_cells)
+        if index and n_characters > MAX_TABLE_CHARACTERS:
             return
         cells = (
-            _cell(one, cell, row, around, kind)
-            for one, cell, kind in zip(fields, own, kinds, strict=True)
+            _format_cell(field, cell, row, decorations, field_attributes)
+            for field, cell, field_attributes in zip(
+                fields, row_cells, cell_attributes, strict=True
+            )
         )
-        attributes = around.attributes(row) if around.attributes else {}
-        yield f"<tr{_attributes(attributes)}>{''.join(cells)}</tr>"
+        attributes = decorations.attributes(row) if decorations.attributes else {}
+        yield f"<tr{_format_attributes(attributes)}>{''.join(cells)}</tr>"
 
 
-def _cell(
-    one: Field, cell: Cell, row: Row, around: CellDecorations, kind: Mapping[str, str | None]
+def _format_cell(
+    field: Field,
+    cell: Cell,
+    row: Row,
+    decorations: CellDecorations,
+    field_attributes: Mapping[str, str | None],
 ) -> str:
-    tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
-    metric = row.get("metric", one.name) if one.estimate and one.estimate.has_evidence else None
-    attributes = _attributes({"scope": scope, **kind, "data-metric": metric})
-    return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
+    tag, scope = ("th", "row") if field.name == decorations.row_heading else ("td", None)
+    metric = (
+        row.get("metric", field.name) if field.estimate and field.estimate.has_evidence else None
+    )
+    attributes = _format_attributes({"scope": scope, **field_attributes, "data-metric": metric})
+    return f"<{tag}{attributes}>{_format_cell_content(field, cell, row, decorations)}</{tag}>"
 
 
-def _content(one: Field, cell: Cell, row: Row, around: CellDecorations) -> str:
-    if one.name in around.inner:
-        return around.inner[one.name](row).strip() or _NONE
-    address = around.links.get(one.name)
-    href = address(row) if address else None
-    if one.estimate and one.estimate.value:
-        drawing = around.drawing(one.name, row) if around.drawing else ""
-        return _estimate(one.estimate, cell, row, href, drawing)
-    mark = _mark(cell)
+def _format_cell_content(field: Field, cell: Cell, row: Row, decorations: CellDecorations) -> str:
+    if field.name in decorations.inner:
+        return decorations.inner[field.name](row).strip() or _NULL_HTML
+    get_address = decorations.links.get(field.name)
+    href = get_address(row) if get_address else None
+    if field.estimate and field.estimate.value:
+        drawing = decorations.drawing(field.name, row) if decorations.drawing else ""
+        return _format_estimate(field.estimate, cell, row, href, drawing)
+    mark = _format_mark(cell)
     if cell.text == NULL_TEXT:
-        return f"{_NONE}{mark}"
-    if one.estimate:
-        return _ends(one.estimate, cell, row)
-    value = row.get(one.name) if href is None else None
-    return _linked(_value(value, cell.text), href) + mark
+        return f"{_NULL_HTML}{mark}"
+    if field.estimate:
+        return _format_interval(field.estimate, cell, row)
+    value = row.get(field.name) if href is None else None
+    return _format_link(_format_value(value, cell.text), href) + mark
 
 
-def _value(value: object, text: str) -> str:
-    """A number also for programs; of a long text the beginning, and how long the whole is."""
+def _format_value(value: object, text: str) -> str:
+    """Format a value as HTML; a number also has its machine-readable value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f'<data value="{value!r}">{escape(text)}</data>'
-    # A path or a name, which has no spaces, breaks after its `/` and `_`, not within a word.
+    # A path or a name without spaces can break after `/` and `_`, but not within a word.
     breakable = escape(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
     return breakable if len(text) <= MAX_CELL_CHARACTERS else truncate_text(text)
 
 
-def truncate_text(text: str, most: int = MAX_CELL_CHARACTERS) -> str:
-    """The text; of a long one the beginning, and how long the whole is."""
-    if len(text) <= most:
+def truncate_text(text: str, max_characters: int = MAX_CELL_CHARACTERS) -> str:
+    """Escape a text; truncate a long one and add its length.
+
+    Args:
+        text: The text.
+        max_characters: The maximum number of characters.
+
+    Returns:
+        The HTML.
+    """
+    if len(text) <= max_characters:
         return escape(text)
-    more = f"… the first {most:,} of {len(text):,} characters"
-    return f'{escape(text[:most])} <span class="none">{more}</span>'
+    remark = f"… the first {max_characters:,} of {len(text):,} characters"
+    return f'{escape(text[:max_characters])} <span class="none">{remark}</span>'
 
 
-def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str) -> str:
-    """A value with its interval, its mark and what was counted, as text, picture and on hover."""
-    value, mark = row.get(estimate.value or ""), _mark(cell)
+def _format_estimate(
+    estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str
+) -> str:
+    """Format a value with its interval, mark and counts, as text, drawing and tooltip."""
+    value, mark = row.get(estimate.value or ""), _format_mark(cell)
     if value is None:
-        why = _text(row.get(estimate.reason or "") or "no value")
-        hidden = f'<span class="vh"> {why}</span>'
-        return f'<span class="none" title="{why}">{NULL_TEXT}{hidden}</span>{mark}'
-    interval = f' <span class="interval">({_ends(estimate, cell, row)})</span>'
-    counts = _counts(estimate, row, _named)
+        reason = _escape_text(row.get(estimate.reason or "") or "no value")
+        hidden_reason = f'<span class="vh"> {reason}</span>'
+        return f'<span class="none" title="{reason}">{NULL_TEXT}{hidden_reason}</span>{mark}'
+    interval = f' <span class="interval">({_format_interval(estimate, cell, row)})</span>'
+    counts = _describe_counts(estimate, row, _format_data_element)
     text = f"<b>{escape(cell.text)}</b>" if cell.is_best else escape(cell.text)
-    inner = "".join(
+    content = "".join(
         [
             f'<span><data class="value" value="{value!r}">{text}</data>{mark}</span>',
             drawing,
@@ -207,93 +268,128 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
             f'<span class="vh">; {counts}</span>' if counts else "",
         ]
     )
-    title = f"{cell.interval} {_counts(estimate, row, lambda _, value: str(value))}".strip()
+    title = (
+        f"{cell.interval} {_describe_counts(estimate, row, lambda _, value: str(value))}".strip()
+    )
     attributes = {
         "class": "cell thin" if cell.mark else "cell",
         "href": href,
         "title": title or None,
     }
     tag = "span" if href is None else "a"
-    return f"<{tag}{_attributes(attributes)}>{inner}</{tag}>"
+    return f"<{tag}{_format_attributes(attributes)}>{content}</{tag}>"
 
 
-def _mark(cell: Cell) -> str:
+def _format_mark(cell: Cell) -> str:
     return f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
 
 
-def _ends(estimate: Estimate, cell: Cell, row: Row) -> str:
-    """The ends of an interval as they are written, each also for programs."""
+def _format_interval(estimate: Estimate, cell: Cell, row: Row) -> str:
+    """Format the bounds of an interval, each with its machine-readable value."""
     if not cell.low:
         return ""
-    ends = (("low", estimate.low, cell.low), ("high", estimate.high, cell.high))
-    one, other = (
-        f'<data class="{end}" value="{row[name or ""]!r}">{text}</data>' for end, name, text in ends
+    bounds = (("low", estimate.low, cell.low), ("high", estimate.high, cell.high))
+    low, high = (
+        f'<data class="{bound}" value="{row[column or ""]!r}">{text}</data>'
+        for bound, column, text in bounds
     )
-    return f"{one} to {other}"
+    return f"{low} to {high}"
 
 
-def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
-    """What was counted, in how many games, which terms are thin, and what it lacks."""
+def _describe_counts(
+    estimate: Estimate, row: Row, format_number: Callable[[str, object], str]
+) -> str:
+    """Describe the counted rows and games, small samples, and missing competitions and games."""
     counted, games = row.get(estimate.counted or ""), row.get(estimate.games or "")
-    parts = [] if counted is None else [f"{written('counted', counted)} row{_s(counted)} counted"]
-    parts += [] if games is None else [f"in {written('games', games)} game{_s(games)}"]
-    terms = [
-        f"{written('term', term['term'] or 'in all')} has {format_n_settings(term['n_effective'])}"
-        for name in estimate.thin
-        for term in row.get(name) or ()
+    count_texts = (
+        []
+        if counted is None
+        else [f"{format_number('counted', counted)} row{_plural_suffix(counted)} counted"]
+    )
+    count_texts += (
+        [] if games is None else [f"in {format_number('games', games)} game{_plural_suffix(games)}"]
+    )
+    term_texts = [
+        f"{format_number('term', term['term'] or 'in all')} has "
+        f"{format_n_settings(term['n_effective'])}"
+        for column in estimate.thin
+        for term in row.get(column) or ()
     ]
-    thin = [f"thin: {', '.join(terms)}"] if terms else []
-    lacking = row.get(estimate.lacks or "") or ()
-    lacks = [f"lacks what other models have: {_text(', '.join(lacking))}"] if lacking else []
+    small_samples = [f"thin: {', '.join(term_texts)}"] if term_texts else []
+    missing_competitions = row.get(estimate.lacks or "") or ()
+    competition_texts = (
+        [f"lacks what other models have: {_escape_text(', '.join(missing_competitions))}"]
+        if missing_competitions
+        else []
+    )
     missing, expected = map(row.get, estimate.missing or ("", ""))
-    gone = [f"{missing:,} of {expected:,} games missing, by competition"] if missing else []
-    n = row.get(estimate.undecided or "")
-    unread = [f"{written('counted', n)} row{_s(n)} not decided"] if n else []
-    return "; ".join(filter(None, [" ".join(parts), *thin, *lacks, *gone, *unread]))
+    missing_game_texts = (
+        [f"{missing:,} of {expected:,} games missing, by competition"] if missing else []
+    )
+    n_undecided = row.get(estimate.undecided or "")
+    undecided_texts = (
+        [f"{format_number('counted', n_undecided)} row{_plural_suffix(n_undecided)} not decided"]
+        if n_undecided
+        else []
+    )
+    return "; ".join(
+        filter(
+            None,
+            [
+                " ".join(count_texts),
+                *small_samples,
+                *competition_texts,
+                *missing_game_texts,
+                *undecided_texts,
+            ],
+        )
+    )
 
 
-def _s(n: object) -> str:
+def _plural_suffix(n: object) -> str:
     return "" if n == 1 else "s"
 
 
-def _named(kind: str, value: object) -> str:
-    text = _text(value)
+def _format_data_element(kind: str, value: object) -> str:
+    text = _escape_text(value)
     return text if kind == "term" else f'<data class="{kind}" value="{text}">{text}</data>'
 
 
-def _text(value: object) -> str:
-    """A text that no browser obeys, without what hides or turns another."""
+def _escape_text(value: object) -> str:
+    """Escape a text for HTML, and make invisible and bidirectional characters visible."""
     return escape(escape_unprintable(str(value)))
 
 
-def _kinds(one: Field, shown: Table) -> dict[str, bool]:
-    """The classes of a column."""
-    is_number = one.is_number or one.estimate is not None
-    return {"n": is_number, "aside": one.name in shown.asides}
+def _column_classes(field: Field, table: Table) -> dict[str, bool]:
+    """Return the CSS classes of a column, each with whether it applies."""
+    is_number = field.is_number or field.estimate is not None
+    return {"n": is_number, "aside": field.name in table.secondary_columns}
 
 
-def _kinds_of_cells(one: Field, shown: Table) -> dict[str, bool]:
-    """The classes of a column's cells: also whether they are ids, names or longer texts."""
-    declared, kinds = shown.columns.get(one.name), _kinds(one, shown)
-    is_text = not any(kinds.values())
-    length = max((len(cell.text) for cell in one.cells), default=0) if is_text else 0
-    return kinds | {
-        "letters": one.name == "letters",
-        "id": declared is not None and declared.regex is not None,
-        "name": _NAME <= length <= _LONG,
-        "said": length > _LONG,
+def _cell_classes(field: Field, table: Table) -> dict[str, bool]:
+    """Return the CSS classes of a column's cells: also of ids, names and longer texts."""
+    spec, classes = table.columns.get(field.name), _column_classes(field, table)
+    is_text = not any(classes.values())
+    length = max((len(cell.text) for cell in field.cells), default=0) if is_text else 0
+    return classes | {
+        "letters": field.name == "letters",
+        "id": spec is not None and spec.regex is not None,
+        "name": _MIN_NAME_CHARACTERS <= length <= _MAX_NAME_CHARACTERS,
+        "said": length > _MAX_NAME_CHARACTERS,
     }
 
 
-def _class(kinds: Mapping[str, bool]) -> str | None:
-    return " ".join(name for name, is_so in kinds.items() if is_so) or None
+def _class_attribute(classes: Mapping[str, bool]) -> str | None:
+    return " ".join(name for name, applies in classes.items() if applies) or None
 
 
-def _linked(inner: str, href: str | None) -> str:
-    return inner if href is None else f'<a href="{escape(href)}">{inner}</a>'
+def _format_link(content: str, href: str | None) -> str:
+    return content if href is None else f'<a href="{escape(href)}">{content}</a>'
 
 
-def _attributes(given: Mapping[str, str | None]) -> str:
+def _format_attributes(attributes: Mapping[str, str | None]) -> str:
     return "".join(
-        f' {name}="{_text(value)}"' for name, value in given.items() if value is not None
+        f' {name}="{_escape_text(value)}"'
+        for name, value in attributes.items()
+        if value is not None
     )

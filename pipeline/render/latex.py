@@ -1,4 +1,8 @@
-"""Tables and texts in LaTeX, for papers."""
+"""Tables, notes and headings as LaTeX, for papers.
+
+`pipeline.render.markdown` has the same functions, so documents can be written in either format.
+Used by `pipeline.render`, the CLI and the report; depends on `pipeline.render.table`.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,83 +11,93 @@ from itertools import chain
 from pipeline.render.table import Cell, Table
 from pipeline.text_format import escape_latex as escaped, escape_to_one_line
 
-# What the preamble needs. A comment, since the table is for `\input` in a document.
-NEEDS = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fontenc}\n"
-# Smaller if it is wider than a line, and else as it is.
-_FITTED = r"\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-_UNICODE = "% Some characters need LuaLaTeX or XeLaTeX, with a font that has them.\n"
+# The packages that the preamble needs, as a comment, because the table is for `\input`.
+PREAMBLE_COMMENT = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fontenc}\n"
+# Scales the table down if it is wider than a line.
+_RESIZE_BOX = r"\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+_UNICODE_COMMENT = "% Some characters need LuaLaTeX or XeLaTeX, with a font that has them.\n"
 
-# The next line of a cell.
-_BELOW = r"\\"
+# Begins a new line in a cell.
+_LINE_BREAK = r"\\"
 _NUMBER = re.compile(r"(-?)([\d.]+)(?:e([+-])0*(\d+))?")
-# What pdfLaTeX knows without more packages: Latin letters, dashes, quotation marks and the dagger.
-_FOREIGN = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u201e\u2020\u2026]")
+# Characters that pdfLaTeX cannot display without more packages: all but Latin letters, dashes,
+# quotation marks and the dagger.
+_UNSUPPORTED_CHARACTER = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u201e\u2020\u2026]")
 
 
-def table(shown: Table, others: Iterable[Table] = ()) -> Iterator[str]:
-    """A tabular with the rules of booktabs, a line for each row; `others` are more rows of it.
+def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
+    """Iterate over the parts of a LaTeX table with the rules of booktabs.
 
-    An interval is below its value, and each word of a heading below the one before, so that a
+    An interval is below its value, and each word of a heading is on a line of its own, so that a
     leaderboard is not wider than a page.
+
+    Args:
+        first_table: The table.
+        more_tables: Tables with more rows of the same columns.
+
+    Yields:
+        The preamble comment, the head, one line for each row, and the end of the table.
     """
-    fields = shown.visible_fields
+    fields = first_table.visible_fields
     lines = [
-        _joined(map(_cell, row))
-        for part in chain([shown], others)
-        for row in zip(*(one.cells for one in part.visible_fields), strict=True)
+        _format_row(map(_format_cell, row))
+        for table_part in chain([first_table], more_tables)
+        for row in zip(*(field.cells for field in table_part.visible_fields), strict=True)
     ]
-    names = _joined(_stacked(one.heading) for one in fields)
-    yield NEEDS
-    if any(map(_FOREIGN.search, [names, *lines])):
-        yield _UNICODE
-    columns = "".join("r" if one.is_number else "l" for one in fields)
-    yield f"{_FITTED}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{names}\\midrule\n"
+    heading_row = _format_row(_stack_words(field.heading) for field in fields)
+    yield PREAMBLE_COMMENT
+    if any(map(_UNSUPPORTED_CHARACTER.search, [heading_row, *lines])):
+        yield _UNICODE_COMMENT
+    alignment = "".join("r" if field.is_number else "l" for field in fields)
+    yield f"{_RESIZE_BOX}\n\\begin{{tabular}}{{{alignment}}}\n\\toprule\n{heading_row}\\midrule\n"
     yield from lines
     yield "\\bottomrule\n\\end{tabular}}\n"
 
 
-def items(texts: Iterable[str]) -> str:
-    """Notes as a list, in small print below a table."""
-    lines = (escaped(escape_to_one_line(text)) for text in texts)
-    listed = "".join(f"\\item {line}\n" for line in lines)
-    return f"\n\\begin{{itemize}}\\footnotesize\n{listed}\\end{{itemize}}\n" if listed else ""
+def items(notes: Iterable[str]) -> str:
+    """Format notes as a LaTeX list in small print; return an empty string without notes."""
+    escaped_notes = (escaped(escape_to_one_line(note)) for note in notes)
+    list_items = "".join(f"\\item {escaped_note}\n" for escaped_note in escaped_notes)
+    return (
+        f"\n\\begin{{itemize}}\\footnotesize\n{list_items}\\end{{itemize}}\n" if list_items else ""
+    )
 
 
 def heading(text: str, level: int = 2) -> str:
-    """The title of a section."""
+    """Format the heading of a section; level 1 is a section, level 2 a subsection."""
     return f"\\{'sub' * (level - 1)}section{{{escaped(escape_to_one_line(text))}}}\n"
 
 
-def _joined(cells: Iterable[str]) -> str:
+def _format_row(cells: Iterable[str]) -> str:
     return f"{' & '.join(cells)} \\\\\n"
 
 
-def _stacked(heading: str) -> str:
-    """A heading of a word a line."""
+def _stack_words(heading: str) -> str:
+    """Format a heading with one word per line."""
     words = [escaped(word) for word in heading.split(" ")]
-    return words[0] if len(words) == 1 else rf"\shortstack[l]{{{_BELOW.join(words)}}}"
+    return words[0] if len(words) == 1 else rf"\shortstack[l]{{{_LINE_BREAK.join(words)}}}"
 
 
-def _cell(cell: Cell) -> str:
-    number = _number(cell.text or cell.interval)
+def _format_cell(cell: Cell) -> str:
+    number = _format_number(cell.text or cell.interval)
     number = rf"\textbf{{{number}}}" if cell.is_best else number
-    above = " ".join(filter(None, [number, escaped(cell.mark)]))
+    first_line = " ".join(filter(None, [number, escaped(cell.mark)]))
     if not (cell.text and cell.low):
-        return above
-    ends = f"{_end(cell.low)} to {_end(cell.high)}"
-    return rf"\shortstack[l]{{{above}{_BELOW}\scriptsize ({ends})}}"
+        return first_line
+    bounds = f"{_format_bound(cell.low)} to {_format_bound(cell.high)}"
+    return rf"\shortstack[l]{{{first_line}{_LINE_BREAK}\scriptsize ({bounds})}}"
 
 
-def _end(text: str) -> str:
+def _format_bound(text: str) -> str:
     return f"${text}$" if text[0] in "+-" else text
 
 
-def _number(text: str) -> str:
-    """A number with a minus instead of a hyphen, and a power of ten instead of an `e`."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+def _format_number(text: str) -> str:
+    """Format a number with a minus sign instead of a hyphen, and `e` as a power of ten."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return escaped(text)
-    minus, digits, sign, power = found.groups()
-    if power is None:
+    minus, digits, exponent_sign, exponent = match.groups()
+    if exponent is None:
         return f"${text}$" if minus else text
-    return f"${minus}{digits} \\times 10^{{{sign.strip('+')}{power}}}$"
+    return f"${minus}{digits} \\times 10^{{{exponent_sign.strip('+')}{exponent}}}$"

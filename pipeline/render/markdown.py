@@ -1,4 +1,8 @@
-"""Tables and notes in Markdown."""
+"""Tables, notes and headings as Markdown.
+
+`pipeline.render.latex` has the same functions, so documents can be written in either format. Used
+by `pipeline.render`, the CLI, the report and exports; depends on `pipeline.render.table`.
+"""
 
 import html
 import re
@@ -8,37 +12,50 @@ from itertools import chain
 from pipeline.render.table import Table
 from pipeline.text_format import escape_to_one_line, split_bold_parts
 
-# What has a meaning within a line. An underscore within a word has none, nor one dollar alone.
-_INLINE = re.compile(
+# Characters with a meaning within a line. An underscore within a word and a single dollar sign have
+# no meaning.
+_INLINE_SYNTAX = re.compile(
     r"[\\`*\[\]|~]|\$(?=.*\$)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.",
     re.IGNORECASE | re.DOTALL,
 )
-# And what has one only where a line begins: headings and lists.
-_BLOCK = re.compile(r"^(\d*)([#+.)-])")
-_AS_TEXT = r"\1\\\2"
+# Characters with a meaning only at the beginning of a line: headings and lists.
+_LINE_START_SYNTAX = re.compile(r"^(\d*)([#+.)-])")
 
 
-def table(first: Table, others: Iterable[Table] = ()) -> Iterator[str]:
-    """A line for each row; `others` are more rows of the same table."""
-    yield _row(one.heading.replace("\n", " ") for one in first.visible_fields)
-    yield f"| {' | '.join('--:' if one.is_number else '---' for one in first.visible_fields)} |\n"
-    for part in chain([first], others):
-        yield from map(_row, zip(*(one.cell_texts for one in part.visible_fields), strict=True))
+def table(shown: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
+    """Iterate over the lines of a Markdown table.
+
+    Args:
+        shown: The table.
+        more_tables: Tables with more rows of the same columns.
+
+    Yields:
+        The line of headings, the line of alignments, and one line for each row.
+    """
+    yield _format_row(field.heading.replace("\n", " ") for field in shown.visible_fields)
+    yield (
+        f"| {' | '.join('--:' if field.is_number else '---' for field in shown.visible_fields)} |\n"
+    )
+    for table_part in chain([shown], more_tables):
+        yield from map(
+            _format_row,
+            zip(*(field.cell_texts for field in table_part.visible_fields), strict=True),
+        )
 
 
-def items(lines: Iterable[str]) -> str:
-    """Notes as a list below a table."""
-    texts = (escape_markdown(escape_to_one_line(line)) for line in lines)
-    listed = "".join(f"- {_BLOCK.sub(_AS_TEXT, text)}\n" for text in texts)
-    return f"\n{listed}" if listed else ""
+def items(notes: Iterable[str]) -> str:
+    """Format notes as a Markdown list; return an empty string without notes."""
+    texts = (escape_markdown(escape_to_one_line(note)) for note in notes)
+    list_items = "".join("- " + _LINE_START_SYNTAX.sub(r"\1\\\2", text) + "\n" for text in texts)
+    return f"\n{list_items}" if list_items else ""
 
 
 def format_heading(text: str, level: int = 2) -> str:
-    """A heading between what was before and a table."""
+    """Format a heading, followed by a blank line."""
     return f"{'#' * level} {escape_markdown(escape_to_one_line(text))}\n\n"
 
 
-def _row(cells: Iterable[str]) -> str:
+def _format_row(cells: Iterable[str]) -> str:
     texts = (
         "**".join(split_bold_parts(escape_markdown(cell).replace("\n", "<br>"))) for cell in cells
     )
@@ -46,8 +63,12 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """The text with what Markdown gives a meaning within a line taken literally.
+    """Escape the characters of a text that have a meaning within a line of Markdown.
 
-    HTML is written by entities, since not every reader of Markdown takes a backslash before `<`.
+    HTML is escaped by entities, because not every Markdown parser accepts a backslash before `<`.
     """
-    return html.escape(_INLINE.sub(r"\\\g<0>", text), quote=False)
+    return html.escape(_INLINE_SYNTAX.sub(r"\\\g<0>", text), quote=False)
+
+
+# The names of these functions in `pipeline.render.latex`, by which documents call either module.
+heading, escaped = format_heading, escape_markdown

@@ -1,4 +1,8 @@
-"""Lists of what a lake has: games, decisions, contradictions, documents, gaps, tables."""
+"""Tables of what a lake contains: games, evidence, contradictions, documents, and table schemas.
+
+The functions have the names of results in `pipeline.registry`, by which `build_result_table` finds
+them. Depends on `pipeline.reports` and `pipeline.render.table`.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,61 +13,63 @@ import polars as pl
 from pipeline import column, text_format
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics import evidence as evidence_rows
+from pipeline.metrics import evidence as evidence_report
 from pipeline.metrics.completeness import fewer_games_notes
 from pipeline.render import table
 from pipeline.render.table import (
     Estimate,
     Table,
-    brief_id,
-    brief_texts,
     declare_table,
-    first_game,
+    first_game_hint,
+    short_id,
+    shorten_texts,
 )
 from pipeline.render.value_tables import group_columns
 from pipeline.reports import (
-    audit as audits,
-    completeness as games_there,
-    documents as listed,
-    documents as searches,
-    games as games_list,
-    games as lacking,
-    games as named,
-    lake_tables as catalog,
+    audit as audit_report,
+    completeness as completeness_report,
+    documents as document_reports,
+    games as game_reports,
+    lake_tables,
 )
 
-_BRIEF = (
+_EVIDENCE_COLUMNS = (
     *("game_id", "term", "model", "role", "player", "round", "what", "compared_with", "hit"),
     *("is_counted", "parse_status", "message_index", "content"),
 )
-_OF_UNCLEAR = ("role", "is_counted", "parse_status")
+_UNCLEAR_COLUMNS = ("role", "is_counted", "parse_status")
 _FINDING_COLUMNS = ("model", "player", "round", "logged", "says", "message_index", "content")
-_SEARCH = {**searches.SEARCH_COLUMNS, "text": column.text_column("the text around the hit")}
+_SEARCH_COLUMNS = {
+    **document_reports.SEARCH_COLUMNS,
+    "text": column.text_column("the text around the hit"),
+}
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False, **_: Any) -> Table:
+    """Make the table of counted rows; ids and texts are shortened."""
     return Table(
         "evidence",
         rows,
-        evidence_rows.EVIDENCE_COLUMNS,
-        hidden=[*["term"] * (not has_terms), *(() if unclear else _OF_UNCLEAR)],
-        also=("term",),
-        brief=partial(brief, columns=_BRIEF),
+        evidence_report.EVIDENCE_COLUMNS,
+        hidden=[*["term"] * (not has_terms), *(() if unclear else _UNCLEAR_COLUMNS)],
+        page_columns=("term",),
+        brief=partial(shorten_rows, columns=_EVIDENCE_COLUMNS),
     )
 
 
-def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """What fits on a line or two: of ids and texts the beginning."""
-    return brief_texts(rows).select(columns)
+def shorten_rows(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Return the given columns of the rows, with short ids and texts."""
+    return shorten_texts(rows).select(columns)
 
 
 def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+    """Make the table of contradictions, with hints how to list them."""
     systems = [] if lake is None or lake.system else [*lake.systems]
     hints = [
         (rows.is_empty(), "no game in the lake has anything to check"),
         (
             len(systems) > 1,
-            f"these rows are of {len(systems)} systems together: see one with --system",
+            f"the rows combine {len(systems)} systems; use --system to select one",
         ),
         (
             not rows.is_empty(),
@@ -73,104 +79,116 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
     return Table(
         "audit",
         rows,
-        {**group_columns(rows), **audits.AUDIT_COLUMNS},
+        {**group_columns(rows), **audit_report.AUDIT_COLUMNS},
         hidden=("title", "effect"),
-        also=("title", "effect"),
-        folds=(table.titled("kind", "metric"),),
-        hints=[hint for is_so, hint in hints if is_so],
+        page_columns=("title", "effect"),
+        layout_steps=(table.move_columns_to_titles("kind", "metric"),),
+        hints=[hint for applies, hint in hints if applies],
     )
 
 
 def search(
     rows: pl.DataFrame,
     secret: bool = False,
-    found: searches.SearchResult | None = None,
-    **asked: Any,
+    found: document_reports.SearchResult | None = None,
+    **options: Any,
 ) -> Table:
+    """Make the table of messages that a search found, with the text around the first hit."""
     return Table(
         "search",
         rows,
-        _SEARCH,
+        _SEARCH_COLUMNS,
         hidden=("player", "role", "game_type" if secret else "phase"),
-        also=("player", "phase"),
-        # Of ids the beginning, and the text around the hit as one.
-        brief=lambda one: one.with_columns(
-            brief_id(),
+        page_columns=("player", "phase"),
+        # Short ids, and the hit with its context in one column.
+        brief=lambda rows: rows.with_columns(
+            short_id(),
             text=pl.concat_str("before", "hit", "after")
             .str.replace_all(r"\s+", " ")
             .str.strip_chars(),
         ).drop("before", "hit", "after"),
-        hints=() if found is None else _search_hints(found, **asked),
+        hints=() if found is None else _search_hints(found, **options),
     )
 
 
-def _search_hints(found: searches.SearchResult, limit: int, timeout: float, **_: Any) -> list[str]:
-    """How much of the lake was searched, and how to go on."""
-    part = (
+def _search_hints(
+    found: document_reports.SearchResult, limit: int, timeout: float, **_: Any
+) -> list[str]:
+    """Return hints: how much of the lake was searched, and how to continue."""
+    found_text = (
         f"{text_format.format_count(found.rows.height, 'message')} found in {found.n_searched:,} "
         "of "
         f"{found.n_messages:,} messages"
     )
     if found.key is None:
-        return [part, *first_game(found.rows)]
-    stopped = f"--limit {limit}" if found.stopped == "limit" else f"--timeout {timeout:g}"
-    on = f"to continue: run the command again with --after {found.key}"
-    return [f"{part}; stopped by {stopped}", on, *first_game(found.rows)]
+        return [found_text, *first_game_hint(found.rows)]
+    stopping_option = f"--limit {limit}" if found.stopped == "limit" else f"--timeout {timeout:g}"
+    continue_hint = f"to continue: run the command again with --after {found.key}"
+    return [
+        f"{found_text}; stopped by {stopping_option}",
+        continue_hint,
+        *first_game_hint(found.rows),
+    ]
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
-    """The games; the winners are named if a game tests several models, else the result does."""
-    is_one = not (rows["models"].list.len() > 1).any()
-    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
+    """Make the table of games; winners are displayed if a game tests several models."""
+    has_one_model = not (rows["models"].list.len() > 1).any()
+    outcome = pl.when("is_finished").then("outcome").otherwise(pl.lit(game_reports.UNFINISHED))
     return Table(
         "games",
         rows,
-        games_list.GAMES_COLUMNS,
+        game_reports.GAMES_COLUMNS,
         hidden=(
             *("side", "is_finished", "setting_id", "game_index", "source"),
-            *(["winners"] if is_one else []),
+            *(["winners"] if has_one_model else []),
         ),
-        also=("winners", "setting_id"),
+        page_columns=("winners", "setting_id"),
         optional=("role", "result", "score", "winners"),
-        brief=lambda one: one.with_columns(brief_id(), brief_id("setting_id"), outcome=end),
-        folds=(
-            table.titled("game_type"),
-            table.alike("models", "role", "score", "outcome"),
-            table.titled("role"),
+        brief=lambda rows: rows.with_columns(short_id(), short_id("setting_id"), outcome=outcome),
+        layout_steps=(
+            table.move_columns_to_titles("game_type"),
+            table.move_constants_to_note("models", "role", "score", "outcome"),
+            table.move_columns_to_titles("role"),
         ),
-        hints=first_game(rows),
+        hints=first_game_hint(rows),
         nothing="no game in the lake matches",
     )
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
-    """The rows by part and rule; in full, each as a block of lines."""
-    to_see = () if raw else ("use `--raw` to see all columns and the raw document",)
+    """Make the table of quarantined parts; with `raw`, each row is a block of lines."""
+    hint = () if raw else ("use `--raw` to see all columns and the raw document",)
     return Table(
         "quarantine",
         rows,
         TABLES["quarantine"].columns(),
-        brief=_shortened if raw else lambda one: one.select(listed.BRIEF_COLUMNS),
+        brief=_shorten_raw_documents
+        if raw
+        else lambda rows: rows.select(document_reports.BRIEF_COLUMNS),
         as_records=raw,
-        hints=("the quarantine is empty",) if rows.is_empty() else to_see,
+        hints=("the quarantine is empty",) if rows.is_empty() else hint,
     )
 
 
-RAW_SHOWN = 400
+MAX_RAW_CHARACTERS = 400
 
 
-def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the first of each raw document."""
-    more = " … (use `--format json` to see more)"
+def _shorten_raw_documents(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with the first characters of each raw document."""
+    remark = " … (use `--format json` to see more)"
     texts = [None if raw is None else text_format.decode_bytes_visibly(raw) for raw in rows["raw"]]
-    short = [text and text[:RAW_SHOWN] + more * (len(text) > RAW_SHOWN) for text in texts]
-    return rows.with_columns(pl.Series("raw", short, pl.String))
+    short_texts = [
+        text and text[:MAX_RAW_CHARACTERS] + remark * (len(text) > MAX_RAW_CHARACTERS)
+        for text in texts
+    ]
+    return rows.with_columns(pl.Series("raw", short_texts, pl.String))
 
 
-# --- how much there is: games finished and missing, texts read, tables and their columns --------
+# Completeness: finished and missing games, parsed texts. Schemas: tables and their columns.
 
 NO_GAMES_MESSAGE = "the lake has no game of a tested model: nothing can be complete"
-_GAME_COLUMNS = ("n_unfinished", "n_failed", "n_quarantined", "is_complete")
+_CONSTANT_COLUMNS = ("n_unfinished", "n_failed", "n_quarantined", "is_complete")
 
 
 def completeness(
@@ -180,106 +198,129 @@ def completeness(
     expected: int | None = None,
     **_: Any,
 ) -> Table:
+    """Make the table of games per model and competition, with a note of what is missing."""
     return Table(
         "completeness",
         rows,
-        games_there.COMPLETENESS_COLUMNS,
+        completeness_report.COMPLETENESS_COLUMNS,
         hidden=("game_type", "n_missing"),
-        folds=(
-            table.alike(*_GAME_COLUMNS),
-            table.titled("model"),
-            table.starred("is_complete", "competition", note="not complete", where=False),
+        layout_steps=(
+            table.move_constants_to_note(*_CONSTANT_COLUMNS),
+            table.move_columns_to_titles("model"),
+            table.replace_flag_by_star(
+                "is_complete", "competition", note="not complete", starred_value=False
+            ),
         ),
         notes=[
-            _complete(rows, model),
+            _completeness_note(rows, model),
             *fewer_games_notes(lake, rows, expected),
-            *([] if lake is None else _quarantined(lake)),
+            *([] if lake is None else _quarantine_notes(lake)),
         ],
     )
 
 
-def _complete(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
-    lacking = incomplete_models(rows)
+def _completeness_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
+    """Return a note that says which models are incomplete, and how many games they lack."""
+    incomplete = incomplete_models(rows)
     if rows.is_empty() or not rows["n_games"].sum():
         return NO_GAMES_MESSAGE
-    if not lacking:
+    if not incomplete:
         return f"complete: {', '.join(models)}" if models else "every model is complete"
     counts = rows.group_by("model").agg(pl.col("n_missing", "expected").sum())
-    of = {model: f"{n:,} of {expected:,}" for model, n, expected in counts.iter_rows()}
-    names = ", ".join(f"{'–' if name is None else name} ({of[name]} missing)" for name in lacking)
+    missing_texts = {
+        model: f"{n_missing:,} of {expected:,}" for model, n_missing, expected in counts.iter_rows()
+    }
+    names = ", ".join(
+        f"{'–' if name is None else name} ({missing_texts[name]} missing)" for name in incomplete
+    )
     return f"incomplete: {names}; run `magic completeness --missing` to list what is missing"
 
 
 def incomplete_models(rows: pl.DataFrame) -> list[str | None]:
-    """The models that are not complete."""
+    """Return the models that lack games, sorted by name.
+
+    Args:
+        rows: Rows of `Lake.completeness`.
+
+    Returns:
+        The names; None for games whose model is unknown.
+    """
     return rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
 
 
-def _quarantined(lake: StoredLake) -> list[str]:
-    """A note where whole documents are quarantined: they may be games that are missing."""
-    refused = lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
-    documents = "1 document is" if refused == 1 else f"{refused:,} documents are"
-    note = f"{documents} quarantined and may be missing games: run `magic quarantine`"
-    return [note] if refused else []
+def _quarantine_notes(lake: StoredLake) -> list[str]:
+    """Return a note if whole documents are quarantined, because they can be missing games."""
+    n_documents = (
+        lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
+    )
+    documents_text = "1 document is" if n_documents == 1 else f"{n_documents:,} documents are"
+    note = f"{documents_text} quarantined and may be missing games: run `magic quarantine`"
+    return [note] if n_documents else []
 
 
 def readability(
     rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
 ) -> Table:
+    """Make the table of unreadable texts and the bounds of each value."""
     return Table(
         "readability",
         rows,
-        games_there.READABILITY_COLUMNS,
+        completeness_report.READABILITY_COLUMNS,
         estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
-        folds=(
-            table.alike(
+        layout_steps=(
+            table.move_constants_to_note(
                 "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
             ),
-            table.titled("model"),
-            table.starred("is_complete", "metric", note="not complete", where=False),
+            table.move_columns_to_titles("model"),
+            table.replace_flag_by_star(
+                "is_complete", "metric", note="not complete", starred_value=False
+            ),
         ),
         notes=fewer_games_notes(lake, rows, expected),
     )
 
 
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
-    """The settings without the JSON that repeats them."""
-    kept = (
+    """Make the table of missing settings, without the JSON column that repeats them."""
+    displayed_columns = (
         *("model", "competition", "setting_id", "game_index", "n_missing", "n_expected"),
         *("n_unfinished", "paths"),
     )
     return Table(
         "missing",
         rows,
-        lacking.MISSING_COLUMNS,
+        game_reports.MISSING_COLUMNS,
         hidden=("game_type", "setting"),
-        optional=[name for name in rows.columns if name not in kept],
-        folds=(
-            table.begun("setting_id"),
-            table.alike("game_index", "n_missing", "n_expected", "n_unfinished", "paths"),
-            table.titled("model"),
-            table.titled("competition"),
+        optional=[name for name in rows.columns if name not in displayed_columns],
+        layout_steps=(
+            table.shorten_ids("setting_id"),
+            table.move_constants_to_note(
+                "game_index", "n_missing", "n_expected", "n_unfinished", "paths"
+            ),
+            table.move_columns_to_titles("model"),
+            table.move_columns_to_titles("competition"),
         ),
     )
 
 
 def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Table:
+    """Make the table of a lake's tables, with the total size."""
     hints = []
     if opened and opened.unknown_tables:
         hints.append(
-            f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "
-            "nothing can be ingested without it"
+            f"not listed: {', '.join(opened.unknown_tables)}, because a package is not installed; "
+            "install it before you ingest into this lake"
         )
     if opened:
         size = text_format.format_size(sum(rows["n_bytes"]))
         hints.append(f"{opened.path} after ingest {opened.ingest_id}: {size}")
-    return Table("tables", rows, catalog.TABLE_COLUMNS, hints=hints)
+    return Table("tables", rows, lake_tables.TABLE_COLUMNS, hints=hints)
 
 
-def _contract(rows: pl.DataFrame) -> pl.DataFrame:
-    """The contract for reading: marks at the names, and one column for what values there are."""
+def _schema_display_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of a schema with key and null marks, and with their allowed values."""
     mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
-    values = [_values(row) for row in rows.iter_rows(named=True)]
+    values = [_allowed_values(row) for row in rows.iter_rows(named=True)]
     return rows.select(
         pl.concat_str("column", mark.otherwise(pl.lit(""))),
         "type",
@@ -288,8 +329,8 @@ def _contract(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _values(row: dict[str, Any]) -> str:
-    """The words, the pattern or the range that a column's values are held to."""
+def _allowed_values(row: dict[str, Any]) -> str:
+    """Describe the values that a column can have: a list, a pattern or a range."""
     if row["words"]:
         return ", ".join(row["words"])
     if row["pattern"]:
@@ -301,39 +342,39 @@ def _values(row: dict[str, Any]) -> str:
 
 models = declare_table(
     "models",
-    named.MODELS_COLUMNS,
+    game_reports.MODELS_COLUMNS,
     brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
     optional=("is_bot", "looks_like"),
-    hints=["to count several names as one model, give commands a map of them: --names FILE"],
+    hints=["to count several names as one model, pass a map of names to commands: --names FILE"],
     nothing="no game in the lake names a model",
 )
 usage = declare_table(
     "usage",
-    named.USAGE_COLUMNS,
-    folds=(table.titled("model"),),
-    hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
+    game_reports.USAGE_COLUMNS,
+    layout_steps=(table.move_columns_to_titles("model"),),
+    hints=["cost is in US dollars; a game counts if its log states it for all seats of the model"],
     nothing="no log in the lake says what a model used",
 )
 findings = declare_table(
     "findings",
-    audits.FINDING_COLUMNS,
-    brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS, "system")),
+    audit_report.FINDING_COLUMNS,
+    brief=partial(shorten_rows, columns=("game_id", *_FINDING_COLUMNS, "system")),
 )
-# A page also has the documents' format, their size, and who read them.
+# Pages also display the format, the size and the ingest of each document.
 documents = declare_table(
     "documents",
-    listed.DOCUMENT_COLUMNS,
+    document_reports.DOCUMENT_COLUMNS,
     hidden=("format", "n_bytes", "ingest_id"),
-    also=("format", "n_bytes", "ingest_id"),
-    brief=lambda one: one.with_columns(brief_id()),
+    page_columns=("format", "n_bytes", "ingest_id"),
+    brief=lambda rows: rows.with_columns(short_id()),
     optional=("detail", "n_faulty_parts", "game_id"),
-    folds=(table.titled("source"), table.titled("status")),
+    layout_steps=(table.move_columns_to_titles("source"), table.move_columns_to_titles("status")),
     nothing="no document in the lake matches",
 )
 document_counts = declare_table(
     "document_counts",
-    listed.COUNT_COLUMNS,
-    folds=(table.titled("source"), table.titled("status")),
+    document_reports.COUNT_COLUMNS,
+    layout_steps=(table.move_columns_to_titles("source"), table.move_columns_to_titles("status")),
     hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
 )
-schema = declare_table("schema", brief=_contract)
+schema = declare_table("schema", brief=_schema_display_rows)

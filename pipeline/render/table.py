@@ -1,4 +1,8 @@
-"""A result as a table: its frame, its declared columns, and its notes; each form is made of it."""
+"""A result as a table: its rows, the specs of its columns, and its notes.
+
+Every output format is made from a `Table`: terminal, HTML, Markdown, LaTeX. Used by the other
+modules of this package; depends on `pipeline.column` and `pipeline.text_format`.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,18 +17,28 @@ from pipeline.column import Column, Unit, column_heading
 from pipeline.text_format import escape_unprintable
 
 ID_PREFIX_LENGTH = 8
-TEXT_SHOWN = 100
-OWN_UNIT = "what is no share is in a unit of its own"
-PERCENT = "values are in percent; the highest of each column is bold"
+MAX_BRIEF_CHARACTERS = 100
+NOT_IN_PERCENT_NOTE = "values that are not shares keep their own unit"
+PERCENT_NOTE = "values are in percent; the highest value of each column is bold"
 
 
 class Estimate(Struct, frozen=True):
-    """Columns that are one number together, and one cell for eyes.
+    """Columns that together describe one estimate and are displayed in one cell.
 
-    These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
-    how many games are `missing` of how many, and `undecided` rows. A page also has what was counted
-    for it, in how many games, and why it is missing. Without a `value` it is a range. What is no
-    share is never in percent. One that `has_evidence` leads to the rows behind it.
+    Attributes:
+        value: The column of the value; None for a range without a value.
+        low: The column of the interval's lower bound.
+        high: The column of the interval's upper bound.
+        thin: The columns of the terms with too few independent settings.
+        counted: The column of the number of counted rows, which only pages display.
+        games: The column of the number of games, which only pages display.
+        reason: The column that says why there is no value, which only pages display.
+        heading: The heading of the cell's column; empty for that of the value.
+        lacks: The column of the competitions that the value does not cover.
+        missing: The columns of the numbers of missing and of expected games.
+        undecided: The column of the number of undecided rows.
+        is_share: Whether the value is a share, which can be displayed in percent.
+        has_evidence: Whether the value links to the rows that were counted.
     """
 
     value: str | None = None
@@ -43,36 +57,53 @@ class Estimate(Struct, frozen=True):
 
     @property
     def anchor(self) -> str:
-        """The column in whose place it stands."""
+        """The column in whose position the estimate is displayed."""
         return self.value or self.low or ""
 
     def source_columns(self) -> Iterator[str]:
-        """The columns that its cell stands for."""
+        """Return the columns that the cell replaces."""
         marks = (*self.thin, self.lacks, *self.missing, self.undecided)
         return filter(None, (self.value, self.low, self.high, *marks))
 
     def format_cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
-        """Its cell in a row, in which its value is this text; ends are in the unit, too."""
+        """Format the cell of one row.
+
+        Args:
+            text: The formatted value.
+            row: The row, by column.
+            unit: The unit of the interval's bounds.
+
+        Returns:
+            The cell with the interval and the marks for small samples and missing games.
+        """
         low, high = row.get(self.low or ""), row.get(self.high or "")
-        end = (
+        format_bound = (
             text_format.format_interval_bound
             if unit is None
             else partial(text_format.format_with_unit, unit=unit)
         )
-        ends = ("", "") if low is None or high is None else (end(low), end(high))
+        bounds = (
+            ("", "") if low is None or high is None else (format_bound(low), format_bound(high))
+        )
         if self.value is None:
-            return Cell("" if ends[0] else text_format.NULL_TEXT, *ends)
+            return Cell("" if bounds[0] else text_format.NULL_TEXT, *bounds)
         mark = text_format.small_sample_mark(
             term for name in self.thin for term in row.get(name) or ()
         )
-        lacks = (self.lacks or "", *self.missing[:1], self.undecided or "")
-        mark += "*" if any(map(row.get, lacks)) else ""
-        return Cell(text, *ends, "" if text == text_format.NULL_TEXT else mark)
+        star_columns = (self.lacks or "", *self.missing[:1], self.undecided or "")
+        mark += "*" if any(map(row.get, star_columns)) else ""
+        return Cell(text, *bounds, "" if text == text_format.NULL_TEXT else mark)
 
 
 class Cell(NamedTuple):
-    """A cell for eyes: its text, for an estimate also the ends of its interval, and marks such as
-    †1. A range has no text. The best of its column is bold.
+    """A displayed cell.
+
+    Attributes:
+        text: The value; empty for a range.
+        low: The formatted lower bound of an estimate's interval.
+        high: The formatted upper bound of an estimate's interval.
+        mark: Marks such as `†1` or `*`.
+        is_best: Whether the value is the highest of its column, which is bold.
     """
 
     text: str
@@ -83,20 +114,30 @@ class Cell(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The text, marked if it is the best."""
+        """The text, in bold markers if it is the best of its column."""
         return text_format.mark_bold(self.text) if self.is_best else self.text
 
     @property
     def interval(self) -> str:
-        ends = f"{self.low} to {self.high}" if self.low else ""
-        return f"({ends})" if ends and self.text else ends
+        """The interval as text, in parentheses if the cell has a value."""
+        bounds = f"{self.low} to {self.high}" if self.low else ""
+        return f"({bounds})" if bounds and self.text else bounds
 
     def __str__(self) -> str:
+        """Return the value, the interval and the mark, separated by spaces."""
         return " ".join(filter(None, (self.value, self.interval, self.mark)))
 
 
 class Field(NamedTuple):
-    """A column for eyes, which may stand for several of the frame."""
+    """A displayed column, which can combine several columns of the frame.
+
+    Attributes:
+        name: The name of the column.
+        heading: The displayed heading.
+        cells: One cell for each row.
+        is_number: Whether the column is aligned to the right.
+        estimate: The estimate that the column displays; None for a plain column.
+    """
 
     name: str
     heading: str
@@ -106,21 +147,34 @@ class Field(NamedTuple):
 
     @property
     def cell_texts(self) -> list[str]:
+        """The text of each cell."""
         return list(map(str, self.cells))
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A result: `rows` as Python gives them, and how these are shown to eyes.
+    """A result with the rules for its display.
 
-    `hidden` columns are for programs alone, `optional` ones are hidden where no row has anything in
-    them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
-    narrow gives up, step by step. With `turned`, the rows of that column become columns there.
-    `also` are the hidden ones that pages show if there is anything in them, which have more room.
-    `asides` are what a small screen can do without.
-    `star` names a column whose cells have a star where another one is false.
-    `origin` says what the numbers are of.
-    `hints` are for the command line alone: what to do next; `nothing` is the hint without rows.
+    Attributes:
+        name: The name of the result.
+        rows: The rows as the Python API returns them.
+        columns: The specs of the columns, by name.
+        estimates: Groups of columns that are displayed as one cell.
+        hidden: Columns that are not displayed.
+        optional: Columns that are not displayed if they are empty in all rows.
+        page_columns: Hidden columns that pages display if they are not empty.
+        headings: Headings that replace those of the columns.
+        star: A column whose cells get a star if another, boolean column is false: both names.
+        brief: Returns the rows to display instead of `rows`, such as rows with short ids.
+        layout_steps: Steps that reduce the table, applied one by one until it fits a narrow
+            terminal.
+        transposed_by: The column whose values become the columns if the table is still too wide.
+        secondary_columns: Columns that a small screen can hide.
+        as_records: Whether each row is displayed as a block of lines.
+        notes: Notes below the table.
+        origin: The common origin of the values, such as their system.
+        hints: Hints for the command line: what to do next.
+        nothing: The hint if there are no rows.
     """
 
     name: str
@@ -129,13 +183,13 @@ class Table:
     estimates: Sequence[Estimate] = ()
     hidden: Sequence[str] = ()
     optional: Sequence[str] = ()
-    also: Sequence[str] = ()
+    page_columns: Sequence[str] = ()
     headings: Mapping[str, str] = field(default_factory=dict)
     star: tuple[str, str] | None = None
     brief: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    folds: Sequence[Any] = ()
-    turned: str | None = None
-    asides: Sequence[str] = ()
+    layout_steps: Sequence[Any] = ()
+    transposed_by: str | None = None
+    secondary_columns: Sequence[str] = ()
     as_records: bool = False
     notes: Sequence[str] = ()
     origin: str = ""
@@ -144,275 +198,368 @@ class Table:
 
     @cached_property
     def visible_fields(self) -> list[Field]:
-        """The columns for eyes, in their order."""
-        anchors = {one.anchor: one for one in self.estimates}
-        within = {part for one in self.estimates for part in one.source_columns()} - anchors.keys()
+        """The displayed columns, in order."""
+        estimates_by_anchor = {estimate.anchor: estimate for estimate in self.estimates}
+        combined_columns = {
+            source for estimate in self.estimates for source in estimate.source_columns()
+        } - estimates_by_anchor.keys()
         fields = []
         for column in self.visible_rows.iter_columns():
             name = column.name
-            if name in within or name in self.hidden or self._is_left_out(column):
+            if name in combined_columns or name in self.hidden or self._is_empty_optional(column):
                 continue
-            estimate = anchors.get(name)
-            shown = (
-                self._estimated(estimate)
+            estimate = estimates_by_anchor.get(name)
+            cells = (
+                self._estimate_cells(estimate)
                 if estimate
                 else list(map(Cell, self.format_column(column)))
             )
             if self.star and name == self.star[0]:
                 flags = self.visible_rows[self.star[1]]
-                shown = [
-                    one._replace(mark="*") if flag is False else one
-                    for one, flag in zip(shown, flags, strict=True)
+                cells = [
+                    cell._replace(mark="*") if flag is False else cell
+                    for cell, flag in zip(cells, flags, strict=True)
                 ]
             is_number = column.dtype.is_numeric() and (estimate is None or not estimate.low)
             fields.append(
-                Field(name, self.column_heading(name, estimate), shown, is_number, estimate)
+                Field(name, self.column_heading(name, estimate), cells, is_number, estimate)
             )
         return fields
 
     @cached_property
     def visible_rows(self) -> pl.DataFrame:
-        """The rows that the fields are of."""
+        """The rows that are displayed."""
         return self.rows if self.brief is None else self.brief(self.rows)
 
     def column_heading(self, name: str, estimate: Estimate | None = None) -> str:
-        """What stands above a column for eyes."""
-        own = self.headings.get(name) or (estimate.heading if estimate else "")
-        return escape_unprintable(own or column_heading(name, self.columns)).replace("\n", " ")
+        """Return the displayed heading of a column.
 
-    def _is_left_out(self, column: pl.Series) -> bool:
-        """Whether it is optional, and no row has anything in it."""
+        Args:
+            name: The name of the column.
+            estimate: The estimate that the column displays, if any.
+
+        Returns:
+            The heading on one line.
+        """
+        special_heading = self.headings.get(name) or (estimate.heading if estimate else "")
+        return escape_unprintable(special_heading or column_heading(name, self.columns)).replace(
+            "\n", " "
+        )
+
+    def _is_empty_optional(self, column: pl.Series) -> bool:
+        """Return whether the column is optional and empty in all rows."""
         if column.name not in self.optional:
             return False
         values = column.drop_nulls()
         return values.is_empty() or not (column.dtype.is_float() or any(values.to_list()))
 
     def format_column(self, column: pl.Series) -> list[str]:
-        """The printable texts of a column's values."""
-        declared = self.columns.get(column.name)
-        if declared is None:
+        """Format the values of a column as printable strings.
+
+        Args:
+            column: A column of the displayed rows.
+
+        Returns:
+            One string for each row, with the decimals and the unit of the column's spec.
+        """
+        spec = self.columns.get(column.name)
+        if spec is None:
             return text_format.format_values(column.to_list())
         values: list[object] = column.to_list()
         if column.dtype == pl.Boolean:
             values = [None if value is None else "yes" if value else "no" for value in values]
         elif column.dtype == pl.List(pl.String):
             values = [None if value is None else ", ".join(value) for value in column.to_list()]
-        return text_format.format_values(values, declared.decimals, declared.unit)
+        return text_format.format_values(values, spec.decimals, spec.unit)
 
-    def _estimated(self, estimate: Estimate) -> list[Cell]:
-        """Each number with its interval and its mark, if it has them; in percent, the best."""
-        column, declared = self.visible_rows[estimate.anchor], self.columns.get(estimate.anchor)
-        texts, unit = self.format_column(column), declared.unit if declared else None
+    def _estimate_cells(self, estimate: Estimate) -> list[Cell]:
+        """Return the cells of an estimate; in percent, the highest value is marked as best."""
+        column, spec = self.visible_rows[estimate.anchor], self.columns.get(estimate.anchor)
+        texts, unit = self.format_column(column), spec.unit if spec else None
         rows = self.visible_rows.iter_rows(named=True)
-        made = [
+        cells = [
             estimate.format_cell(text, row, unit) for text, row in zip(texts, rows, strict=True)
         ]
-        best = texts[at] if unit == "%" and (at := column.arg_max()) is not None else None
-        return [one._replace(is_best=one.text == best) for one in made]
+        best_text = (
+            texts[position] if unit == "%" and (position := column.arg_max()) is not None else None
+        )
+        return [cell._replace(is_best=cell.text == best_text) for cell in cells]
 
-    def with_optional_columns(self, *more: str) -> Self:
-        """The table as a page shows it, with the columns that are `also` there, and more."""
-        named = (*self.also, *more)
+    def with_optional_columns(self, *extra_columns: str) -> Self:
+        """Return the table as a page displays it.
+
+        Args:
+            *extra_columns: Hidden columns to display, besides `page_columns`.
+
+        Returns:
+            A table in which these columns are displayed unless they are empty.
+        """
+        displayed_columns = (*self.page_columns, *extra_columns)
         return replace(
             self,
-            hidden=[name for name in self.hidden if name not in named],
-            optional=(*self.optional, *named),
+            hidden=[name for name in self.hidden if name not in displayed_columns],
+            optional=(*self.optional, *displayed_columns),
         )
 
     def in_percent(self, *names: str) -> Self:
-        """The table with these estimates in percent, by default all; the best of each is bold."""
-        names = names or tuple(one.anchor for one in self.estimates if one.is_share)
+        """Return the table with estimates in percent, in which the best of each column is bold.
+
+        Args:
+            *names: The estimates; by default all that are shares.
+
+        Returns:
+            A table with a note about the unit.
+        """
+        names = names or tuple(estimate.anchor for estimate in self.estimates if estimate.is_share)
         columns = {name: structs.replace(self.columns[name], unit="%") for name in names}
-        others = [one for one in self.estimates if not one.is_share]
-        note = "; ".join([PERCENT] * bool(names) + [OWN_UNIT] * bool(others))
+        not_shares = [estimate for estimate in self.estimates if not estimate.is_share]
+        note = "; ".join([PERCENT_NOTE] * bool(names) + [NOT_IN_PERCENT_NOTE] * bool(not_shares))
         return replace(self, columns={**self.columns, **columns}).with_notes(note)
 
     def with_rows(self, rows: pl.DataFrame) -> Self:
-        """The same table of other rows."""
+        """Return the same table with other rows."""
         return replace(self, rows=rows)
 
     @classmethod
-    def from_frame(cls, name: str, rows: pl.DataFrame, **shown: Any) -> "Table":
-        """The table of a frame that no report declares; columns of bytes are shown as sizes."""
+    def from_frame(cls, name: str, rows: pl.DataFrame, **fields: Any) -> "Table":
+        """Return the table of a frame whose columns have no specs.
+
+        Args:
+            name: The name of the table.
+            rows: The frame. Columns with `bytes` in their name are displayed as sizes.
+            **fields: Further fields of the table.
+
+        Returns:
+            The table.
+        """
         columns = {
             column: Column(dtype, unit="bytes" if "bytes" in column else None)
             for column, dtype in rows.schema.items()
         }
-        return cls(name, rows, columns, **shown)
+        return cls(name, rows, columns, **fields)
 
     @property
     def document_notes(self) -> Sequence[str]:
-        """The notes for a document, which others read without the lake."""
+        """The notes of a document that is read without the lake: with the origin of the values."""
         notes = [note for note in self.notes if not self.origin.startswith(note)]
         return [*notes, self.origin] if self.origin else notes
 
     def with_notes(self, *notes: str) -> Self:
-        """The same table with more notes."""
+        """Return the same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
 def declare_table(
-    name: str, columns: Mapping[str, Column] | None = None, **shown: Any
+    name: str, columns: Mapping[str, Column] | None = None, **fields: Any
 ) -> Callable[..., Table]:
-    """Return a function that makes the table of rows, for a table that depends on nothing else."""
-    return lambda rows, **_: Table(name, rows, columns or {}, **shown)
+    """Return a function that makes the table of a result from its rows alone.
+
+    Args:
+        name: The name of the result.
+        columns: The specs of the columns.
+        **fields: Further fields of the table.
+
+    Returns:
+        A function that takes rows, ignores other arguments, and returns a `Table`.
+    """
+    return lambda rows, **_: Table(name, rows, columns or {}, **fields)
 
 
-def first_game(rows: pl.DataFrame) -> list[str]:
-    """A hint how to read the first of these games."""
+def first_game_hint(rows: pl.DataFrame) -> list[str]:
+    """Return a hint how to display the first of the games, in a list; empty without games."""
     return [
-        f"to read a game: `magic show {name[:ID_PREFIX_LENGTH]}`"
-        for name in rows["game_id"].head(1)
+        f"to read a game: `magic show {game_id[:ID_PREFIX_LENGTH]}`"
+        for game_id in rows["game_id"].head(1)
     ]
 
 
-def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the beginning of each id, and of each `content`, on one line."""
+def shorten_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with short ids, and with the beginning of each `content` on one line."""
     text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
-    is_long, short = text.str.len_chars() > TEXT_SHOWN, text.str.head(TEXT_SHOWN - 1) + "…"
-    return rows.with_columns(brief_id(), content=pl.when(is_long).then(short).otherwise(text))
+    is_long, short = (
+        text.str.len_chars() > MAX_BRIEF_CHARACTERS,
+        text.str.head(MAX_BRIEF_CHARACTERS - 1) + "…",
+    )
+    return rows.with_columns(short_id(), content=pl.when(is_long).then(short).otherwise(text))
 
 
-def brief_id(name: str = "game_id") -> pl.Expr:
-    """So much of each id as tells one from another."""
+def short_id(name: str = "game_id") -> pl.Expr:
+    """Return an expression for the first characters of an id, which usually identify it."""
     return pl.col(name).str.head(ID_PREFIX_LENGTH)
 
 
-# What a table gives up where a terminal is too narrow for it: one step after another.
+# Steps that reduce a table until it fits the width of the terminal.
 #
-# Each step is a function of a view. What leaves the columns is in another cell, a section's title
-# or a note below, so nothing is lost.
+# Each step is a function of a layout. It moves the content of a column to another cell, to the
+# title of a section or to a note, so no content is lost.
 
-# So many rows are named in a note.
-MOST_NAMED = 5
+# Maximum number of rows that a note lists by name.
+MAX_LISTED_NAMES = 5
 
 
-class View(NamedTuple):
-    """A table for eyes: its columns, those whose values are titles of sections, and its notes."""
+class TableLayout(NamedTuple):
+    """The displayed parts of a table.
+
+    Attributes:
+        fields: The columns.
+        sections: The columns whose values are the titles of sections.
+        notes: The notes below the table.
+    """
 
     fields: tuple[Field, ...]
     sections: tuple[Field, ...] = ()
     notes: tuple[str, ...] = ()
 
     def select_fields(self, *names: str) -> list[Field]:
-        """The columns of these names that it has."""
-        return [one for name in names for one in self.fields if one.name == name]
+        """Return those of the named columns that the layout has."""
+        return [field for name in names for field in self.fields if field.name == name]
 
     def label_fields(self) -> list[Field]:
-        """The columns that say what a row is about: those before the first number."""
-        numbers = (at for at, one in enumerate(self.fields) if one.is_number or one.estimate)
+        """Return the columns that identify a row: those before the first number."""
+        numbers = (n for n, field in enumerate(self.fields) if field.is_number or field.estimate)
         return list(self.fields[: next(numbers, len(self.fields))])
 
-    def without_fields(self, *fields: Field) -> "View":
-        return self._replace(fields=tuple(one for one in self.fields if one not in fields))
+    def without_fields(self, *fields: Field) -> "TableLayout":
+        """Return the layout without these columns."""
+        return self._replace(fields=tuple(field for field in self.fields if field not in fields))
 
-    def with_cells(self, old: Field, texts: Sequence[str], heading: str = "") -> "View":
-        """The view with these texts in a column, perhaps under another heading."""
+    def with_cells(self, old: Field, texts: Sequence[str], heading: str = "") -> "TableLayout":
+        """Return the layout with other texts in a column, and optionally another heading."""
         new = old._replace(heading=heading or old.heading, cells=[Cell(text) for text in texts])
-        return self._replace(fields=tuple(new if one is old else one for one in self.fields))
+        return self._replace(fields=tuple(new if field is old else field for field in self.fields))
 
-    def with_notes(self, *notes: str) -> "View":
+    def with_notes(self, *notes: str) -> "TableLayout":
+        """Return the layout with more notes."""
         return self._replace(notes=(*self.notes, *notes))
 
 
-Fold = Callable[[View], View]
+LayoutStep = Callable[[TableLayout], TableLayout]
 P = ParamSpec("P")
 
 
-def fitting(view: View, folds: Sequence[Fold], is_fitting: Callable[[View], bool]) -> View:
-    """The view after as few steps as make it fit; after all of them, if none does."""
-    for fold in folds:
-        if is_fitting(view):
+def apply_steps_until_fitting(
+    layout: TableLayout, steps: Sequence[LayoutStep], is_fitting: Callable[[TableLayout], bool]
+) -> TableLayout:
+    """Return the layout after as few steps as make it fit; after all steps if it never fits.
+
+    Args:
+        layout: The layout.
+        steps: The steps, in the order in which they are applied.
+        is_fitting: Whether a layout fits.
+
+    Returns:
+        The reduced layout.
+    """
+    for step in steps:
+        if is_fitting(layout):
             break
-        view = fold(view)
-    return view
+        layout = step(layout)
+    return layout
 
 
-def fold(step: Callable[Concatenate[View, P], View]) -> Callable[P, Fold]:
-    """What makes a fold of the other arguments of a step."""
-    return lambda *names, **options: lambda view: step(view, *names, **options)
+def layout_step(
+    function: Callable[Concatenate[TableLayout, P], TableLayout],
+) -> Callable[P, LayoutStep]:
+    """Turn a function of a layout and options into a function that takes the options only.
+
+    The returned function returns a `LayoutStep`, which applies the decorated function to a layout.
+    """
+    return lambda *names, **options: lambda layout: function(layout, *names, **options)
 
 
-@fold
-def merged(view: View, heading: str, *columns: str, note: str = "") -> View:
-    """One column for several, their values in a row."""
-    fields = view.select_fields(*columns)
+@layout_step
+def merge_columns(layout: TableLayout, heading: str, *columns: str, note: str = "") -> TableLayout:
+    """Replace several columns by one with their values, separated by commas."""
+    fields = layout.select_fields(*columns)
     if len(fields) < len(columns):
-        return view
-    texts = map(", ".join, zip(*(one.cell_texts for one in fields), strict=True))
-    meaning = note or f"{heading}: {', '.join(one.heading for one in fields)}"
+        return layout
+    texts = map(", ".join, zip(*(field.cell_texts for field in fields), strict=True))
+    meaning = note or f"{heading}: {', '.join(field.heading for field in fields)}"
     return (
-        view.with_cells(fields[0], list(texts), heading)
+        layout.with_cells(fields[0], list(texts), heading)
         .without_fields(*fields[1:])
         .with_notes(meaning)
     )
 
 
-@fold
-def starred(view: View, column: str, on: str, note: str, where: bool) -> View:
-    """A column of yes and no as a star in the cells of another."""
-    fields, sign = view.select_fields(column, on), "yes" if where else "no"
+@layout_step
+def replace_flag_by_star(
+    layout: TableLayout, column: str, starred_column: str, note: str, starred_value: bool
+) -> TableLayout:
+    """Replace a column of yes and no by a star in the cells of another column."""
+    fields, starred_text = (
+        layout.select_fields(column, starred_column),
+        "yes" if starred_value else "no",
+    )
     if len(fields) < 2:
-        return view
-    flag, other = fields
-    pairs = zip(other.cell_texts, flag.cell_texts, strict=True)
-    texts = [f"{text} *" if said == sign else text for text, said in pairs]
-    folded = view.with_cells(other, texts).without_fields(flag)
-    return folded.with_notes(f"* {note}") if sign in flag.cell_texts else folded
+        return layout
+    flag, starred_field = fields
+    pairs = zip(starred_field.cell_texts, flag.cell_texts, strict=True)
+    texts = [f"{text} *" if flag_text == starred_text else text for text, flag_text in pairs]
+    new_layout = layout.with_cells(starred_field, texts).without_fields(flag)
+    return new_layout.with_notes(f"* {note}") if starred_text in flag.cell_texts else new_layout
 
 
-@fold
-def alike(view: View, *columns: str) -> View:
-    """A note in place of those of the columns that have the same value in all rows."""
-    same = [one for one in view.select_fields(*columns) if len(set(one.cell_texts)) == 1]
-    if not same or len(same[0].cells) == 1:
-        return view
-    values = ", ".join(f"{one.heading} {one.cell_texts[0]}" for one in same)
-    return view.without_fields(*same).with_notes(f"in all rows: {values}")
+@layout_step
+def move_constants_to_note(layout: TableLayout, *columns: str) -> TableLayout:
+    """Move those of the columns that have the same value in all rows to a note."""
+    constant_fields = [
+        field for field in layout.select_fields(*columns) if len(set(field.cell_texts)) == 1
+    ]
+    if not constant_fields or len(constant_fields[0].cells) == 1:
+        return layout
+    values = ", ".join(f"{field.heading} {field.cell_texts[0]}" for field in constant_fields)
+    return layout.without_fields(*constant_fields).with_notes(f"in all rows: {values}")
 
 
-@fold
-def below(view: View, column: str) -> View:
-    """A column as notes: each of its values once, with the rows that have it."""
-    for own in view.select_fields(column):
-        labels = [one for one in view.label_fields() if one is not own]
+@layout_step
+def move_column_to_notes(layout: TableLayout, column: str) -> TableLayout:
+    """Move a column to notes: each of its values once, with the rows that have it."""
+    for moved_field in layout.select_fields(column):
+        labels = [
+            label_field for label_field in layout.label_fields() if label_field is not moved_field
+        ]
         rows: dict[str, list[str]] = {}
-        for text, *names in zip(own.cell_texts, *(one.cell_texts for one in labels), strict=True):
+        for text, *names in zip(
+            moved_field.cell_texts, *(label_field.cell_texts for label_field in labels), strict=True
+        ):
             rows.setdefault(text, []).append(" ".join(names))
-        title = "– " if own.name == "reason" else f"{own.heading}: "
+        title = "– " if moved_field.name == "reason" else f"{moved_field.heading}: "
         notes = [
-            f"{title}{text} ({named(rows_of_text)})"
+            f"{title}{text} ({list_first_names(rows_of_text)})"
             for text, rows_of_text in rows.items()
             if text.strip(f"{text_format.NULL_TEXT}, ")
         ]
-        view = view.without_fields(own).with_notes(*notes)
-    return view
+        layout = layout.without_fields(moved_field).with_notes(*notes)
+    return layout
 
 
-def named(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+def list_first_names(names: Sequence[str]) -> str:
+    """Return the first names, separated by commas, and the number of the others."""
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return ", ".join(names[:MAX_LISTED_NAMES]) + more
 
 
-@fold
-def begun(view: View, *columns: str) -> View:
-    """Of ids the beginning."""
-    for one in view.select_fields(*columns):
-        view = view.with_cells(one, [text[:ID_PREFIX_LENGTH] for text in one.cell_texts])
-    return view
+@layout_step
+def shorten_ids(layout: TableLayout, *columns: str) -> TableLayout:
+    """Shorten the ids in these columns to their first characters."""
+    for id_field in layout.select_fields(*columns):
+        layout = layout.with_cells(
+            id_field, [text[:ID_PREFIX_LENGTH] for text in id_field.cell_texts]
+        )
+    return layout
 
 
-@fold
-def titled(view: View, *columns: str) -> View:
-    """The values of these columns as titles, each above the rows that have it."""
-    fields = view.select_fields(*columns)
-    if len(fields) == len(view.fields):
-        return view
-    return view._replace(sections=(*view.sections, *fields)).without_fields(*fields)
+@layout_step
+def move_columns_to_titles(layout: TableLayout, *columns: str) -> TableLayout:
+    """Move these columns to titles, each above the rows that have its value."""
+    fields = layout.select_fields(*columns)
+    if len(fields) == len(layout.fields):
+        return layout
+    return layout._replace(sections=(*layout.sections, *fields)).without_fields(*fields)
 
 
-def by_label(view: View) -> View:
-    """The first column that says what a row is about as a title, if there are others."""
-    labels = view.label_fields()
-    return titled(labels[0].name)(view) if len(labels) > 1 else view
+def move_first_label_to_titles(layout: TableLayout) -> TableLayout:
+    """Move the first column that identifies a row to titles, if there are several."""
+    labels = layout.label_fields()
+    return move_columns_to_titles(labels[0].name)(layout) if len(labels) > 1 else layout

@@ -1,4 +1,8 @@
-"""A table as lines of text, as wide as a terminal."""
+"""Tables as lines of text that fit the width of a terminal.
+
+Used by the CLI and by `ResultTable.text`; depends on `pipeline.render.table` and on `rich` for the
+widths of characters.
+"""
 
 import re
 from bisect import bisect_right
@@ -8,113 +12,153 @@ from typing import TypeAlias
 
 from rich.cells import cell_len, chop_cells
 
-from pipeline.render.table import Field, Table, View, fitting
+from pipeline.render.table import Field, Table, TableLayout, apply_steps_until_fitting
 from pipeline.text_format import NULL_TEXT, replace_line_breaks
 
-# Cells laid out as lines of text, in as many columns as the terminal has.
+# The layout of cells in a terminal of limited width.
 #
-# A table that fits is aligned. One that does not has its cells wrapped at words and punctuation,
-# its headings only if they are long; one that would still not do becomes a block of lines for each
-# row. So does a row alone whose cells have lines of their own.
+# A table that fits is aligned. Otherwise cells are wrapped between words and after punctuation, and
+# headings only if they are long. If this is not enough, each row becomes a block of lines. So does
+# a single row whose cells contain line breaks.
 
 Row = Sequence[str]
 
 GAP = 2
-PADDED = 100
-"""Where lines have no limit, a column is padded to no more than this; a longer cell runs over."""
+MAX_PADDED_WIDTH = 100
+"""Maximum width to which columns are padded if lines have no limit."""
 MAX_WORD_LENGTH = 24
-"""A word longer than this may be broken."""
-TALLEST = 8
-"""Cells of more lines than this are better read a row at a time."""
+"""Words longer than this can be broken."""
+MAX_CELL_LINES = 8
+"""If a cell would have more lines than this, each row becomes a block of lines."""
 
-# An interval is a word, as in (-.26 to .70).
+# An interval is never broken, as in (-.26 to .70).
 _INTERVAL = r"\([-+.\d]+ to [-+.\d]+\)"
 _IS_INTERVAL = re.compile(_INTERVAL).fullmatch
-_WORD = re.compile(rf"\s*{_INTERVAL}|\s*\S+|\s+")
-# What stays together in a word too long for a line: all up to a mark, and the mark. A mark within a
-# number is none, since half a number is another one; but a name may end before its number: `gpt-4`.
-_IN_NUMBER = r"(?:[.,:]|(?<![^\W\d_])-)(?=\d)"
-_PIECE = re.compile(rf"\s*(?:[^\s\-/_.,:;|=&?]|{_IN_NUMBER})*(?:[\-/_.,:;|=&?]+|(?=\s|$))")
+_WORD_PATTERN = re.compile(rf"\s*{_INTERVAL}|\s*\S+|\s+")
+# The pieces of a word that is too long for a line: all characters up to a punctuation mark, and the
+# mark. Marks within a number do not end a piece, because half a number is a different number. A
+# name can be broken before its number, as in `gpt-4`.
+_MARK_IN_NUMBER = r"(?:[.,:]|(?<![^\W\d_])-)(?=\d)"
+_PIECE_PATTERN = re.compile(
+    rf"\s*(?:[^\s\-/_.,:;|=&?]|{_MARK_IN_NUMBER})*(?:[\-/_.,:;|=&?]+|(?=\s|$))"
+)
 
 
-def table(
+def iter_table_lines(
     headings: Row,
     rows: Sequence[Row],
     is_right: Sequence[bool],
     width: int | None,
     titles: Sequence[str] = (),
 ) -> Iterator[str]:
-    """The lines of a table; the heading's end with a rule. A `width` of null is without limit.
+    """Iterate over the lines of a table.
 
-    A row's title, if rows have one, is above the first of the rows in turn that have it.
+    Args:
+        headings: The headings of the columns.
+        rows: The cells of each row.
+        is_right: For each column, whether it is aligned to the right.
+        width: The width of the terminal; None for no limit.
+        titles: For each row, the title of its section. A title is displayed above the first of
+            consecutive rows that have it.
+
+    Returns:
+        The lines; the heading ends with a rule.
     """
-    return tables(headings, iter([rows]), is_right, width, titles)
+    return iter_lines_of_parts(headings, iter([rows]), is_right, width, titles)
 
 
-def tables(
+def iter_lines_of_parts(
     headings: Row,
     parts: Iterator[Sequence[Row]],
     is_right: Sequence[bool],
     width: int | None,
     titles: Sequence[str] = (),
 ) -> Iterator[str]:
-    """The same of rows that come in parts: the first one decides how all are laid out."""
+    """Iterate over the lines of a table whose rows come in parts.
+
+    The first part determines the layout of all parts.
+
+    Args:
+        headings: The headings of the columns.
+        parts: The rows, in at least one part.
+        is_right: For each column, whether it is aligned to the right.
+        width: The width of the terminal; None for no limit.
+        titles: For each row, the title of its section.
+
+    Yields:
+        The lines; the heading ends with a rule.
+    """
     rows = next(parts)
-    fitting = _fitting(headings, rows, width)
-    if fitting is None:
+    widths_and_gap = _fit_column_widths(headings, rows, width)
+    if widths_and_gap is None:
         n_before = 0
         for part in chain([rows], parts):
             yield from format_records(headings, part, width, n_before)
             n_before += len(part)
         return
-    widths, gap = fitting
-    yield from _drawn_layout(headings, widths, is_right, gap, is_low=True)
+    widths, gap = widths_and_gap
+    yield from _iter_row_lines(headings, widths, is_right, gap, is_bottom_aligned=True)
     yield (" " * gap).join("─" * width for width in widths)
-    before = None
-    for row, title in zip_longest(chain.from_iterable(map(_cells, chain([rows], parts))), titles):
-        if title is not None and title != before:
+    previous_title = None
+    for row, title in zip_longest(
+        chain.from_iterable(map(_replace_line_breaks_in_cells, chain([rows], parts))), titles
+    ):
+        if title is not None and title != previous_title:
             yield from wrap_text(replace_line_breaks(f"── {title} ──"), width)
-        before = title
-        yield from _drawn_layout(row, widths, is_right, gap, is_wrapped=width is not None)
+        previous_title = title
+        yield from _iter_row_lines(row, widths, is_right, gap, is_wrapped=width is not None)
 
 
 def natural_width(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
-    """The width of a table in which each row is one line."""
-    return sum(_widest(cell_len, headings, _columns(headings, rows))) + gap * (len(headings) - 1)
+    """Return the width of a table in which each row is one line."""
+    return sum(_column_maxima(cell_len, headings, _transpose(headings, rows))) + gap * (
+        len(headings) - 1
+    )
 
 
-def _cells(rows: Sequence[Row]) -> list[list[str]]:
+def _replace_line_breaks_in_cells(rows: Sequence[Row]) -> list[list[str]]:
     return [[replace_line_breaks(cell) for cell in row] for row in rows]
 
 
-def _columns(headings: Row, rows: Sequence[Row]) -> list[Row]:
-    return list(zip(*_cells(rows), strict=True)) if rows else [()] * len(headings)
+def _transpose(headings: Row, rows: Sequence[Row]) -> list[Row]:
+    return (
+        list(zip(*_replace_line_breaks_in_cells(rows), strict=True))
+        if rows
+        else [()] * len(headings)
+    )
 
 
-def _fitting(
+def _fit_column_widths(
     headings: Row, rows: Sequence[Row], width: int | None
 ) -> "tuple[list[int], int] | None":
-    """The columns' widths and the gap between them; null if the rows are no table at this width.
+    """Return the widths of the columns and the gap; None if rows must be blocks of lines.
 
-    Where the widest cells do not fit, cells are broken between words.
+    If the widest cells do not fit, cells are broken between words.
     """
     if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
         return None
-    columns, n_gaps = _columns(headings, rows), len(headings) - 1
-    natural = _widest(cell_len, headings, columns)
+    columns, n_gaps = _transpose(headings, rows), len(headings) - 1
+    natural_widths = _column_maxima(cell_len, headings, columns)
     if width is None:
-        return [min(widest, PADDED) for widest in natural], GAP
-    if sum(natural) <= width - GAP * n_gaps:
-        return natural, GAP
-    least = _widest(_longest_word, [heading[:MAX_WORD_LENGTH] for heading in headings], columns)
-    widths = _fitted(natural, least, width - n_gaps)
-    if widths is None or any(n > TALLEST * w for n, w in zip(natural, widths, strict=True)):
+        return [min(column_width, MAX_PADDED_WIDTH) for column_width in natural_widths], GAP
+    if sum(natural_widths) <= width - GAP * n_gaps:
+        return natural_widths, GAP
+    min_widths = _column_maxima(
+        _longest_piece_width, [heading[:MAX_WORD_LENGTH] for heading in headings], columns
+    )
+    widths = _narrow_widest_columns(natural_widths, min_widths, width - n_gaps)
+    if widths is None or any(
+        natural > MAX_CELL_LINES * fitted
+        for natural, fitted in zip(natural_widths, widths, strict=True)
+    ):
         return None
     return widths, 1
 
 
-def _widest(measure: Callable[[str], int], headings: Row, columns: Sequence[Row]) -> list[int]:
-    """The largest measure of a column's cells, or its heading's width, for each column."""
+def _column_maxima(
+    measure: Callable[[str], int], headings: Row, columns: Sequence[Row]
+) -> list[int]:
+    """Return the largest measure of each column's cells, or the heading's width if larger."""
     return [
         max(cell_len(heading), max(map(measure, column), default=0))
         for heading, column in zip(headings, columns, strict=True)
@@ -124,28 +168,48 @@ def _widest(measure: Callable[[str], int], headings: Row, columns: Sequence[Row]
 def format_records(
     names: Row, rows: Sequence[Row], width: int | None, n_before: int = 0
 ) -> Iterator[str]:
-    """A block of lines for each row, a column a line; line breaks within a cell are kept."""
+    """Format each row as a block of lines with one column per line.
+
+    Args:
+        names: The names of the columns.
+        rows: The cells of each row; line breaks within a cell are kept.
+        width: The width of the terminal; None for no limit.
+        n_before: The number of rows displayed before, for the numbers of the blocks.
+
+    Yields:
+        The lines.
+    """
     indent = max(map(cell_len, names), default=0) + GAP
-    room = None if width is None else max(width - indent, MAX_WORD_LENGTH)
+    value_width = None if width is None else max(width - indent, MAX_WORD_LENGTH)
     for number, row in enumerate(rows, start=n_before + 1):
         if n_before + len(rows) > 1:
             yield f"── {number} ──"
         for name, cell in zip(names, row, strict=True):
             lines = [
-                line for part in cell.rstrip("\n").split("\n") for line in wrap_text(part, room)
+                line
+                for cell_line in cell.rstrip("\n").split("\n")
+                for line in wrap_text(cell_line, value_width)
             ]
-            yield _padded(name, indent) + lines[0]
+            yield _pad(name, indent) + lines[0]
             yield from (" " * indent + line for line in lines[1:])
 
 
 def wrap_text(text: str, width: int | None) -> list[str]:
-    """The text in lines of at most `width`, broken between words; long words after marks."""
+    """Break a text into lines of a maximum width.
+
+    Args:
+        text: The text.
+        width: The maximum width; None for no limit.
+
+    Returns:
+        The lines. They are broken between words, and within long words after punctuation.
+    """
     if width is None or cell_len(text) <= width:
         return [text]
     lines = [""]
-    for word in _WORD.findall(text):
+    for word in _WORD_PATTERN.findall(text):
         is_long = cell_len(word.strip()) > width
-        for piece in _PIECE.findall(word) if is_long else [word]:
+        for piece in _PIECE_PATTERN.findall(word) if is_long else [word]:
             if cell_len(lines[-1] + piece) <= width:
                 lines[-1] += piece
             else:
@@ -153,146 +217,176 @@ def wrap_text(text: str, width: int | None) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()] or [""]
 
 
-def _longest_word(text: str) -> int:
+def _longest_piece_width(text: str) -> int:
+    """Return the width of the longest unbreakable piece, at most `MAX_WORD_LENGTH`."""
     pieces = (
         cell_len(piece.strip())
-        for word in _WORD.findall(text)
-        for piece in ([word] if _IS_INTERVAL(word.strip()) else _PIECE.findall(word))
+        for word in _WORD_PATTERN.findall(text)
+        for piece in ([word] if _IS_INTERVAL(word.strip()) else _PIECE_PATTERN.findall(word))
     )
     return min(max(pieces, default=0), MAX_WORD_LENGTH)
 
 
-def _fitted(natural: Sequence[int], least: Sequence[int], room: int) -> list[int] | None:
-    """The widths that fill the room, the widest columns narrowed first; null if none do."""
+def _narrow_widest_columns(
+    natural_widths: Sequence[int], min_widths: Sequence[int], total_width: int
+) -> list[int] | None:
+    """Return widths that fill the space, narrowing the widest columns first; None if none fit."""
 
-    def narrowed(cap: int) -> list[int]:
-        return [min(n, max(m, cap)) for n, m in zip(natural, least, strict=True)]
+    def cap_widths(cap: int) -> list[int]:
+        return [
+            min(natural, max(minimum, cap))
+            for natural, minimum in zip(natural_widths, min_widths, strict=True)
+        ]
 
-    caps = range(max(natural) + 1)
-    fits = bisect_right(caps, room, key=lambda cap: sum(narrowed(cap)))
-    return narrowed(caps[fits - 1]) if fits else None
+    caps = range(max(natural_widths) + 1)
+    n_fitting_caps = bisect_right(caps, total_width, key=lambda cap: sum(cap_widths(cap)))
+    return cap_widths(caps[n_fitting_caps - 1]) if n_fitting_caps else None
 
 
-def _drawn_layout(
+def _iter_row_lines(
     row: Row,
     widths: Sequence[int],
     is_right: Sequence[bool],
     gap: int,
     *,
-    is_low: bool = False,
+    is_bottom_aligned: bool = False,
     is_wrapped: bool = True,
 ) -> Iterator[str]:
-    """The lines of one row of cells."""
-    blocks = [
+    """Yield the lines of one row; bottom-aligned cells end on the same line."""
+    cell_blocks = [
         wrap_text(cell, width if is_wrapped else None)
         for cell, width in zip(row, widths, strict=True)
     ]
-    if is_low:
-        height = max(map(len, blocks), default=0)
-        blocks = [[""] * (height - len(block)) + block for block in blocks]
-    for lines in zip_longest(*blocks, fillvalue=""):
+    if is_bottom_aligned:
+        height = max(map(len, cell_blocks), default=0)
+        cell_blocks = [[""] * (height - len(cell_block)) + cell_block for cell_block in cell_blocks]
+    for lines in zip_longest(*cell_blocks, fillvalue=""):
         padded = (
-            _padded(line, width, right)
+            _pad(line, width, right)
             for line, width, right in zip(lines, widths, is_right, strict=True)
         )
         yield (" " * gap).join(padded).rstrip()
 
 
-def _padded(text: str, width: int, right: bool = False) -> str:
-    blank = " " * (width - cell_len(text))
-    return blank + text if right else text + blank
+def _pad(text: str, width: int, align_right: bool = False) -> str:
+    padding = " " * (width - cell_len(text))
+    return padding + text if align_right else text + padding
 
 
-# A longer name is broken where rows become columns.
-LONGEST_NAME = 24
+# Maximum length of a name that becomes a column heading in a transposed table.
+MAX_NAME_LENGTH = 24
 
 
-Lines: TypeAlias = tuple[Iterator[str], int, Sequence[str]]
-"""The lines of a table, how many of them are its heading, and the notes below."""
+TableLines: TypeAlias = tuple[Iterator[str], int, Sequence[str]]
+"""The lines of a table, the number of heading lines, and the notes below."""
 
 
-def fit_to_width(table: Table, width: int | None, others: Iterable[Table] = ()) -> Lines:
-    """The table folded to a width, null without limit; `others` are more rows of the same.
+def fit_to_width(table: Table, width: int | None, more_tables: Iterable[Table] = ()) -> TableLines:
+    """Lay out a table for a terminal of limited width.
 
-    The rows of `turned` become columns, as many at a time as fit, if their lines are too long.
+    If the table is too wide, its layout steps are applied. If it is still too wide and has
+    `transposed_by`, its rows become columns, as many at a time as fit.
+
+    Args:
+        table: The table.
+        width: The width of the terminal; None for no limit.
+        more_tables: Tables with more rows of the same columns.
+
+    Returns:
+        The lines, the number of heading lines, and the notes.
     """
     if table.as_records:
-        view = View(tuple(table.visible_fields))
-        return format_records(_headings(view), _rows(view), width), 0, table.notes
-    view = View(tuple(table.visible_fields))
+        layout = TableLayout(tuple(table.visible_fields))
+        return format_records(_layout_headings(layout), _layout_rows(layout), width), 0, table.notes
+    layout = TableLayout(tuple(table.visible_fields))
     if width is not None:
-        folded = fitting(view, table.folds, lambda one: _is_fitting(one, width))
-        # One that would still be blocks of lines stays as it is.
-        is_block = _fitting(_headings(folded), _rows(folded), width) is None
-        view = view if is_block else folded
-    if table.turned and width is not None and not _is_fitting(view, width, GAP) and _rows(view):
-        return _turned(view, table.turned, width), 1, table.notes
-    more = (_rows(View(tuple(one.visible_fields))) for one in others)
-    lines = tables(
-        _headings(view),
-        chain([_rows(view)], more),
-        [one.is_number for one in view.fields],
+        reduced_layout = apply_steps_until_fitting(
+            layout, table.layout_steps, lambda candidate: _is_within_width(candidate, width)
+        )
+        # If rows would be blocks of lines even after all steps, the steps are not applied.
+        has_blocks = (
+            _fit_column_widths(
+                _layout_headings(reduced_layout), _layout_rows(reduced_layout), width
+            )
+            is None
+        )
+        layout = layout if has_blocks else reduced_layout
+    if (
+        table.transposed_by
+        and width is not None
+        and not _is_within_width(layout, width, GAP)
+        and _layout_rows(layout)
+    ):
+        return _iter_transposed_lines(layout, table.transposed_by, width), 1, table.notes
+    more_rows = (_layout_rows(TableLayout(tuple(part.visible_fields))) for part in more_tables)
+    lines = iter_lines_of_parts(
+        _layout_headings(layout),
+        chain([_layout_rows(layout)], more_rows),
+        [field.is_number for field in layout.fields],
         width,
         [
-            ", ".join(title)
-            for title in zip(*(one.cell_texts for one in view.sections), strict=True)
+            ", ".join(section_titles)
+            for section_titles in zip(*(field.cell_texts for field in layout.sections), strict=True)
         ],
     )
-    return *_heading(lines), (*view.notes, *table.notes)
+    return *_count_heading_lines(lines), (*layout.notes, *table.notes)
 
 
-def _is_fitting(view: View, width: int, gap: int = 1) -> bool:
-    return natural_width(_headings(view), _rows(view), gap) <= width
+def _is_within_width(layout: TableLayout, width: int, gap: int = 1) -> bool:
+    return natural_width(_layout_headings(layout), _layout_rows(layout), gap) <= width
 
 
-def _headings(view: View) -> list[str]:
-    return [one.heading for one in view.fields]
+def _layout_headings(layout: TableLayout) -> list[str]:
+    return [field.heading for field in layout.fields]
 
 
-def _rows(view: View) -> list[tuple[str, ...]]:
-    return list(zip(*(one.cell_texts for one in view.fields), strict=True))
+def _layout_rows(layout: TableLayout) -> list[tuple[str, ...]]:
+    return list(zip(*(field.cell_texts for field in layout.fields), strict=True))
 
 
-def _heading(lines: Iterator[str]) -> tuple[Iterator[str], int]:
-    """All lines, and how many the heading has, which ends with a rule; 0 without a rule."""
-    begun = []
+def _count_heading_lines(lines: Iterator[str]) -> tuple[Iterator[str], int]:
+    """Return all lines and the number of heading lines; 0 if no rule ends the heading."""
+    heading_lines = []
     for line in lines:
-        begun.append(line)
+        heading_lines.append(line)
         if line.startswith("─"):
-            return chain(begun, lines), len(begun) - 1
-    return iter(begun), 0
+            return chain(heading_lines, lines), len(heading_lines) - 1
+    return iter(heading_lines), 0
 
 
-def _turned(view: View, by: str, width: int) -> Iterator[str]:
-    """The rows as columns, an interval on a line of its own, below its value."""
-    (names,) = view.select_fields(by)
-    fields = [one for one in view.fields if one is not names]
-    labels = [line for one in fields for line in _lines([one.heading, ""], one)]
+def _iter_transposed_lines(layout: TableLayout, heading_column: str, width: int) -> Iterator[str]:
+    """Yield the lines of a table whose rows become columns, with intervals below their values."""
+    (name_field,) = layout.select_fields(heading_column)
+    fields = [field for field in layout.fields if field is not name_field]
+    labels = [line for field in fields for line in _lines_for_field([field.heading, ""], field)]
     columns = [
-        (name, [line for one in fields for line in _cell(one, at)])
-        for at, name in enumerate(names.cell_texts)
+        (name, [line for field in fields for line in _cell_lines(field, index)])
+        for index, name in enumerate(name_field.cell_texts)
     ]
     block: list[tuple[str, list[str]]] = [("", labels)]
     for column in columns:
         cells = zip(*(lines for _, lines in (*block, column)), strict=True)
-        headings = [name[:LONGEST_NAME] for name, _ in (*block, column)]
+        headings = [name[:MAX_NAME_LENGTH] for name, _ in (*block, column)]
         if len(block) > 1 and natural_width(headings, list(cells)) > width:
-            yield from (*_drawn(block, width), "")
+            yield from (*_iter_block_lines(block, width), "")
             block = [("", labels)]
         block.append(column)
-    yield from _drawn(block, width)
+    yield from _iter_block_lines(block, width)
 
 
-def _cell(field: Field, at: int) -> Iterator[str]:
-    """The lines of a cell: what is above, and its interval."""
-    cell = field.cells[at]
-    return _lines([f"{cell.value or NULL_TEXT} {cell.mark}".rstrip(), cell.interval], field)
+def _cell_lines(field: Field, index: int) -> Iterator[str]:
+    """Return the lines of a cell: the value with its mark, and the interval."""
+    cell = field.cells[index]
+    return _lines_for_field(
+        [f"{cell.value or NULL_TEXT} {cell.mark}".rstrip(), cell.interval], field
+    )
 
 
-def _lines(pair: list[str], field: Field) -> Iterator[str]:
+def _lines_for_field(pair: list[str], field: Field) -> Iterator[str]:
+    """Return both lines for a field with intervals, otherwise only the first line."""
     return iter(pair if field.estimate and field.estimate.low else pair[:1])
 
 
-def _drawn(block: Sequence[tuple[str, Sequence[str]]], width: int) -> Iterator[str]:
+def _iter_block_lines(block: Sequence[tuple[str, Sequence[str]]], width: int) -> Iterator[str]:
     names, columns = zip(*block, strict=True)
-    return table(names, list(zip(*columns, strict=True)), [False] * len(names), width)
+    return iter_table_lines(names, list(zip(*columns, strict=True)), [False] * len(names), width)

@@ -1,4 +1,8 @@
-"""Values with their intervals: the metrics, the leaderboard, and how sure they are."""
+"""Tables of values with their intervals: metrics, the leaderboard and ratings.
+
+The functions have the names of results in `pipeline.registry`, by which `build_result_table` finds
+them. Depends on `pipeline.metrics` and `pipeline.render.table`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +38,7 @@ from pipeline.reports import ratings as rated
 from pipeline.text_format import UNNAMED_MODEL, escape_to_one_line
 from pipeline.vocabulary import ALL_GAME_TYPES
 
-VALUE = Estimate(
+VALUE_ESTIMATE = Estimate(
     *("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason"),
     lacks="lacks",
     missing=tuple(MISSING_COLUMNS),
@@ -51,14 +55,22 @@ _PROGRAM_COLUMNS = (
 )
 
 
-def metric_estimate(name: str, of: str) -> Estimate:
-    """The columns of a metric, or of a value `of` one, in a row of the leaderboard."""
-    low, high, thin, lacks, undecided = (f"{name}{end}" for end in ESTIMATE_FIELDS if end)
+def metric_estimate(name: str, metric: str) -> Estimate:
+    """Return the estimate that combines the columns of a metric in the leaderboard.
+
+    Args:
+        name: The name of the metric, or of a value that has its own column.
+        metric: The metric of the values.
+
+    Returns:
+        The estimate with the columns of the value, interval and marks.
+    """
+    low, high, thin, lacks, undecided = (f"{name}{suffix}" for suffix in ESTIMATE_FIELDS if suffix)
     return Estimate(
         *(name, low, high, (thin,)),
         lacks=lacks,
         undecided=undecided,
-        is_share=declaration(of).is_share,
+        is_share=declaration(metric).is_share,
         has_evidence=True,
     )
 
@@ -66,31 +78,32 @@ def metric_estimate(name: str, of: str) -> Estimate:
 def metrics(
     rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
 ) -> Table:
+    """Make the table of metric values, with notes about samples, missing games and replays."""
     notes = [
-        *thin_note(rows, "thin"),
-        *lacks_note(rows),
+        *small_sample_note(rows, "thin"),
+        *missing_competitions_note(rows),
         *missing_games_note(rows.drop_nulls("value")),
         *undecided_votes_note(rows),
         *replay_notes(rows),
         *fewer_games_notes(lake, rows, expected),
     ]
     if lake is not None and "win_rate" in rows["metric"]:
-        # Win rates that are so by construction, of the models in the rows.
-        games = pl.concat(one.cached(count_self_play) for one in lake.split_by_system())
+        # Self-play gives win rates by construction; the note names the models in the rows.
+        games = pl.concat(part.cached(count_self_play) for part in lake.split_by_system())
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     return Table(
         "metrics",
         rows,
         {**group_columns(rows), **METRIC_VALUE_COLUMNS},
-        estimates=(VALUE,),
+        estimates=(VALUE_ESTIMATE,),
         hidden=_PROGRAM_COLUMNS,
         optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
-        folds=(
-            table.below("reason"),
-            table.by_label,
-            table.by_label,
-            table.merged("hits, counted", "hits", "counted"),
+        layout_steps=(
+            table.move_column_to_notes("reason"),
+            table.move_first_label_to_titles,
+            table.move_first_label_to_titles,
+            table.merge_columns("hits, counted", "hits", "counted"),
         ),
         notes=notes,
         hints=["no game of a tested model matches"]
@@ -100,45 +113,58 @@ def metrics(
 
 
 def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
-    """The terms of a value with what each adds, and the value in the last row."""
+    """Make the table of a value's terms and their contributions; the last row is the value."""
     return Table(
         "evidence_sum",
         rows,
         evidence_sums.EVIDENCE_SUM_COLUMNS,
-        estimates=(replace(VALUE, counted=None, has_evidence=False),),
+        estimates=(replace(VALUE_ESTIMATE, counted=None, has_evidence=False),),
         optional=("weight", "n_unknown", "reason"),
-        brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),
-        notes=[*thin_note(rows, "thin"), *lacks_note(rows)],
+        brief=lambda rows: rows.with_columns(pl.col("term").fill_null("value")),
+        notes=[*small_sample_note(rows, "thin"), *missing_competitions_note(rows)],
     )
 
 
 def ratings(rows: pl.DataFrame, **_: Any) -> Table:
-    """The odds of each model on each side, and whom they are against where it is one model."""
+    """Make the table of odds by side; a note names the opponent if there is only one."""
     sides = rows.drop_nulls(["opponent", "odds"]).unique(["side", "opponent"], maintain_order=True)
     notes = [
         f"{side}: adjusted win odds against {escape_to_one_line(opponent)}"
         for side, opponent in sides.select("side", "opponent").iter_rows()
     ]
     pools = rows.drop_nulls("pool")
-    is_shared = pools.is_empty() or pools.select("side", "pool").is_duplicated().any()
-    alone = "" if is_shared else "; each pool here has one model, so that these games rank none"
-    notes += [f"only odds of one side and one pool can be compared{alone}"] if rows.height else []
+    has_shared_pool = pools.is_empty() or pools.select("side", "pool").is_duplicated().any()
+    pool_text = (
+        "" if has_shared_pool else "; each pool here has one model, so that these games rank none"
+    )
+    notes += (
+        [f"only odds of one side and one pool can be compared{pool_text}"] if rows.height else []
+    )
     return Table(
         "ratings",
         rows,
         rated.RATING_COLUMNS,
         estimates=[Estimate("odds", "ci_low", "ci_high")],
         optional=("left_out", "opponent", "reason"),
-        folds=(table.titled("side"), table.below("reason")),
+        layout_steps=(table.move_columns_to_titles("side"), table.move_column_to_notes("reason")),
         notes=notes,
         nothing="no finished game between models has a hidden side",
     )
 
 
 def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
-    """The columns that rows can be grouped by, as tables declare them."""
-    known = {**TABLES["games"].columns(), **TABLES["players"].columns()}
-    return {name: known.get(name) or Column(dtype) for name, dtype in rows.schema.items()}
+    """Return the column specs of the rows, from the tables of games and players.
+
+    Args:
+        rows: Rows of a result, which can have grouping columns.
+
+    Returns:
+        A spec for each column; columns that these tables lack have only their type.
+    """
+    available_columns = {**TABLES["games"].columns(), **TABLES["players"].columns()}
+    return {
+        name: available_columns.get(name) or Column(dtype) for name, dtype in rows.schema.items()
+    }
 
 
 def leaderboard(
@@ -153,26 +179,36 @@ def leaderboard(
     metric: str | Sequence[str] | None = None,
     **_: Any,
 ) -> Table:
+    """Make the table of the leaderboard, with notes that explain marks and missing values."""
     names = [name for name in rows.columns if f"{name}_thin" in rows.columns]
-    parts = {"game type": None if game_type == ALL_GAME_TYPES else game_type, "rows where": where}
-    said = [f"only {name} {one}" for name, one in parts.items() if one is not None]
-    of = next(iter(as_list(metric or "win_rate") or ()))
-    said += [f"{metric_title(of)} by {columns}"] if columns else []
-    part = ", ".join(said)
-    slice_note = [f"{part}: a slice has no rank and no letters"] if part else []
+    slice_conditions = {
+        "game type": None if game_type == ALL_GAME_TYPES else game_type,
+        "rows where": where,
+    }
+    slice_texts = [
+        f"only {name} {condition}"
+        for name, condition in slice_conditions.items()
+        if condition is not None
+    ]
+    metric_name = next(iter(as_list(metric or "win_rate") or ()))
+    slice_texts += [f"{metric_title(metric_name)} by {columns}"] if columns else []
+    slice_text = ", ".join(slice_texts)
+    slice_note = [f"{slice_text}: a slice has no rank and no letters"] if slice_text else []
     nothing = (
-        "no game of a tested model matches" if part else "the lake has no game of a tested model"
+        "no game of a tested model matches"
+        if slice_text
+        else "the lake has no game of a tested model"
     )
     notes = [
         *slice_note,
         *(letters_note(rows, confidence) if "win_rate" in names else ()),
-        *thin_note(rows, *(f"{name}_thin" for name in names)),
-        *lacks_note(_by_metric(rows, "lacks", "_lacks")),
-        *_incomplete(rows),
-        *undecided_votes_note(_by_metric(rows, "n_undecided", "_undecided")),
+        *small_sample_note(rows, *(f"{name}_thin" for name in names)),
+        *missing_competitions_note(_unpivot_metric_columns(rows, "lacks", "_lacks")),
+        *_incomplete_model_notes(rows),
+        *undecided_votes_note(_unpivot_metric_columns(rows, "n_undecided", "_undecided")),
         *replay_notes(rows),
         *fewer_games_notes(lake, rows, expected),
-        *_reasons(rows, names),
+        *_missing_value_notes(rows, names),
         *(() if columns else _range_note(rows, names)),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
     ]
@@ -180,24 +216,24 @@ def leaderboard(
         "leaderboard",
         rows,
         {**group_columns(rows), **leaderboard_columns(names)},
-        estimates=[metric_estimate(name, of if columns else name) for name in names],
+        estimates=[metric_estimate(name, metric_name if columns else name) for name in names],
         headings={name: name for name in names if columns},
         hidden=(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAY_COLUMNS),
-            # They are of win rates: beside other values they would seem to be of these.
+            # Rank and letters belong to win rates, so they are hidden beside other metrics.
             *(() if "win_rate" in names else ("rank", "letters")),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
         star=("model", "is_complete"),
-        turned="model",
-        asides=("letters", "n_games", "n_missing"),
+        transposed_by="model",
+        secondary_columns=("letters", "n_games", "n_missing"),
         notes=notes,
         nothing=nothing,
     )
 
 
 def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """That values above 1 are in the range of their metrics, if there are any."""
+    """Return a note that explains values above 1 by the range of their metrics."""
     ranges = [
         f"{metric_title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
         for name in names
@@ -206,81 +242,126 @@ def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     return [f"values above 1: {', '.join(ranges)}"] if ranges else []
 
 
-def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
-    """What the mark means, if any value has it."""
-    there = [name for name in columns if name in rows.columns]
-    is_thin = any((rows[name].list.len() > 0).any() for name in there)
-    return [SMALL_SAMPLE_NOTE] if is_thin else []
+def small_sample_note(rows: pl.DataFrame, *columns: str) -> list[str]:
+    """Return the note that explains the mark for small samples, if any value has it.
+
+    Args:
+        rows: Rows with values.
+        *columns: The columns that list the terms with too few settings.
+
+    Returns:
+        A list with the note, or an empty list.
+    """
+    existing_columns = [name for name in columns if name in rows.columns]
+    has_small_sample = any((rows[name].list.len() > 0).any() for name in existing_columns)
+    return [SMALL_SAMPLE_NOTE] if has_small_sample else []
 
 
-def lacks_note(rows: pl.DataFrame) -> list[str]:
-    """What the star at a value means, and which models' values lack what."""
+def missing_competitions_note(rows: pl.DataFrame) -> list[str]:
+    """Return the note that explains the star of values that cover fewer competitions.
+
+    Args:
+        rows: Rows with the columns `model` and `lacks`.
+
+    Returns:
+        A list with the note, or an empty list.
+    """
     if "lacks" not in rows.columns or "model" not in rows.columns:
         return []
-    apart = rows.filter(pl.col("lacks").list.len() > 0).select("model", "lacks")
-    named = [
+    incomplete = rows.filter(pl.col("lacks").list.len() > 0).select("model", "lacks")
+    model_texts = [
         f"{model or UNNAMED_MODEL} lacks {', '.join(lacks)}"
-        for model, lacks in apart.unique().sort("model", "lacks").rows()
+        for model, lacks in incomplete.unique().sort("model", "lacks").rows()
     ]
-    more = [f"{len(named) - table.MOST_NAMED} more"] if len(named) > table.MOST_NAMED else []
-    listed = "; ".join([*named[: table.MOST_NAMED], *more])
+    more_text = (
+        [f"{len(model_texts) - table.MAX_LISTED_NAMES} more"]
+        if len(model_texts) > table.MAX_LISTED_NAMES
+        else []
+    )
+    listed_models = "; ".join([*model_texts[: table.MAX_LISTED_NAMES], *more_text])
     return (
-        [f"* the value covers fewer competitions than others beside it: {listed}"] if named else []
+        [f"* the value covers fewer competitions than others beside it: {listed_models}"]
+        if model_texts
+        else []
     )
 
 
 def missing_games_note(rows: pl.DataFrame) -> list[str]:
-    """What the star means if games are missing: of which models, and how many of how many.
+    """Return the note that explains the star of models with missing games.
 
-    Where a model's values are of other games each, the most that one of them lacks.
+    If the values of a model are of different games, the note has the highest number of missing
+    games.
+
+    Args:
+        rows: Rows with the columns `model`, `n_missing` and `n_expected`.
+
+    Returns:
+        A list with the note, or an empty list.
     """
     if not {"model", *MISSING_COLUMNS} <= set(rows.columns):
         return []
-    lacking = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
-    most = pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last()
-    said = [
-        f"{model or UNNAMED_MODEL}: {'up to ' * (n_numbers > 1)}{n:,} of {of:,}"
-        for model, n, of, n_numbers in lacking.agg(
-            most, n=pl.struct(*MISSING_COLUMNS).n_unique()
+    incomplete = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
+    max_numbers = pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last()
+    model_texts = [
+        f"{model or UNNAMED_MODEL}: {'up to ' * (n_numbers > 1)}{n_missing:,} of {n_expected:,}"
+        for model, n_missing, n_expected, n_numbers in incomplete.agg(
+            max_numbers, n=pl.struct(*MISSING_COLUMNS).n_unique()
         ).rows()
     ]
     return [
         "* lacks games that are expected of it; run `magic completeness` for details "
-        f"({', '.join(said)} games missing, by competition)"
-    ] * bool(said)
+        f"({', '.join(model_texts)} games missing, by competition)"
+    ] * bool(model_texts)
 
 
 def undecided_votes_note(rows: pl.DataFrame) -> list[str]:
-    """What the star says of rows that no game registered and no text decides: whose, how many."""
+    """Return the note that explains the star of rows that were not counted.
+
+    Such rows were not registered by the game, and no text decides them.
+
+    Args:
+        rows: Rows with the column `n_undecided`.
+
+    Returns:
+        A list with the note, or an empty list.
+    """
     if "n_undecided" not in rows.columns:
         return []
-    if "game_type" in rows.columns and (of_all := rows.filter(game_type=ALL_GAME_TYPES)).height:
-        rows = of_all
+    if "game_type" in rows.columns and (total_rows := rows.filter(game_type=ALL_GAME_TYPES)).height:
+        rows = total_rows
     keys = [name for name in ("metric", "model") if name in rows.columns]
     sums = rows.group_by(keys, maintain_order=True).agg(pl.col("n_undecided").sum())
-    said = [
+    count_texts = [
         f"{n:,} of {' of '.join(name or UNNAMED_MODEL for name in names)}"
         for *names, n in sums.filter(pl.col("n_undecided") > 0).rows()
     ]
     return [
         "* rows not counted, since no game registered them and no text decides: "
-        f"{', '.join(said)}; `magic evidence METRIC --unclear` lists them; state in the log what "
-        "was done, such as a vote's `target`"
-    ] * bool(said)
+        f"{', '.join(count_texts)}; `magic evidence METRIC --unclear` lists them; state in the log "
+        "what was done, such as a vote's `target`"
+    ] * bool(count_texts)
 
 
-def _by_metric(rows: pl.DataFrame, name: str, end: str) -> pl.DataFrame:
-    """Of each model and metric what a leaderboard's columns with this end have, in one column."""
-    values = rows.select("model", cs.ends_with(end))
+def _unpivot_metric_columns(rows: pl.DataFrame, name: str, suffix: str) -> pl.DataFrame:
+    """Return model, metric and, in the column `name`, the leaderboard columns with this suffix."""
+    values = rows.select("model", cs.ends_with(suffix))
     if values.width == 1:
         return values
     columns = values.unpivot(index="model", variable_name="metric", value_name=name)
-    return columns.with_columns(pl.col("metric").str.strip_suffix(end))
+    return columns.with_columns(pl.col("metric").str.strip_suffix(suffix))
 
 
 def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
-    """How many comparisons the letters are adjusted for: of other models it is another number."""
-    # Only a leaderboard has letters: the values of metrics need not wait for numpy.
+    """Return the note that explains the letters and the number of compared pairs.
+
+    Args:
+        rows: Rows of the leaderboard.
+        confidence: Confidence level, between 0 and 1.
+
+    Returns:
+        A list with the note, or an empty list.
+    """
+    # Imported here, so that tables without letters do not have to load numpy.
     from pipeline.reports import ranking
 
     if rows["rank"].count() > ranking.MAX_LETTERED_MODELS and not rows["letters"].count():
@@ -294,34 +375,35 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
     ]
 
 
-def _incomplete(rows: pl.DataFrame) -> list[str]:
-    """Who lacks games, how many of how many, and who a whole competition."""
+def _incomplete_model_notes(rows: pl.DataFrame) -> list[str]:
+    """Return notes about models that lack games or whole competitions."""
     columns = ("rank", "model", "n_missing", "n_expected", "lacks")
-    lacking = rows.filter(~rows["is_complete"]).select(columns).rows()
+    incomplete = rows.filter(~rows["is_complete"]).select(columns).rows()
     notes = missing_games_note(rows.filter(pl.col("lacks").list.len().fill_null(0) == 0))
-    for rank, model, n, of, lacks in lacking:
+    for rank, model, n_missing, n_expected, lacks in incomplete:
         if lacks:
-            rankless = (
+            rank_text = (
                 "has no rank" if rank is None else "is ranked because of --include-incomplete"
             )
             notes.append(
-                f"* {model or UNNAMED_MODEL} {rankless}: its win rate covers fewer competitions "
+                f"* {model or UNNAMED_MODEL} {rank_text}: its win rate covers fewer competitions "
                 "than "
-                f"that of others; it lacks {n:,} of {of:,} games, by competition, with all of "
+                f"that of others; it lacks {n_missing:,} of {n_expected:,} games, by competition, "
+                "with all of "
                 f"{', '.join(lacks)}"
             )
     return notes
 
 
-def _reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Why values are missing: each reason once, with its models."""
-    left_out = [name for name in names if not rows[name].count()]
-    models: dict[str, dict[str, None]] = {}
+def _missing_value_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return notes that say why values are missing: each reason once, with its models."""
+    empty_metrics = [name for name in names if not rows[name].count()]
+    models_by_reason: dict[str, dict[str, None]] = {}
     for model, reasons in rows.select("model", "reasons").iter_rows():
         for reason in reasons:
-            if reason.partition(":")[0] not in left_out:
-                models.setdefault(reason, {})[model or UNNAMED_MODEL] = None
-    notes = [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]
-    if left_out and rows.height:
-        notes.append(f"no model has a value of {', '.join(left_out)}")
+            if reason.partition(":")[0] not in empty_metrics:
+                models_by_reason.setdefault(reason, {})[model or UNNAMED_MODEL] = None
+    notes = [f"– {reason} ({', '.join(names)})" for reason, names in models_by_reason.items()]
+    if empty_metrics and rows.height:
+        notes.append(f"no model has a value of {', '.join(empty_metrics)}")
     return notes

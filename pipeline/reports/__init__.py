@@ -1,1 +1,6 @@
-"""Questions about a lake that take more than its metrics: what is complete, what differs, why."""
+"""Reports on a lake: rankings, comparisons, completeness, games, documents and their like.
+
+Each report is a function of a lake, which becomes a method of `Lake`, a command and a page. Depends
+on `pipeline.metrics` and `pipeline.statistics`; used by `pipeline.lake_methods`, the CLI and the
+pages.
+"""

@@ -1,7 +1,8 @@
-"""Contradictions between what a log states and what its texts say; a file of `sql/audit/` a kind.
+"""Contradictions between the fields of a log and its texts; one SQL file in `sql/audit/` per kind.
 
-The SELECT of a kind returns the rows that were checked: what is `logged`, what the text or the rest
-of the log `says`, whether the two differ (`is_found`), and the hit of the row's metric by either.
+The SELECT of a kind returns the checked rows: the `logged` value, what the text or the rest of the
+log `says`, whether the two differ (`is_found`), and the metric's hit according to either. Used by
+`pipeline.lake_methods`, the CLI and the pages.
 """
 
 import re
@@ -22,51 +23,59 @@ from pipeline.reports.registry import report
 from pipeline.vocabulary import EXCLUDE
 from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
-KINDS: tuple[str, ...] = tuple(
+FINDING_KINDS: tuple[str, ...] = tuple(
     sorted(
         sql_files.list_files("audit"),
         key=lambda kind: int(sql_files.read_header(f"audit/{kind}")["order"][0]),
     )
 )
-FINDING_TITLES = {kind: sql_files.read_header(f"audit/{kind}")["title"][0] for kind in KINDS}
+FINDING_TITLES = {
+    kind: sql_files.read_header(f"audit/{kind}")["title"][0] for kind in FINDING_KINDS
+}
 AUDIT_COLUMNS: Mapping[str, column.Column] = {
     "kind": column.text_column("the kind of contradiction"),
-    "title": column.text_column("the kind in words").with_heading("kind"),
+    "title": column.text_column("a description of the kind").with_heading("kind"),
     "checked": column.count_column("rows that were checked"),
-    "found": column.count_column("those that contradict themselves"),
+    "found": column.count_column("checked rows with a contradiction"),
     "share": column.proportion_column("found / checked"),
     "n_games": column.count_column("games with a finding").with_heading("games"),
-    "metric": column.text_column("the metric that such rows matter to"),
-    "as_logged": column.proportion_column("the mean hit of the metric's checked rows as logged"),
-    "as_read": column.proportion_column("the same as the rest of the log says"),
+    "metric": column.text_column("the metric that such rows affect"),
+    "as_logged": column.proportion_column(
+        "the mean hit of the metric's checked rows, according to the logged values"
+    ),
+    "as_read": column.proportion_column(
+        "the same mean, according to the text or the rest of the log"
+    ),
     "effect": column.proportion_column(
         "as_read − as_logged; all three are null if the metric counts none of the rows"
     ),
 }
-_KNOWN = {
+_AVAILABLE_COLUMNS = {
     **TABLES["players"].columns(),
     **OF_ROWS,
     "kind": AUDIT_COLUMNS["kind"],
     "system": SYSTEM_COLUMN,
 }
 FINDING_COLUMNS: Mapping[str, column.Column] = {
-    name: _KNOWN[name]
+    name: _AVAILABLE_COLUMNS[name]
     for name in (
         *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
         *("message_index", "logged", "says", "hit_logged", "hit_read", "system", "content"),
     )
 }
-_OF_A_ROW = ("model", "role", "player", "seat", "round")
-_OF_A_GAME = tuple(table_schema("games"))
-_GAMES = "JOIN games ON games.game_id = findings.game_id"
+_PLAYER_COLUMNS = ("model", "role", "player", "seat", "round")
+_GAME_COLUMNS = tuple(table_schema("games"))
+_JOIN_GAMES = "JOIN games ON games.game_id = findings.game_id"
 _WORD = re.compile(r"\w+")
-_SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
+_COMPARISON_COLUMNS = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
 @report(
     columns={
         **AUDIT_COLUMNS,
-        "system": column.text_column("whose games were checked, null for several systems together"),
+        "system": column.text_column(
+            "the system whose games were checked; null for several systems together"
+        ),
     },
     is_of_system=False,
 )
@@ -86,9 +95,10 @@ def audit(
 ) -> pl.DataFrame:
     """Find where logs contradict themselves, how often, and the effect on metrics.
 
-    A row is one kind of contradiction: the rows checked, the contradictions found, and their share.
-    `as_logged` and `as_read` are the metric's mean hit over the checked rows: by the log's own
-    judgement, and by the text or the rest of the log. docs/audit.md explains each kind.
+    Each row of the result is one kind of contradiction: the number of rows checked, the number of
+    contradictions found, and their share. `as_logged` and `as_read` are the metric's mean hit over
+    the checked rows: according to the logged values, and according to the text or the rest of the
+    log. docs/audit.md explains each kind.
 
     \b
     Examples:
@@ -98,30 +108,38 @@ def audit(
 
     Raises UsageError for an unknown kind, column or model.
 
-    `kind` and `model` choose rows, by default all; `by` are columns of games or players,
-    which come first. The share and the mean hits are in 0..1.
+    `kind` and `model` select rows (by default all). `by` names columns of games or players to group
+    by; they are the first columns of the result. The share and the mean hits are between 0 and 1.
 
     >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
     [(96, 4, 'judgement')]
     """
-    by, kinds, models = as_list(by) or (), as_list(kind) or KINDS, as_list(model)
-    _check(by, kinds)
+    by, kinds, models = as_list(by) or (), as_list(kind) or FINDING_KINDS, as_list(model)
+    _check_kinds_and_columns(by, kinds)
     check_players(lake, models)
-    lake = lake.with_failures(EXCLUDE)  # logs are held against themselves
-    # Each question takes its time to plan, however few rows there are.
+    lake = lake.with_failures(EXCLUDE)  # a log is compared with itself
+    # Planning a query takes time even without rows, so kinds whose tables are empty are left out.
     needs = {kind: sql_files.read_header(f"audit/{kind}").get("needs", [""])[0] for kind in kinds}
-    asked = [
+    kinds_with_rows = [
         kind
         for kind, tables in needs.items()
         if not tables or any(map(lake.file_sizes_bytes, tables.split(", ")))
     ] or kinds
-    selects = [_summary(kind, by, models) for kind in asked]
-    with connect_with_memory_limit(lake, {}, _tables(*selects)) as connection:
-        rows = pl.concat([part for select in selects for part in iter_parts(connection, select)])
-    place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
-    shown = rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
-    one = lake.for_single_system() if len(lake.systems) == 1 else lake
-    return shown if "system" in by else shown.with_columns(origin_columns(one, None))
+    selects = [_summary_select(kind, by, models) for kind in kinds_with_rows]
+    with connect_with_memory_limit(lake, {}, _referenced_tables(*selects)) as connection:
+        summaries = pl.concat(
+            [part for select in selects for part in iter_parts(connection, select)]
+        )
+    kind_order = pl.col("kind").replace_strict(
+        {kind: position for position, kind in enumerate(FINDING_KINDS)}
+    )
+    sorted_rows = summaries.filter(pl.col("checked") > 0).sort(kind_order, *by, nulls_last=True)
+    system_lake = lake.for_single_system() if len(lake.systems) == 1 else lake
+    return (
+        sorted_rows
+        if "system" in by
+        else sorted_rows.with_columns(origin_columns(system_lake, None))
+    )
 
 
 @lake_method
@@ -129,7 +147,7 @@ def audit(
 def findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """The contradictions of one kind that `audit` counts, each with its message.
+    """Return the contradictions of one kind that `audit` counts, one row each, with the message.
 
     Raises UsageError for an unknown kind or model.
 
@@ -142,12 +160,25 @@ def findings(
 def findings_parts(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
-    """The same rows in one or more parts, so that memory is bounded."""
+    """Iterate over the rows of `findings` in parts, so that memory is bounded.
+
+    Args:
+        lake: The lake whose logs are checked.
+        kind: A kind of contradiction, one of `FINDING_KINDS`.
+        model: Only contradictions of these models; by default of all.
+
+    Yields:
+        One or more frames with the columns `FINDING_COLUMNS`.
+
+    Raises:
+        UsageError: If the kind or a model is unknown.
+    """
     models = as_list(model)
-    _check((), (kind,))
+    _check_kinds_and_columns((), (kind,))
     check_players(lake, models)
     columns = ", ".join(
-        f"findings.{sql_files.quote_identifier(name)}" for name in (*_OF_A_ROW, *_SEEN)
+        f"findings.{sql_files.quote_identifier(name)}"
+        for name in (*_PLAYER_COLUMNS, *_COMPARISON_COLUMNS)
     )
     select = sql_files.fill_template(
         "internal/audit_findings",
@@ -155,23 +186,26 @@ def findings_parts(
         rows=sql_files.read_select(f"audit/{kind}"),
         columns=columns,
         messages=message_lengths_select(lake),
-        wanted=_of(models),
+        wanted=_model_condition(models),
     )
     lake = lake.with_failures(EXCLUDE)
-    with connect_with_memory_limit(lake, {}, _tables(select), sorts_texts=True) as connection:
+    with connect_with_memory_limit(
+        lake, {}, _referenced_tables(select), sorts_texts=True
+    ) as connection:
         yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
-def _tables(*selects: str) -> str:
-    """The tables that the SELECTs can name: words enough to make them by."""
-    return " ".join(TABLES.keys() & {word for text in selects for word in _WORD.findall(text)})
+def _referenced_tables(*selects: str) -> str:
+    """Return the names of the event tables that occur in the SELECTs, separated by spaces."""
+    return " ".join(TABLES.keys() & {word for select in selects for word in _WORD.findall(select)})
 
 
-def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
-    tables = ("findings" if name in _OF_A_ROW else "games" for name in by)
+def _summary_select(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
+    """Return the SELECT that counts and sums the checked rows of one kind by the columns `by`."""
+    table_names = ("findings" if name in _PLAYER_COLUMNS else "games" for name in by)
     columns = [
         f"{table}.{sql_files.quote_identifier(name)}"
-        for table, name in zip(tables, by, strict=True)
+        for table, name in zip(table_names, by, strict=True)
     ]
     return sql_files.fill_template(
         "internal/audit_summary",
@@ -180,22 +214,25 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
         title=FINDING_TITLES[kind].replace("'", "''"),
         metric=sql_files.read_header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
-        games="" if set(by) <= set(_OF_A_ROW) else _GAMES,
-        wanted=_of(models),
+        games="" if set(by) <= set(_PLAYER_COLUMNS) else _JOIN_GAMES,
+        wanted=_model_condition(models),
         grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
     )
 
 
-def _of(models: Sequence[str] | None) -> str:
+def _model_condition(models: Sequence[str] | None) -> str:
+    """Return the SQL condition that a finding belongs to one of the models; TRUE for None."""
     return "TRUE" if models is None else f"findings.model IN ({sql_literals(models)})"
 
 
-def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
-    check_words("kind", kinds, KINDS)
-    known = (*_OF_A_ROW, *_OF_A_GAME)
-    if strangers := [name for name in by if name not in known]:
+def _check_kinds_and_columns(by: Sequence[str], kinds: Sequence[str]) -> None:
+    """Raise UsageError for an unknown kind, and for unknown or repeated grouping columns."""
+    check_words("kind", kinds, FINDING_KINDS)
+    allowed_columns = (*_PLAYER_COLUMNS, *_GAME_COLUMNS)
+    if unknown_columns := [name for name in by if name not in allowed_columns]:
         raise UsageError(
-            f"no column {', '.join(strangers)} to group by: {suggest_names(strangers, known)}"
+            f"no column {', '.join(unknown_columns)} to group by: "
+            f"{suggest_names(unknown_columns, allowed_columns)}"
         )
     if len(set(by)) < len(by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")

@@ -1,4 +1,7 @@
-"""How to cite the tool, the benchmark, and the state of a lake that values were computed from."""
+"""Citations of the tool, of the benchmark, and of the lake's state behind computed values.
+
+Used by `magic cite`, by exports and by the pages; depends on `pipeline.lake`.
+"""
 
 from datetime import datetime
 
@@ -26,12 +29,18 @@ EDITION_DESCRIPTIONS = {
 
 
 class Citation(Struct, frozen=True):
-    """What identifies values: the state of the lake, the edition, the version of magic-pipeline.
+    """The facts that identify computed values: state of the lake, edition and tool version.
 
-    `system` is the system whose games are counted, null if the lake has only one. `ingest_id` is
-    the number of the last ingest, 0 if there is none; `ingested_at` is when it was committed.
-    `joined_names` says which names of models are counted as one, empty if none are; `failures` what
-    a game is to the side that failed it.
+    Attributes:
+        ingest_id: Number of the last ingest; 0 if there is none.
+        ingested_at: When the last ingest was committed, in UTC; None if there is none.
+        n_games: Number of games in the lake.
+        n_finished: How many of these games are finished.
+        edition: The edition of the metrics.
+        system: The system whose games are counted; None if the lake has only one.
+        joined_names: Which names of models are counted as one model; empty if none are.
+        failures: Whether a failed game is excluded or is a loss of the side that failed.
+        version: The version of magic-pipeline.
     """
 
     ingest_id: int
@@ -46,7 +55,7 @@ class Citation(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """The state of the lake in words."""
+        """A description of the lake's state: its games and its last ingest."""
         games = f"{format_count(self.n_games, 'game')} ({self.n_finished:,} finished)"
         games += f" of the system {escape_to_one_line(self.system)}" if self.system else ""
         if self.ingested_at is None:
@@ -55,26 +64,26 @@ class Citation(Struct, frozen=True):
 
     @property
     def citation_sentence(self) -> str:
-        """The sentence to quote beside the values."""
-        names = (
+        """The sentence to quote next to the values."""
+        suffix = (
             f", with the names {escape_to_one_line(self.joined_names)}" if self.joined_names else ""
         )
-        losses = ", with games as losses of the models that failed them"
-        names += losses if self.failures == LOSS else ""
+        loss_text = ", counting failed games as losses of the models that failed"
+        suffix += loss_text if self.failures == LOSS else ""
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "
-            f"({EDITION_DESCRIPTIONS[self.edition]}), from {self.state}{names}."
+            f"({EDITION_DESCRIPTIONS[self.edition]}), from {self.state}{suffix}."
         )
 
     @property
     def text(self) -> str:
-        """How to cite, a line each: the values, the tool, the benchmark."""
+        """The citation as plain text: one line each for the values, the tool and the benchmark."""
         values = f"Values: {self.citation_sentence}\n"
         return f"{values}Tool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
 
     @property
     def bibtex(self) -> str:
-        """The tool with the state of the lake, and the benchmark, as entries of BibTeX."""
+        """BibTeX entries for the tool (with the lake's state) and for the benchmark."""
         return f"""@software{{magic-pipeline,
   author  = {{{{The magic-pipeline authors}}}},
   title   = {{{{magic-pipeline}}}},
@@ -95,7 +104,7 @@ class Citation(Struct, frozen=True):
 
 @lake_method
 def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
-    """How to cite values of this edition that were computed from this state of the lake.
+    """Return the citation for values of an edition that were computed from the lake's state.
 
     Raises UsageError for an unknown edition.
 
@@ -103,15 +112,17 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     112
     """
     lake = lake.for_single_system()
-    metric_names(edition)  # an unknown one is refused before anything is read
+    metric_names(edition)  # raises for an unknown edition, before anything is read
     check_losses(lake, edition)
-    counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
-    n_games, n_finished = map(int, counts.row(0))
-    last = lake.last_ingest
-    at = last["finished_at"] if last else None
-    assert at is None or isinstance(at, datetime)
+    game_counts = (
+        lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
+    )
+    n_games, n_finished = map(int, game_counts.row(0))
+    last_ingest = lake.last_ingest
+    ingested_at = last_ingest["finished_at"] if last_ingest else None
+    assert ingested_at is None or isinstance(ingested_at, datetime)
     system = lake.system if len(lake.systems) > 1 else None
     return Citation(
-        *(lake.ingest_id, at, n_games, n_finished),
+        *(lake.ingest_id, ingested_at, n_games, n_finished),
         *(edition, system, lake.describe_merged_names, lake.failures),
     )

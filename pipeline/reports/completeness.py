@@ -1,10 +1,12 @@
-"""Which games of each model the lake has, which are missing, and how far values could move.
+"""Completeness of a lake: its games per model, the missing games, and bounds of the values.
 
 A model is expected to finish as many games of every setting in a competition as other models did
-(see `metrics.completeness`), or a given number of games. The bounds of a value are Manski's (C. F.
+(see `pipeline.metrics.completeness`), or a given number of games. The bounds are Manski's (C. F.
 Manski, American Economic Review 80:2 (1990) 319–323): everything missing is counted as a miss for
-the lower bound, and as a hit for the upper one. They are not intervals, and do not order models.
-Terms are combined as in the value.
+the lower bound and as a hit for the upper bound. They are not confidence intervals and do not rank
+models. Terms are combined as in the value.
+
+Used by `pipeline.lake_methods` and `pipeline.render`; depends on `pipeline.metrics`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,48 +56,54 @@ from pipeline.vocabulary import RELEASE, Edition
 COMPLETENESS_COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL_COLUMN,
     "competition": column.text_column("the competition"),
-    "game_type": column.text_column("its game"),
+    "game_type": column.text_column("the game type of the competition"),
     "expected": column.count_column(
-        "games: of each setting that any model played, the median of what the models that finished "
-        "one have, or the model's own with those that it began and has to finish; of games that "
-        "nobody can repeat, those of this model; or `expected`, if given"
+        "games expected: for each setting that any model played, the median over the models that "
+        "finished one, or the model's own games with those that it began and has to finish; for "
+        "games that nobody can repeat, those of this model; or `expected`, if given"
     ),
     "found": column.count_column(
-        "how many of these the lake has; games beyond are of no use for others"
+        "how many of the expected games the lake has; further games of a setting do not count"
     ),
-    "finished": column.count_column("how many of these with an end: the others are missing"),
-    "n_missing": column.count_column("how many of these are missing").with_heading("missing"),
-    "n_games": column.count_column("its games").with_heading("games"),
-    "n_unfinished": column.count_column("its games without an end").with_heading("unfinished"),
+    "finished": column.count_column(
+        "how many of the expected games are finished; the rest are missing"
+    ),
+    "n_missing": column.count_column("how many of the expected games are missing").with_heading(
+        "missing"
+    ),
+    "n_games": column.count_column("all games of the model in the competition").with_heading(
+        "games"
+    ),
+    "n_unfinished": column.count_column("its unfinished games").with_heading("unfinished"),
     "n_failed": column.count_column(
-        "its games that it failed itself: by a forfeit, a time-out or an error that ended them, or "
-        "by an outage that left them without a result"
+        "its games that the model itself failed: by a forfeit, a time-out or an error that ended "
+        "the game, or by an outage that left it without a result"
     ).with_heading("failed"),
     "n_quarantined": column.count_column("parts of its games that could not be used").with_heading(
         "quarantined"
     ),
-    "is_complete": column.boolean_column(
-        "whether as many are finished as are expected"
-    ).with_heading("complete"),
+    "is_complete": column.boolean_column("whether no expected game is missing").with_heading(
+        "complete"
+    ),
 }
 READABILITY_COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL_COLUMN,
     "metric": METRIC_COLUMN,
     "value": column.proportion_column("the value over all game types"),
-    "value_min": column.proportion_column("the lowest that it could be, in the metric's unit"),
+    "value_min": column.proportion_column("the lower bound of the value, in the metric's unit"),
     "value_max": column.proportion_column(
-        "the highest that it could be; both are null if there is no value, and no row that would "
-        "be counted if it were known"
+        "the upper bound of the value; both bounds are null if there is no value and no row that "
+        "would be counted if it were known"
     ),
     "counted": column.count_column("rows that were counted"),
     "n_unreadable": column.count_column(
         "rows whose `parse_status` is not `ok`, as in `metrics`"
     ).with_heading("not clear"),
     "n_unknown": METRIC_VALUE_COLUMNS["n_unknown"],
-    "n_ambiguous": column.count_column("how many of those not clear are ambiguous").with_heading(
+    "n_ambiguous": column.count_column("how many of the unclear rows are ambiguous").with_heading(
         "ambiguous"
     ),
-    "n_outages": column.count_column("how many of those not clear are outages").with_heading(
+    "n_outages": column.count_column("how many of the unclear rows are outages").with_heading(
         "outages"
     ),
     "n_missing": MISSING_COLUMNS["n_missing"],
@@ -103,25 +111,26 @@ READABILITY_COLUMNS: Mapping[str, column.Column] = {
         "whether no game is missing, and no row is an outage"
     ).with_heading("complete"),
 }
-_OF_SIDE = ("model", "competition")
-_IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
-# Rows that are counted, or would be if they were known: an outage, or a row without a hit.
-_IS_THERE = f"(is_counted OR {_IS_OUTAGE} OR hit IS NULL)"
-# Outages, games without an end and unknown hits are counted by the release edition alone. What
-# cannot be read counts as the game took it: mostly a miss, but who says neither defects, which can
-# be a hit.
-_IS_UNSURE = (
-    f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR hit IS NULL OR parse_status = 'unreadable')"
+_COMPETITION_KEY = ("model", "competition")
+_IS_OUTAGE, _IS_UNFINISHED = "parse_status = 'outage'", "NOT is_finished"
+# Rows that are counted, or would be counted if they were known: outages, and rows without a hit.
+_IS_COUNTABLE = f"(is_counted OR {_IS_OUTAGE} OR hit IS NULL)"
+# Only the release edition counts outages, unfinished games and unknown hits. An unreadable text
+# counts as the game interpreted it: mostly as a miss, but a text that names neither choice counts
+# as a defection, which can be a hit.
+_IS_UNCERTAIN = (
+    f"is_counted AND ({_IS_OUTAGE} OR {_IS_UNFINISHED} OR hit IS NULL "
+    "OR parse_status = 'unreadable')"
 )
-_SUMS = {
-    "n_games": f"CAST({count_games_sql(_IS_THERE)} AS BIGINT)",
-    "uncounted": count_rows_sql(f"{_IS_THERE} AND NOT is_counted"),
-    # Hits that could have been misses, and misses that could have been hits.
-    "lost": sum_hits_sql("hit", _IS_UNSURE),
-    "gained": sum_hits_sql("1 - coalesce(hit, 0)", _IS_UNSURE),
+_BOUND_SUMS = {
+    "n_games": f"CAST({count_games_sql(_IS_COUNTABLE)} AS BIGINT)",
+    "uncounted": count_rows_sql(f"{_IS_COUNTABLE} AND NOT is_counted"),
+    # `lost` hits could have been misses, and `gained` misses could have been hits.
+    "lost": sum_hits_sql("hit", _IS_UNCERTAIN),
+    "gained": sum_hits_sql("1 - coalesce(hit, 0)", _IS_UNCERTAIN),
     "ambiguous": count_rows_sql("parse_status = 'ambiguous'"),
     "outages": count_rows_sql(_IS_OUTAGE),
-    "begun": count_rows_sql(f"{_IS_THERE} AND {_IS_OPEN}"),
+    "begun": count_rows_sql(f"{_IS_COUNTABLE} AND {_IS_UNFINISHED}"),
 }
 
 
@@ -134,13 +143,14 @@ def completeness(
 ) -> pl.DataFrame:
     """Show which games of each model the lake has, and which are missing.
 
-    A row is a model and a competition: the games expected (of each setting that any model played,
-    the median of what the models that finished one have), how many of these are found and finished;
-    its games, unfinished games and quarantined parts. With --missing, a row is a setting of which
-    games are missing. With --readability, a row is a model and a metric: the texts that could not
-    be read, the outages and the rows of missing games (beside the model that finished most), and
-    the lowest and highest value that the metric could have if these were known. These bounds are
-    not confidence intervals; do not use them to rank models.
+    Each row is a model and a competition: the number of games expected, how many of these the lake
+    has and how many are finished, and the model's games, unfinished games and quarantined parts.
+    For each setting that any model played, the expected number is the median over the models that
+    finished a game of it. With --missing, each row is a setting with missing games. With
+    --readability, each row is a model and a metric: the texts that could not be parsed, the
+    outages, the rows of missing games (compared with the model that finished most), and the lowest
+    and highest value that the metric could have if these were known. These bounds are not
+    confidence intervals; do not use them to rank models.
 
     \b
     Examples:
@@ -152,9 +162,8 @@ def completeness(
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
 
-    A row is a model and a competition. The competitions are those that any model played. A last row
-    without a model counts the documents that are quarantined as a whole, since their model is
-    unknown.
+    Each row is a model and a competition that any model played. A last row without a model counts
+    the documents that are quarantined as a whole, because their model is unknown.
 
     >>> games = lake.completeness(model="sim-atlas")
     >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
@@ -163,28 +172,28 @@ def completeness(
     check_expected(expected)
     check_models(lake, model)
     results = lake.table("results").filter("is_tested")
-    # Not of all columns: of each refused document there are up to 64 KiB.
+    # Only one column is read, because each quarantined document is stored with up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
-    broken = (
+    quarantined_counts = (
         quarantined.drop_nulls()
-        .join(results.select("game_id", *_OF_SIDE).unique(), on="game_id", how="inner")
-        .group_by(_OF_SIDE)
+        .join(results.select("game_id", *_COMPETITION_KEY).unique(), on="game_id", how="inner")
+        .group_by(_COMPETITION_KEY)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
-    failed = (
+    failed_counts = (
         lake.failed_results()
         .filter("is_tested", "is_failed")
-        .group_by(_OF_SIDE)
+        .group_by(_COMPETITION_KEY)
         .agg(n_failed=pl.col("game_id").n_unique().cast(pl.Int64))
     )
     games = (
         fixed_expected_games(lake, expected)
         .lazy()
-        .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
-        .join(failed, on=_OF_SIDE, how="left", nulls_equal=True)
+        .join(quarantined_counts, on=_COMPETITION_KEY, how="left", nulls_equal=True)
+        .join(failed_counts, on=_COMPETITION_KEY, how="left", nulls_equal=True)
         .with_columns(pl.col("n_quarantined", "n_failed").fill_null(0))
         .select(
-            *_OF_SIDE,
+            *_COMPETITION_KEY,
             "game_type",
             expected="n_expected",
             found="n_found",
@@ -197,15 +206,17 @@ def completeness(
         )
         .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))
         .with_columns(is_complete=pl.col("n_missing") == 0)
-        .sort(_OF_SIDE, nulls_last=True)
+        .sort(_COMPETITION_KEY, nulls_last=True)
         .collect()
     )
     if model is not None:
         return games.filter(selection_condition(model=model))
-    whole = quarantined.null_count().collect().item()
-    if not whole:
+    n_whole_documents = quarantined.null_count().collect().item()
+    if not n_whole_documents:
         return games
-    return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
+    return pl.concat(
+        [games, pl.DataFrame({"n_quarantined": [n_whole_documents]})], how="diagonal_relaxed"
+    )
 
 
 @per_system(READABILITY_COLUMNS)
@@ -216,14 +227,15 @@ def readability(
     expected: int | None = None,
     model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """What could not be read, and how far the value could move: a row for each model and metric.
+    """Return bounds of each value, and the numbers of rows that could not be parsed or are missing.
 
-    The bounds count each row that is `unreadable`, an outage or of unknown hit once as a miss and
-    once as a hit. An `ambiguous` row counts as the game registered it, if it did. Bounds are not a
-    confidence interval, and do not order models.
-    `expected` is that of `completeness`.
+    Each row is a model and a metric. The lower bound counts each row that is `unreadable`, an
+    outage or has an unknown hit as a miss, and the upper bound counts it as a hit. An `ambiguous`
+    row counts as the game registered it, if it did. The bounds are not a confidence interval and do
+    not rank models. `expected` has the same meaning as in `completeness`.
 
-    Raises UsageError for an unknown model or edition, and for a wrong number of expected games.
+    Raises UsageError for an unknown model or edition, and if `expected` is less than 1 or above a
+    billion.
 
     >>> bounds = lake.readability(model="sim-atlas").filter(metric="judgement")
     >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
@@ -233,24 +245,25 @@ def readability(
     check_models(lake, model)
     check_losses(lake, edition)
     request = Request(edition=edition, by=("model",), expected=expected)
-    declared = metric_specs(lake, metric_names(edition), request)
-    question = CountQuery(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
-    counts = count_with_engine(lake, question, "polars")
-    of_settings = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
-    missing = _missing(lake, request)
-    valued = compute_values(counts, declared, request).join(
-        complete(lake, declared, request), on=["metric", "model"], how="left", nulls_equal=True
+    specs = metric_specs(lake, metric_names(edition), request)
+    query = CountQuery(specs, request, with_games=(), clusters=Clusters(), also=_BOUND_SUMS)
+    counts = count_with_engine(lake, query, "polars")
+    setting_sums = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
+    missing_by_setting = _missing_games(lake, request)
+    values = compute_values(counts, specs, request).join(
+        complete(lake, specs, request), on=["metric", "model"], how="left", nulls_equal=True
     )
-    bounds = _bounds(declared, valued, of_settings, missing)
-    rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
+    bounds = _add_value_bounds(specs, values, setting_sums, missing_by_setting)
+    rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(specs))), nulls_last=True)
     return rows.filter(selection_condition(model=model))
 
 
-def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """The games that may be missing of those that count: model, competition, setting_id, n_games.
+def _missing_games(lake: StoredLake, request: Request) -> pl.DataFrame:
+    """Return the missing games that a value would count: model, competition, setting_id, n_games.
 
-    Beside the model that finished most games of a setting, and as many as are expected; or of the
-    number that is expected of a competition, whatever their settings.
+    A model misses games of a setting if it finished fewer than expected or fewer than the model
+    that finished most. If the request gives an expected number, it applies to the competition as a
+    whole, and `setting_id` is null.
     """
     settings = (
         played_games(lake, edition_condition(request))
@@ -260,110 +273,122 @@ def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
     models = lake.cached(played_games).select("model").unique()
     games = expected_games(settings, models)
     if request.expected is not None:
-        finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())
+        finished = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())
         sides = models.join(settings.select("competition").unique(), how="cross")
-        games = sides.join(finished, on=_OF_SIDE, how="left", nulls_equal=True).select(
-            *_OF_SIDE,
+        games = sides.join(finished, on=_COMPETITION_KEY, how="left", nulls_equal=True).select(
+            *_COMPETITION_KEY,
             pl.col("n_finished").fill_null(0),
             setting_id=pl.lit(None, pl.String),
             n_most=pl.lit(request.expected, pl.Int64),
             n_expected=pl.lit(request.expected, pl.Int64),
         )
     n_games = pl.max_horizontal("n_most", "n_expected") - pl.col("n_finished")
-    return games.filter(n_games > 0).select(*_OF_SIDE, "setting_id", n_games=n_games)
+    return games.filter(n_games > 0).select(*_COMPETITION_KEY, "setting_id", n_games=n_games)
 
 
-def _bounds(
+def _add_value_bounds(
     metrics: Mapping[str, Metric],
     values: pl.DataFrame,
     counts: pl.DataFrame,
     missing: pl.DataFrame,
 ) -> pl.DataFrame:
-    """The rows of all metrics, in the order of the values."""
-    group, combine = ["metric", "model"], {name: of.combine for name, of in metrics.items()}
-    by = [*group, "term"]
-    seen = counts.group_by(by).agg(pl.col("hits", "counted", *_SUMS).sum())
-    seen = seen.with_columns(pl.col("hits", "lost", "gained").cast(pl.Float64))
+    """Add the bounds, and the counts that explain them, to the value of each metric and model."""
+    keys, combine = ["metric", "model"], {name: spec.combine for name, spec in metrics.items()}
+    term_keys = [*keys, "term"]
+    term_sums = counts.group_by(term_keys).agg(pl.col("hits", "counted", *_BOUND_SUMS).sum())
+    term_sums = term_sums.with_columns(pl.col("hits", "lost", "gained").cast(pl.Float64))
     terms = (
-        values.select(*group, "terms")
+        values.select(*keys, "terms")
         .explode("terms")
         .unnest("terms")
         .rename({"counted": "denominator"})
-        .drop("value", "hits")  # which are null if one of them is unknown
-        # In their order: a sum of floats in another one may come to a bound beyond the value.
-        .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
-        .join(_lacking(counts, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(pl.exclude(*by, "weight").fill_null(0))
+        .drop("value", "hits")  # these are null if any hit is unknown
+        # The order is kept, because a float sum in another order can give a bound beyond the value.
+        .join(term_sums, on=term_keys, how="left", nulls_equal=True, maintain_order="left")
+        .join(
+            _estimate_missing_rows(counts, missing),
+            on=term_keys,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        .with_columns(pl.exclude(*term_keys, "weight").fill_null(0))
         .with_columns(
             added=pl.col("uncounted") + pl.col("missing"),
             combine=pl.col("metric").replace_strict(combine, return_dtype=pl.String),
         )
     )
-    bounds = terms.group_by(group).agg(
+    bounds = terms.group_by(keys).agg(
         pl.col("counted", "uncounted").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
     )
-    least = _bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
-    most = _bound("value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
-    is_told = pl.col("value").is_not_null() | (pl.col("uncounted") > 0)
-    is_bounded = is_told & pl.col("value_min").is_not_null()
-    # More games may be missing than a denominator that is fixed beforehand has room for.
-    high = pl.col("metric").replace_strict({name: of.high for name, of in metrics.items()})
-    highest = pl.max_horizontal("value", high)
-    # Where no model has a row of the metric, nothing is missing of it.
+    lower_bounds = _value_bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
+    upper_bounds = _value_bound(
+        "value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added")
+    )
+    has_rows = pl.col("value").is_not_null() | (pl.col("uncounted") > 0)
+    is_bounded = has_rows & pl.col("value_min").is_not_null()
+    # A fixed denominator can be smaller than the number of missing games, so the bound is capped.
+    highest_values = pl.col("metric").replace_strict(
+        {name: spec.high for name, spec in metrics.items()}
+    )
+    upper_limit = pl.max_horizontal("value", highest_values)
+    # If no model has a row of the metric, no game of it is missing.
     rows = values.select(
         *("model", "metric", "value", "n_unreadable", "n_unknown"),
         pl.col("n_missing").fill_null(0),
     )
-    for frame in (least, most, bounds):
-        rows = rows.join(frame, on=group, how="left", nulls_equal=True, maintain_order="left")
+    for frame in (lower_bounds, upper_bounds, bounds):
+        rows = rows.join(frame, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(
         value_min=pl.when(is_bounded).then("value_min"),
-        value_max=pl.when(is_bounded).then(pl.min_horizontal("value_max", highest)),
+        value_max=pl.when(is_bounded).then(pl.min_horizontal("value_max", upper_limit)),
         is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
     ).select(list(READABILITY_COLUMNS))
 
 
-def _bound(
+def _value_bound(
     name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
 ) -> pl.DataFrame:
-    """metric, model, and in a column `name` the value that it would have with so many hits."""
-    fixed = [
+    """Return metric, model and, in the column `name`, the value for the given number of hits."""
+    fixed_terms = [
         f"{metric} {term.name}"
-        for metric, declared in metrics.items()
-        for term in declared.terms
+        for metric, spec in metrics.items()
+        for term in spec.terms
         if term.fixed_count
     ]
-    is_fixed = pl.concat_str("metric", "term", separator=" ").is_in(fixed)
-    whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
-    bounded = terms.lazy().with_columns(hits=hits, counted=whole)
+    is_fixed = pl.concat_str("metric", "term", separator=" ").is_in(fixed_terms)
+    denominator = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
+    bounded_terms = terms.lazy().with_columns(hits=hits, counted=denominator)
     ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
-    values = combine_terms(bounded.with_columns(ratio=ratio), ["metric", "model"])
+    values = combine_terms(bounded_terms.with_columns(ratio=ratio), ["metric", "model"])
     return values.select("metric", "model", pl.col("value").alias(name)).collect()
 
 
-def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """The estimated number of rows that missing games would have had, by metric, model, term.
+def _estimate_missing_rows(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
+    """Return the estimated number of rows in the missing games, by metric, model and term.
 
-    A missing game is taken to have the rows that a game of its setting has on average, for the
-    model where this is most; if there is none, those of a game of its competition. Rows that the
-    model has in unfinished games are subtracted.
+    A missing game is assumed to have the mean number of rows of a game of its setting, for the
+    model for which this mean is highest; or, if no model has the setting, of a game of its
+    competition. The rows that the model has in unfinished games are subtracted.
     """
-    there = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
-    a_game = there.filter(pl.col("n_games") > 0).with_columns(
+    counts_with_rows = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
+    rows_per_game = counts_with_rows.filter(pl.col("n_games") > 0).with_columns(
         size=pl.col("there") / pl.col("n_games")
     )
-    of_setting = ["metric", "competition", "setting_id", "term"]
-    elsewhere = a_game.group_by(of_setting).agg(pl.col("size").max())
-    largest = a_game.group_by("metric", "competition", "term").agg(largest=pl.col("size").max())
-    begun = counts.select("model", *of_setting, "begun")
-    size, n_begun = pl.coalesce("size", "largest"), pl.col("begun").fill_null(0)
-    rows = (pl.col("n_games") * size - n_begun).clip(0)
+    setting_key = ["metric", "competition", "setting_id", "term"]
+    setting_maxima = rows_per_game.group_by(setting_key).agg(pl.col("size").max())
+    competition_maxima = rows_per_game.group_by("metric", "competition", "term").agg(
+        largest=pl.col("size").max()
+    )
+    unfinished_rows = counts.select("model", *setting_key, "begun")
+    rows_in_game, n_unfinished_rows = pl.coalesce("size", "largest"), pl.col("begun").fill_null(0)
+    rows = (pl.col("n_games") * rows_in_game - n_unfinished_rows).clip(0)
     return (
-        missing.join(largest, on="competition")
-        .join(elsewhere, on=of_setting, how="left")
-        .join(begun, on=["model", *of_setting], how="left", nulls_equal=True)
+        missing.join(competition_maxima, on="competition")
+        .join(setting_maxima, on=setting_key, how="left")
+        .join(unfinished_rows, on=["model", *setting_key], how="left", nulls_equal=True)
         .group_by("metric", "model", "term")
         .agg(missing=exact_sum(rows).ceil().cast(pl.Int64))
     )

@@ -1,4 +1,7 @@
-"""What changed between two lakes, or two states of one lake, and which games caused it."""
+"""Differences between two lakes, or between two states of a lake, and the games that cause them.
+
+Used by `pipeline.lake_methods` and `pipeline.render`; depends on `pipeline.reports.compare`.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,10 +41,10 @@ from pipeline.metrics.request import (
 from pipeline.parameters import option_spec
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
-    adjusted,
+    add_holm_p_values,
     check_margin,
-    compared,
-    of_models,
+    compute_differences,
+    pair_models,
 )
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import drop_p_value, is_significant, minimum_detectable_drop
@@ -50,20 +53,20 @@ from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
 ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
-_OF_STATE = ("value", "common_value", "thin")
-_Asked = tuple[StoredLake, Request]
-_OF_GAMES: Mapping[str, column.Column] = {
+_STATE_COLUMNS = ("value", "common_value", "thin")
+_LakeRequest = tuple[StoredLake, Request]
+_GAME_COUNT_COLUMNS: Mapping[str, column.Column] = {
     "n_common": column.count_column(
-        "games that both count, in the same competitions and settings"
+        "games that count in both lakes, in the same competitions and settings"
     ).with_heading("common"),
     "n_gone": column.count_column(
-        "games that only the first counts in a competition and setting"
+        "games that count in a competition and setting of the first lake only"
     ).with_heading("gone"),
     "n_new": column.count_column(
-        "games that only the second counts in a competition and setting"
+        "games that count in a competition and setting of the second lake only"
     ).with_heading("new"),
 }
-_GAMES = column.polars_schema(_OF_GAMES)
+_GAME_COUNT_SCHEMA = column.polars_schema(_GAME_COUNT_COLUMNS)
 DIFF_COLUMNS: Mapping[str, column.Column] = {
     "metric": COMPARED["metric"],
     "model": COMPARED["model"],
@@ -75,46 +78,50 @@ DIFF_COLUMNS: Mapping[str, column.Column] = {
         "the value before on the common settings, each counted as much before as after; null "
         "unless `method` is `paired by setting` or `the same games`"
     ).with_heading("common before"),
-    "new_common_value": column.proportion_column("the same after").with_heading("common after"),
+    "new_common_value": column.proportion_column(
+        "the value after on the common settings"
+    ).with_heading("common after"),
     "thin": SMALL_SAMPLE_COLUMN,
     "new_thin": SMALL_SAMPLE_COLUMN,
     "difference": column.proportion_column(
         "new_common_value − common_value if these are not null, else new_value − value"
     ),
     **{name: COMPARED[name] for name in ("ci_low", "ci_high", "ci_method", "p_value", "p_holm")},
-    "family": column.count_column("how many p-values are adjusted together: all of the result"),
+    "family": column.count_column(
+        "number of p-values that are adjusted together: all p-values of the result"
+    ),
     "level": column.number_column("the significance level, 1 − `confidence`"),
     "method": column.text_column("how the difference was computed"),
     "n_settings": column.count_column(
-        "settings in common, without those whose games are the same in both; where a model "
-        "finished games of only one setting of a competition, its games are the clusters"
+        "common settings, without those whose games are the same in both; if a model finished "
+        "games of only one setting of a competition, its games are the clusters"
     ).with_heading("settings"),
     "is_replayed": COMPARED["is_replayed"],
-    **_OF_GAMES,
+    **_GAME_COUNT_COLUMNS,
     "is_beyond_chance": column.boolean_column(
-        "whether the value moved beyond chance: `p_holm` reaches the level, or the same games have "
-        "another value; null if there is no difference",
+        "whether the value changed beyond chance: `p_holm` reaches the level, or the same games "
+        "have a different value; null if there is no difference",
         nullable=True,
     ).with_heading("beyond chance"),
     "reason": column.text_column("why there is no difference"),
 }
-# With a margin.
+# Further columns of a result with a margin.
 MARGIN_COLUMNS: Mapping[str, column.Column] = {
     "p_fall": column.p_value_column(
-        "one-sided, adjusted by Holm: the value fell by more than the margin"
+        "one-sided p-value that the value dropped by more than the margin, adjusted by Holm"
     ),
     "fall_seen": column.proportion_column(
-        "the smallest fall that this test sees with power .8, at the level of 1 − `confidence` "
-        "divided by the number of tests; null if even a fall to 0 would not be seen"
+        "the smallest drop that this test detects with power .8, at the level of 1 − `confidence` "
+        "divided by the number of tests; null if it cannot detect even a drop to 0"
     ),
-    "is_regression": column.boolean_column("whether the value fell by more than the margin"),
+    "is_regression": column.boolean_column("whether the value dropped by more than the margin"),
 }
 _GAME_KEY = ("model", "competition", "setting_id", "game_id")
 CHANGED_GAMES_COLUMNS: Mapping[str, column.Column] = {
     "metric": METRIC_COLUMN,
     **{name: TABLES["results"].columns()[name] for name in _GAME_KEY},
     "change": column.text_column(
-        "`gone` if only the first counts the game, `new` if only the second"
+        "`gone` if only the first lake counts the game, `new` if only the second does"
     ),
     "hits": column.number_column("the game's hits"),
     "counted": column.count_column("the game's counted rows"),
@@ -132,7 +139,7 @@ def diff(
         float | None,
         option_spec(
             "MARGIN",
-            "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
+            "Exit with 4 if a value dropped by more than MARGIN, according to a one-sided test.",
             "--fail-on-regression",
             min=0,
         ),
@@ -142,21 +149,21 @@ def diff(
 ) -> pl.DataFrame:
     """Show what changed between two lakes, and whether chance alone can explain it.
 
-    The first line says how many values moved beyond chance, at which level (.05, or 1 − SHARE with
-    `--confidence`), and which models are new or gone. The rows are the values that moved; --all
-    lists all. Where the two lakes have different settings, `common before` and `common after` are
-    the values on the common settings: `difference` is the second less the first. With --model and
-    --metric, p-values are adjusted for these values alone.
+    The first line says how many values changed beyond chance, at which level (.05, or 1 − SHARE
+    with `--confidence`), and which models are new or gone. The rows are the values that changed;
+    --all lists all values. If the two lakes have different settings, `common before` and `common
+    after` are the values on the common settings, and `difference` is `common after` minus `common
+    before`. With --model and --metric, p-values are adjusted for the selected values only.
 
     If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
     two states are compared like two models, paired by setting if possible. Settings whose games are
-    the same in both tell of no change: they are not paired, and new games weigh against old ones.
+    the same in both lakes are not paired, because they contain no information about a change.
 
-    With `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted
-    by Holm's method. At .05 or less (1 − SHARE with `--confidence`) it did: this is a regression.
-    `fall seen` is the smallest fall that this test detects with a probability of .8; smaller falls
-    can stay undetected.
-    A value that cannot be compared is no regression: `reason` says why.
+    With `--fail-on-regression`, `p fall` is the p-value (one-sided, adjusted by Holm's method) that
+    the value dropped by more than MARGIN. If it is at most .05 (1 − SHARE with `--confidence`), the
+    value is a regression. `fall seen` is the smallest drop that this test detects with a
+    probability of .8; smaller drops can stay undetected. A value that cannot be compared is not a
+    regression; `reason` says why it cannot be compared.
 
     \b
     Examples:
@@ -166,42 +173,43 @@ def diff(
       magic diff before/ --lake lake/
       magic diff --as-of 1 --list-games
 
-    Raises UsageError for an unknown edition or metric, a wrong margin or a model of neither lake,
-    and LakeError if there is no lake at the path.
+    Raises UsageError for an unknown edition or metric, for a margin below 0 or above the highest
+    value, for a model of neither lake and for lakes of two systems, and LakeError if there is no
+    lake at the path.
 
-    A row is a metric and a model of either lake. `after` is a lake or the path of one. `model` and
-    `metric` choose rows, as in `metrics`; p-values are adjusted for those chosen. With a `margin`,
-    also `p_fall`, `fall_seen` and `is_regression`: see `OF_MARGIN`.
+    Each row is a metric and a model of either lake. `after` is a lake or its path. `model` and
+    `metric` select rows as in `metrics`; p-values are adjusted for the selected rows. With a
+    `margin`, the result also has the columns `p_fall`, `fall_seen` and `is_regression`.
 
     >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
     [(0, 0)]
     """
-    asked = _asked(*_of_same_system(before, after), edition, model)
-    game_types = {name for lake, _ in asked for name in lake.game_types}
+    lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
+    game_types = {name for lake, _ in lake_requests for name in lake.game_types}
     check_margin(margin, metric, edition, game_types, may_be_0=True)
     metrics = requested_metrics(metric, edition)
-    answers = [
+    results = [
         compute_metrics(lake, request, names=metrics, confidence=confidence)
-        for lake, request in asked
+        for lake, request in lake_requests
     ]
-    games = _games(asked, metrics)
-    # A game in which a model has several roles counts in several competitions, and is one game: it
-    # is common if all of these are.
+    games = _classify_games(lake_requests, metrics)
+    # A game in which a model has several roles counts in several competitions but is one game. It
+    # is common if it is common in all of them.
     change = pl.col("change")
-    of_game = games.group_by("metric", "model", "game_id").agg(
+    game_changes = games.group_by("metric", "model", "game_id").agg(
         n_common=(change == "common").all(),
         n_gone=(change == "gone").any(),
         n_new=(change == "new").any(),
     )
-    of_games = of_game.group_by("metric", "model")
-    rows = _compared(answers, games, confidence).join(
-        of_games.agg(pl.col(_GAMES.names()).sum().cast(pl.Int64)),
+    changes_by_model = game_changes.group_by("metric", "model")
+    rows = _compare_states(results, games, confidence).join(
+        changes_by_model.agg(pl.col(_GAME_COUNT_SCHEMA.names()).sum().cast(pl.Int64)),
         on=["metric", "model"],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    n_games = pl.col(_GAMES.names()).fill_null(0)
+    n_games = pl.col(_GAME_COUNT_SCHEMA.names()).fill_null(0)
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0) & pl.col("difference").is_not_null()
     rows = rows.with_columns(n_games).with_columns(
         pl.when(~is_same).then("p_value").alias("p_value"),
@@ -210,145 +218,165 @@ def diff(
         ci_method=pl.when(~is_same).then("ci_method"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    rows = adjusted(rows, [])
+    rows = add_holm_p_values(rows, [])
     if margin is not None:
-        rows = _with_falls(rows, margin, confidence)
-    is_told_apart = is_significant(pl.col("p_holm"), confidence)
-    is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_told_apart)
-    return rows.with_columns(is_beyond_chance=is_beyond, level=round(1 - confidence, 15)).select(
+        rows = _add_regression_test(rows, margin, confidence)
+    is_significant_change = is_significant(pl.col("p_holm"), confidence)
+    is_beyond_chance = (
+        pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_significant_change)
+    )
+    return rows.with_columns(
+        is_beyond_chance=is_beyond_chance, level=round(1 - confidence, 15)
+    ).select(
         *list(DIFF_COLUMNS)[:-1],
         *(() if margin is None else MARGIN_COLUMNS),
         "reason",
-        *origin_columns(asked[0][0], edition),
+        *origin_columns(lake_requests[0][0], edition),
     )
 
 
-def _of_same_system(
+def _restrict_to_same_system(
     before: StoredLake, after: StoredLake | str | Path
 ) -> tuple[StoredLake, StoredLake]:
-    """The lakes of one system: that of the earlier one, else of the other, else its largest.
+    """Return both lakes restricted to one system.
 
-    Raises UsageError for lakes of two systems.
+    The system is that of `before`, otherwise that of `after`, otherwise the largest system of
+    `before`. Raises UsageError if `after` has no games of this system.
     """
     if not isinstance(after, StoredLake):
         after = open_lake(after)
     before = before.for_single_system(before.system or after.system)
     if before.system is None or not after.systems:
         return before, after.for_single_system()
-    others = [after.system] if after.system else [*after.systems]
-    if before.system not in others:
+    after_systems = [after.system] if after.system else [*after.systems]
+    if before.system not in after_systems:
         raise UsageError(
-            f"a diff is of one system: {before.path} has games of {before.system}, and "
-            f"{after.path} of {', '.join(others)}"
+            f"a diff compares lakes of one system: {before.path} has games of {before.system}, "
+            f"but {after.path} of {', '.join(after_systems)}"
         )
     return before, after.for_system(before.system)
 
 
-def _asked(
+def _lake_requests(
     before: StoredLake, after: StoredLake, edition: Edition, model: str | Sequence[str] | None
-) -> list[_Asked]:
-    """Both lakes, each with the request for those of the models that it tests.
+) -> list[_LakeRequest]:
+    """Return each lake with the request for those of the models that it tests.
 
-    Raises UsageError for a model that neither tests.
+    Raises UsageError for a model that neither lake tests.
     """
     models = as_list(model)
-    own = [tested_models(lake, models) for lake in (before, after)]
-    check_models(after, sorted(set(models or ()).difference(*(some or () for some in own))))
+    models_by_lake = [tested_models(lake, models) for lake in (before, after)]
+    check_models(
+        after,
+        sorted(
+            set(models or ()).difference(*(lake_models or () for lake_models in models_by_lake))
+        ),
+    )
     return [
-        (lake, Request(edition=edition, by=("model",), models=some))
-        for lake, some in zip((before, after), own, strict=True)
+        (lake, Request(edition=edition, by=("model",), models=lake_models))
+        for lake, lake_models in zip((before, after), models_by_lake, strict=True)
     ]
 
 
-def _with_falls(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
-    """The rows with p_fall (one-sided, adjusted), fall_seen and is_regression."""
+def _add_regression_test(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
+    """Add p_fall (one-sided, adjusted by Holm), fall_seen and is_regression to the rows."""
     level = (1 - confidence) / max(1, rows["p_value"].count())
-    falls = [
-        _fall(basis, p, margin, level) if p is not None else (None, None)
+    drop_tests = [
+        _test_drop(basis, p, margin, level) if p is not None else (None, None)
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
-    of_falls = pl.DataFrame(falls, {"raw": pl.Float64, "fall_seen": pl.Float64}, orient="row")
-    is_beyond = pl.col("difference") < -margin
-    is_seen = (
+    drop_columns = pl.DataFrame(
+        drop_tests, {"raw": pl.Float64, "fall_seen": pl.Float64}, orient="row"
+    )
+    is_below_margin = pl.col("difference") < -margin
+    is_regression = (
         pl.when(pl.col("raw").is_null())
-        .then(is_beyond)
+        .then(is_below_margin)
         .otherwise(is_significant(pl.col("p_fall"), confidence))
     )
-    tested = adjusted(pl.concat([rows, of_falls], how="horizontal"), [], "raw", "p_fall")
-    return tested.with_columns(is_regression=is_seen)
+    tested = add_holm_p_values(
+        pl.concat([rows, drop_columns], how="horizontal"), [], "raw", "p_fall"
+    )
+    return tested.with_columns(is_regression=is_regression)
 
 
-def _fall(
+def _test_drop(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
-    """The one-sided p-value of a fall of more than the margin, and the fall that it detects."""
+    """Return the p-value of a drop by more than the margin, and the smallest detectable drop."""
     new, old, correlation = rates_from_basis(basis)
-    seen = minimum_detectable_drop(new, old, margin, level, correlation=correlation)
-    return drop_p_value(new, old, margin, p, correlation), seen
+    detectable_drop = minimum_detectable_drop(new, old, margin, level, correlation=correlation)
+    return drop_p_value(new, old, margin, p, correlation), detectable_drop
 
 
-def _compared(
-    answers: Sequence[MetricResult], games: pl.DataFrame, confidence: float
+def _compare_states(
+    results: Sequence[MetricResult], games: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
-    """The comparison of each metric and model after with the same before, as `value`, `new_value`.
+    """Return the differences of each metric and model between the two states.
 
-    What only one state has is not compared: the reason says which state that is.
+    The columns of the state before have their plain names, and those of the state after begin with
+    `new_`. A model that only one state has is not compared; its reason is `ONLY_BEFORE` or
+    `ONLY_AFTER`.
     """
-    of_states = [
-        one.with_columns(pl.lit(state).alias("state"))
-        for one, state in zip(answers, ("before", "after"), strict=True)
+    labeled_results = [
+        result.with_columns(pl.lit(state).alias("state"))
+        for result, state in zip(results, ("before", "after"), strict=True)
     ]
-    request = replace(answers[0].request, by=("model", "state"))
-    answer = _told_same(MetricResult.of_all(of_states, request), games)
+    request = replace(results[0].request, by=("model", "state"))
+    joined_result = _mark_unchanged_settings(MetricResult.of_all(labeled_results, request), games)
     lacking = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
         .when(pl.col("other_entity").is_null())
         .then(pl.lit(ONLY_AFTER))
     )
-    pairs = of_models(answer, [("after", "before")], "state").with_columns(lacking=lacking)
-    order = pl.col("metric").cast(pl.Enum(metric_names(answer.request.edition)))
-    both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
-    renamed = {name: f"new_{name}" for name in _OF_STATE}
-    return both.rename(renamed | {f"other_{name}": name for name in _OF_STATE})
+    pairs = pair_models(joined_result, [("after", "before")], "state").with_columns(lacking=lacking)
+    order = pl.col("metric").cast(pl.Enum(metric_names(joined_result.request.edition)))
+    differences = compute_differences(
+        joined_result, pairs.sort(order, "model"), confidence, label="state"
+    )
+    renamed = {name: f"new_{name}" for name in _STATE_COLUMNS}
+    return differences.rename(renamed | {f"other_{name}": name for name in _STATE_COLUMNS})
 
 
-def _told_same(answer: MetricResult, games: pl.DataFrame) -> MetricResult:
-    """The answer whose sums say which cells have the same games in both states, as `is_same`.
+def _mark_unchanged_settings(result: MetricResult, games: pl.DataFrame) -> MetricResult:
+    """Return the result with `is_same` in its sums: whether a setting's games are the same in both.
 
-    They are not paired: they would only be compared with themselves. Where no game of a metric and
-    model changed, none is told.
+    Such settings are not paired, because they would be compared with themselves. If no game of a
+    metric and model changed, none of their settings is marked.
     """
     is_common = pl.col("change") == "common"
-    changed = games.filter(~is_common.all().over("metric", "model"))
-    cell = ["metric", "model", "stratum", "cluster"]
-    of_cells = changed.rename({"competition": "stratum"}).group_by(cell)
-    same = of_cells.agg(is_same=is_common.all())
-    sums = answer.sums.join(same, on=cell, how="left", nulls_equal=True)
-    return answer._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
+    changed_games = games.filter(~is_common.all().over("metric", "model"))
+    setting_key = ["metric", "model", "stratum", "cluster"]
+    games_by_setting = changed_games.rename({"competition": "stratum"}).group_by(setting_key)
+    unchanged = games_by_setting.agg(is_same=is_common.all())
+    sums = result.sums.join(unchanged, on=setting_key, how="left", nulls_equal=True)
+    return result._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
 
 
-def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:
-    """The games that either lake counts, as in `CHANGED_GAMES`, with the cluster that each
-    is in; `common` in both."""
-    both = pl.concat(
-        _counted(lake, request, metrics).with_columns(change=pl.lit(change))
-        for (lake, request), change in zip(asked, ("gone", "new"), strict=True)
+def _classify_games(lake_requests: Sequence[_LakeRequest], metrics: Sequence[str]) -> pl.DataFrame:
+    """Return the games that either lake counts, with `change`: `common`, `gone` or `new`.
+
+    The other columns are those of `CHANGED_GAMES_COLUMNS` and the `cluster` of each game.
+    """
+    counted_games = pl.concat(
+        _counted_games(lake, request, metrics).with_columns(change=pl.lit(change))
+        for (lake, request), change in zip(lake_requests, ("gone", "new"), strict=True)
     )
     change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
-    of_games = both.group_by("metric", *_GAME_KEY)
-    return of_games.agg(pl.col("cluster", "hits", "counted").first(), change=change)
+    grouped_games = counted_games.group_by("metric", *_GAME_KEY)
+    return grouped_games.agg(pl.col("cluster", "hits", "counted").first(), change=change)
 
 
-def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
-    """The games that each metric counts, with its hits and counted rows in them."""
-    finest = replace(request, by=_GAME_KEY)
-    declared = metric_specs(lake, metrics, finest)
-    question = CountQuery(declared, finest, with_games=(), clusters=request_clusters(lake, request))
-    sums = count_with_engine(lake, question, "polars").sums
+def _counted_games(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
+    """Return the games that each metric counts, with their hits, counted rows and clusters."""
+    game_request = replace(request, by=_GAME_KEY)
+    specs = metric_specs(lake, metrics, game_request)
+    query = CountQuery(specs, game_request, with_games=(), clusters=request_clusters(lake, request))
+    sums = count_with_engine(lake, query, "polars").sums
     cluster = pl.col("cluster").str.strip_prefix(GAME_CLUSTER_PREFIX)
-    of_games = sums.group_by("metric", *_GAME_KEY, cluster).agg(pl.col("hits", "counted").sum())
-    return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
+    grouped_sums = sums.group_by("metric", *_GAME_KEY, cluster).agg(pl.col("hits", "counted").sum())
+    return grouped_sums.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
 @lake_method
@@ -361,19 +389,19 @@ def diff_games(
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The games behind `diff`: a row for each metric and game that only one lake counts.
+    """Return the games behind `diff`: a row for each metric and game that only one lake counts.
 
-    The arguments are those of `diff`.
+    The arguments have the same meaning as in `diff`.
 
     >>> lake.diff_games("lake/").height
     0
     """
-    asked = _asked(*_of_same_system(before, after), edition, model)
+    lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
     metrics = requested_metrics(metric, edition)
     order = pl.col("metric").cast(pl.Enum(metric_names(edition)))
-    changed = _games(asked, metrics).filter(pl.col("change") != "common")
+    changed = _classify_games(lake_requests, metrics).filter(pl.col("change") != "common")
     return (
         changed.select(*CHANGED_GAMES_COLUMNS)
         .sort(order, *_GAME_KEY, nulls_last=True)
-        .with_columns(origin_columns(asked[0][0], edition))
+        .with_columns(origin_columns(lake_requests[0][0], edition))
     )

@@ -1,4 +1,7 @@
-"""A list of games by who sat in them, how they ended, type, setting and path; page by page."""
+"""The games of a lake, its models, what the models used, and the games that are missing.
+
+Used by `pipeline.lake_methods`, the CLI and the pages; depends on the tables of games and players.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -26,39 +29,39 @@ from pipeline.metrics.win_rate import RESULT_EXPRESSION, RESULT_NAMES
 from pipeline.reports.registry import report
 from pipeline.statistics.intervals import scaled_sum
 
-_OF_SEATS = "of the seats of the model asked for, else of the tested ones"
-_BY_SEATS: Mapping[str, column.Column] = {
+_SELECTED_SEATS = "of the seats of the requested model, otherwise of the tested seats"
+_SEAT_COLUMNS: Mapping[str, column.Column] = {
     "models": column.text_list_column("the tested models, sorted"),
-    "role": column.text_column(f"the roles {_OF_SEATS}, joined by ', '", nullable=True),
-    "side": column.text_column(f"the sides {_OF_SEATS}, joined by ', '", nullable=True),
+    "role": column.text_column(f"the roles {_SELECTED_SEATS}, joined by ', '", nullable=True),
+    "side": column.text_column(f"the sides {_SELECTED_SEATS}, joined by ', '", nullable=True),
     "result": column.text_column(
-        f"the results {_OF_SEATS}, joined by ', ': `won` (a credit of 1), `lost` (of 0) or "
-        "`shared`; null if unfinished, and for seats that are not tested",
+        f"the results {_SELECTED_SEATS}, joined by ', ': `won` (a credit of 1), `lost` (of 0) or "
+        "`shared`; null for an unfinished game and for seats that are not tested",
         nullable=True,
     ),
     "score": column.number_column(
-        f"the points at the end {_OF_SEATS}; null if unknown, or if these seats have different ones"
+        f"the final points {_SELECTED_SEATS}; null if unknown, or if the seats differ in points"
     ),
     "winners": column.text_list_column(
         "the tested models with a credit of 1, sorted; null if the game has no result"
     ),
 }
-_KNOWN = {**TABLES["games"].columns(), **_BY_SEATS}
-_KNOWN["n_rounds"] = _KNOWN["n_rounds"].with_heading("rounds")
-_KNOWN["n_messages"] = _KNOWN["n_messages"].with_heading("messages")
+_AVAILABLE_COLUMNS = {**TABLES["games"].columns(), **_SEAT_COLUMNS}
+_AVAILABLE_COLUMNS["n_rounds"] = _AVAILABLE_COLUMNS["n_rounds"].with_heading("rounds")
+_AVAILABLE_COLUMNS["n_messages"] = _AVAILABLE_COLUMNS["n_messages"].with_heading("messages")
 GAMES_COLUMNS: Mapping[str, column.Column] = {
-    name: _KNOWN[name]
+    name: _AVAILABLE_COLUMNS[name]
     for name in (
-        *("game_id", "game_type", *_BY_SEATS),
+        *("game_id", "game_type", *_SEAT_COLUMNS),
         *("outcome", "is_finished", "n_rounds", "n_messages"),
         *("setting_id", "game_index", "source", "path", "system"),
     )
 }
 UNFINISHED = "unfinished"
 OUTCOME_CHOICES = (*outcome_names(), UNFINISHED)
-KEY = ("counting", "path", "game_id")
-# Names of files in the order of their numbers: 2 before 10, so each has twelve digits.
-_COUNTING = (
+SORT_KEY = ("counting", "path", "game_id")
+# Numbers in paths get twelve digits, so that 2 is sorted before 10.
+_NATURAL_SORT_KEY = (
     pl.col("path")
     .str.replace_all(r"\d+", "000000000000${0}")
     .str.replace_all(r"\d*(\d{12})", "${1}")
@@ -117,11 +120,11 @@ def games(
 ) -> pl.DataFrame:
     """List games: who played in which role, with which result, and the log they are from.
 
-    All conditions must hold; the games are sorted by the path of their log. Role, side, result and
-    score are of the seats of the model asked for, else of the first of two models, else of the
-    tested seats. Of seats that differ, roles, sides and results are listed, and the score is left
-    out. A result is `shared` if the credit for it is between 0 and 1. A seat that is not tested has
-    none.
+    A game is listed if all conditions hold. The games are sorted by the path of their log. Role,
+    side, result and score describe the seats of the requested model, otherwise those of the first
+    of two models, otherwise the tested seats. If these seats differ, all their roles, sides and
+    results are listed, and the score is empty. A result is `shared` if the credit for it is between
+    0 and 1. A seat that is not tested has no result.
 
     \b
     Examples:
@@ -131,12 +134,12 @@ def games(
       magic games --path undercover/ --format csv > games.csv
 
     Raises UsageError for an unknown model, game type, competition, role, result or outcome, for a
-    competition or role of none of the game types asked for, for one model twice in `between`, and
-    for a column that rows cannot be sorted by.
+    competition or role that none of the requested game types has, if `between` names one model
+    twice, and for a column by which rows cannot be sorted.
 
-    A competition, a role and a result (won, lost or shared) are of one of the seats of this model,
-    or else of a tested one; with `role` the columns are of the seats in this role. Rows are sorted
-    by the column `sort` first, nulls last; the first `offset` are left out.
+    A seat of the model (without a model: a tested seat) must have the competition, role and result
+    (won, lost or shared). With `role`, the columns describe the seats in this role. Rows are sorted
+    by the column `sort` first, with nulls last; the first `offset` rows are skipped.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
@@ -144,107 +147,121 @@ def games(
     """
     models, game_types, outcomes = as_list(model), as_list(game_type), as_list(outcome)
     seats = {"competition": as_list(competition), "role": as_list(role)}
-    for name, words in seats.items():
-        check_role_columns(lake, name, words, game_types)
+    for name, names in seats.items():
+        check_role_columns(lake, name, names, game_types)
     check_words("outcome", outcomes, OUTCOME_CHOICES)
     check_words("result", results := as_list(result), RESULT_NAMES)
     check_players(lake, models)
     check_players(lake, between)
     if between is not None and len(set(between)) != 2:
-        raise UsageError(f"name two different models, not {', '.join(between)}")
+        raise UsageError(f"specify two different models, not {', '.join(between)}")
     models = between[:1] if models is None and between else models
-    # Without a model, seats and results are of the tested ones.
-    is_any = pl.lit(models is not None and seats["competition"] is None)
-    is_asked = selection_condition(model=models, **seats) & (is_any | pl.col("is_tested"))
-    rows, players = lake.table("games"), lake.table("players")
-    for one in between or ():
-        rows = rows.join(players.filter(model=one), on="game_id", how="semi")
-    if models is not None or any(one is not None for one in seats.values()):
-        rows = rows.join(players.filter(is_asked), on="game_id", how="semi")
+    # Without a model, only tested seats are considered.
+    includes_untested = pl.lit(models is not None and seats["competition"] is None)
+    is_selected = selection_condition(model=models, **seats) & (
+        includes_untested | pl.col("is_tested")
+    )
+    game_rows, players = lake.table("games"), lake.table("players")
+    for model_name in between or ():
+        game_rows = game_rows.join(players.filter(model=model_name), on="game_id", how="semi")
+    if models is not None or any(model_name is not None for model_name in seats.values()):
+        game_rows = game_rows.join(players.filter(is_selected), on="game_id", how="semi")
     if results is not None:
-        ended = lake.table("results").filter(is_asked, RESULT_EXPRESSION.is_in(results))
-        rows = rows.join(ended, on="game_id", how="semi")
-    rows = rows.filter(selection_condition(game_type=game_types))
+        matching_results = lake.table("results").filter(
+            is_selected, RESULT_EXPRESSION.is_in(results)
+        )
+        game_rows = game_rows.join(matching_results, on="game_id", how="semi")
+    game_rows = game_rows.filter(selection_condition(game_type=game_types))
     if setting_id is not None:
-        rows = rows.filter(pl.col("setting_id").str.starts_with(setting_id))
+        game_rows = game_rows.filter(pl.col("setting_id").str.starts_with(setting_id))
     if path is not None:
-        rows = rows.filter(pl.col("path").str.contains(path, literal=True))
+        game_rows = game_rows.filter(pl.col("path").str.contains(path, literal=True))
     if outcomes is not None:
-        is_cut_off = ~pl.col("is_finished") & (UNFINISHED in outcomes)
-        rows = rows.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
-    if sort in _BY_SEATS:
-        rows = _with_seats(lake, rows, is_asked)
+        is_unfinished_match = ~pl.col("is_finished") & (UNFINISHED in outcomes)
+        game_rows = game_rows.filter(is_unfinished_match | pl.col("outcome").is_in(outcomes))
+    if sort in _SEAT_COLUMNS:
+        game_rows = _add_seat_columns(lake, game_rows, is_selected)
     page = sorted_page(
-        rows.with_columns(counting=_COUNTING),
+        game_rows.with_columns(counting=_NATURAL_SORT_KEY),
         GAMES_COLUMNS,
-        KEY,
+        SORT_KEY,
         offset=offset,
         limit=limit,
         sort=sort,
         descending=descending,
     ).collect()
-    if sort not in _BY_SEATS:
-        is_shown = pl.col("game_id").is_in(page["game_id"].to_list())
-        page = _with_seats(lake, page.lazy(), is_asked, is_shown).collect()
+    if sort not in _SEAT_COLUMNS:
+        is_on_page = pl.col("game_id").is_in(page["game_id"].to_list())
+        page = _add_seat_columns(lake, page.lazy(), is_selected, is_on_page).collect()
     return page.select(*GAMES_COLUMNS)
 
 
-def _with_seats(
-    lake: StoredLake, rows: pl.LazyFrame, is_asked: pl.Expr, is_shown: pl.Expr | bool = True
+def _add_seat_columns(
+    lake: StoredLake, game_rows: pl.LazyFrame, is_selected: pl.Expr, is_read: pl.Expr | bool = True
 ) -> pl.LazyFrame:
-    """The games with the columns `_BY_SEATS`, of the seats `is_asked`; read where `is_shown`."""
-    # A condition of several columns takes long in each group, and a column does not.
+    """Add the columns `_SEAT_COLUMNS`, which describe the selected seats of each game.
+
+    Args:
+        lake: The lake of the games.
+        game_rows: The games.
+        is_selected: The condition that a seat is selected.
+        is_read: The condition that a game's seats are read.
+    """
+    # A condition on several columns is slow in a group, so it is computed as a column first.
     seats = (
-        lake.table("players").filter(is_shown).with_columns(is_asked=is_asked).group_by("game_id")
+        lake.table("players")
+        .filter(is_read)
+        .with_columns(is_selected=is_selected)
+        .group_by("game_id")
     )
-    results = lake.table("results").filter(is_shown, "is_tested")
-    score = pl.col("final_score").filter("is_asked")
-    of_seats = seats.agg(
-        models=_names("is_tested"),
-        role=_joined("role"),
-        side=_joined("side"),
+    results = lake.table("results").filter(is_read, "is_tested")
+    score = pl.col("final_score").filter("is_selected")
+    seat_columns = seats.agg(
+        models=_sorted_model_names("is_tested"),
+        role=_join_seat_values("role"),
+        side=_join_seat_values("side"),
         score=pl.when(score.n_unique() == 1).then(score.first()),
     )
-    is_known = pl.col("result").null_count() == 0
-    of_results = (
-        results.with_columns(result=RESULT_EXPRESSION, is_asked=is_asked)
+    has_all_results = pl.col("result").null_count() == 0
+    result_columns = (
+        results.with_columns(result=RESULT_EXPRESSION, is_selected=is_selected)
         .group_by("game_id")
         .agg(
-            result=_joined("result"),
-            winners=pl.when(is_known).then(_names(pl.col("result") == "won")),
+            result=_join_seat_values("result"),
+            winners=pl.when(has_all_results).then(_sorted_model_names(pl.col("result") == "won")),
         )
     )
-    for columns in (of_seats, of_results):
-        rows = rows.join(columns, on="game_id", how="left", maintain_order="left")
-    return rows
+    for game_columns in (seat_columns, result_columns):
+        game_rows = game_rows.join(game_columns, on="game_id", how="left", maintain_order="left")
+    return game_rows
 
 
-def _names(is_one: pl.Expr | str) -> pl.Expr:
-    return pl.col("model").filter(is_one).drop_nulls().unique().sort().implode()
+def _sorted_model_names(condition: pl.Expr | str) -> pl.Expr:
+    return pl.col("model").filter(condition).drop_nulls().unique().sort().implode()
 
 
-def _joined(name: str) -> pl.Expr:
-    """The different values of what is asked for, in one text; null if one is unknown, or none."""
-    values = pl.col(name).filter("is_asked")
-    is_known = (values.len() > 0) & (values.null_count() == 0)
-    return pl.when(is_known).then(values.unique().sort().str.join(", "))
+def _join_seat_values(name: str) -> pl.Expr:
+    """Return the distinct values of the selected seats as one string; null if any is unknown."""
+    values = pl.col(name).filter("is_selected")
+    has_all_values = (values.len() > 0) & (values.null_count() == 0)
+    return pl.when(has_all_values).then(values.unique().sort().str.join(", "))
 
 
-# The models in a lake: how many games each name has, which look alike, and what each used.
+# The models of a lake: the number of games of each name, similar names, and what each model used.
 
 MODELS_COLUMNS: Mapping[str, column.Column] = {
-    "model": column.text_column("the name of a model, as logs write it"),
+    "model": column.text_column("the name of a model, as in the logs"),
     "n_games": column.count_column("games in which it is under test").with_heading("games"),
     "n_other_games": column.count_column(
         "games in which it has a seat that is not under test"
     ).with_heading("other seats"),
     "is_bot": column.boolean_column(
-        "whether a log says of it that it follows rules and is no language model; null if unknown",
+        "whether a log says that it is a rule-based bot and not a language model; null if unknown",
         nullable=True,
     ).with_heading("bot"),
     "looks_like": column.text_column(
-        "every name under test that looks like it, its own too, with lengths and games; or that it "
-        "stands for no model; null for a name like no other, or not under test",
+        "all similar names under test, including its own, with their lengths and games; or `no "
+        "model` for a name such as `unknown`; null for a unique name, or one not under test",
         nullable=True,
     ),
 }
@@ -252,32 +269,34 @@ _MEASURES = Usage.__struct_fields__
 USAGE_COLUMNS: Mapping[str, column.Column] = {
     "model": column.text_column("the name of a model"),
     "measure": column.category_column(
-        _MEASURES, "what is measured: tokens in and out, seconds of its calls, or US dollars"
+        _MEASURES, "what is measured: input and output tokens, seconds of its calls, or US dollars"
     ),
     "n_games": column.count_column(
-        "games whose logs say it of all seats of the model"
+        "games whose logs state the measure for all seats of the model"
     ).with_heading("games"),
-    "n_played": column.count_column("all games that the model has a seat in").with_heading("of"),
+    "n_played": column.count_column("all games in which the model has a seat").with_heading("of"),
     "total": column.amount_column("the sum over these games, in the measure's unit"),
-    "per_game": column.amount_column("the mean of these games; seats of the model are added up"),
+    "per_game": column.amount_column(
+        "the mean over these games; the seats of the model in a game are added up"
+    ),
 }
-_NOBODY = "no model"
-_NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
-# Blanks, hyphens, and signs that nobody sees.
-_NOT_READ = r"[\s\p{Z}\p{C}\p{Pd}_\x{FE00}-\x{FE0F}]"
+_NO_MODEL = "no model"
+_NAMES_OF_NO_MODEL = ("", "none", "null", "nan", "unknown", "undefined")
+# Blanks, hyphens and invisible characters.
+_IGNORED_CHARACTERS = r"[\s\p{Z}\p{C}\p{Pd}_\x{FE00}-\x{FE0F}]"
 
 
 @report(columns=MODELS_COLUMNS, is_of_system=False)
 def models(lake: StoredLake) -> pl.DataFrame:
     """List the names of models: how many games each has, and which look alike.
 
-    Names look alike that differ in case, blanks, hyphens, a provider before a slash or signs that
-    nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
-    model, write a map of names, and give it to any command that counts, as --names FILE, or to
-    `open_lake`. The lake does not change.
+    Two names are similar if they differ only in case, blanks, hyphens, invisible characters or a
+    provider before a slash. Similar names are not merged automatically: each name is counted
+    separately. To count several names as one model, write a map of names and pass it to any command
+    that counts (--names FILE) or to `open_lake`. The lake does not change.
 
     \b
-    A map, such as names.toml:
+    A map of names, such as names.toml:
       [models]
       "openai/gpt-4o" = "gpt-4o"
       "GPT-4o" = "gpt-4o"
@@ -290,16 +309,16 @@ def models(lake: StoredLake) -> pl.DataFrame:
     >>> lake.models().filter(model="sim-atlas").rows()
     [('sim-atlas', 28, 0, False, None)]
     """
-    return _named(lake).select(*MODELS_COLUMNS)
+    return _model_name_rows(lake).select(*MODELS_COLUMNS)
 
 
 @report(columns=USAGE_COLUMNS, is_of_system=False)
 def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
     """List what each model used, where logs say it: tokens, seconds and US dollars.
 
-    The sum and the mean of a game are over the games whose logs say what the model used in all of
-    its seats: others are left out of the measure. Nothing is ranked by it. Without any such game
-    there is no row.
+    The sum and the mean per game are over the games whose logs state what the model used in all of
+    its seats; other games are excluded from the measure. A model without such a game has no row.
+    The measures do not affect any ranking.
 
     \b
     Examples:
@@ -315,14 +334,18 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     players = lake.table("players").filter(
         pl.col("model").is_not_null(), selection_condition(model=model)
     )
-    measures = pl.col(_MEASURES)
-    of_game = players.group_by("model", "game_id").agg(
-        pl.when(measures.is_not_null().all()).then(scaled_sum(measures)).cast(pl.Float64)
+    measure_columns = pl.col(_MEASURES)
+    usage_by_game = players.group_by("model", "game_id").agg(
+        pl.when(measure_columns.is_not_null().all())
+        .then(scaled_sum(measure_columns))
+        .cast(pl.Float64)
     )
     used, n_games = pl.col("used"), pl.col("used").count().cast(pl.Int64)
-    order = pl.col("measure").replace_strict({name: n for n, name in enumerate(_MEASURES)})
+    measure_order = pl.col("measure").replace_strict(
+        {name: position for position, name in enumerate(_MEASURES)}
+    )
     return (
-        of_game.unpivot(_MEASURES, index="model", variable_name="measure", value_name="used")
+        usage_by_game.unpivot(_MEASURES, index="model", variable_name="measure", value_name="used")
         .group_by("model", "measure")
         .agg(
             n_games=n_games,
@@ -331,74 +354,91 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
         )
         .filter(pl.col("n_games") > 0)
         .with_columns(per_game=pl.col("total") / pl.col("n_games"))
-        .sort("model", order)
+        .sort("model", measure_order)
         .collect(engine="streaming")
     )
 
 
 def similar_names(lake: StoredLake) -> list[str]:
-    """The names that look alike, a text for each group; those that stand for no model are one."""
-    groups = _named(lake).drop_nulls("looks_like").group_by("looks_like", maintain_order=True)
+    """Return one description for each group of similar model names.
+
+    Args:
+        lake: The lake whose names are compared.
+
+    Returns:
+        For each group the names with their lengths and numbers of games, separated by commas. Names
+        that stand for no model are one group.
+    """
+    groups = (
+        _model_name_rows(lake).drop_nulls("looks_like").group_by("looks_like", maintain_order=True)
+    )
     return groups.agg(pl.col("spelling").str.join(", "))["spelling"].sort().to_list()
 
 
-def _named(lake: StoredLake) -> pl.DataFrame:
-    """`sql/shared/alike_names.sql` says the same: without DuckDB, an ingest need not start it."""
-    model, bare, n_games = pl.col("model"), pl.col("bare"), pl.col("n_games")
-    is_tested, is_alone = pl.col("is_tested"), n_games.ge(1).sum().over("bare") < 2
-    game, players = pl.col("game_id"), lake.table("players").filter(model.is_not_null())
-    named = players.group_by(model.cast(pl.String)).agg(
-        n_games=game.filter(is_tested).n_unique().cast(pl.Int64),
-        n_other_games=game.filter(~is_tested).n_unique().cast(pl.Int64),
+def _model_name_rows(lake: StoredLake) -> pl.DataFrame:
+    """Return one row for each model name: its numbers of games, and the similar names.
+
+    `sql/shared/alike_names.sql` computes the same. This function does not use DuckDB, so that an
+    ingest does not have to start it.
+    """
+    model, normalized_name, n_games = pl.col("model"), pl.col("bare"), pl.col("n_games")
+    is_tested, is_unique = pl.col("is_tested"), n_games.ge(1).sum().over("bare") < 2
+    game_id, players = pl.col("game_id"), lake.table("players").filter(model.is_not_null())
+    name_counts = players.group_by(model.cast(pl.String)).agg(
+        n_games=game_id.filter(is_tested).n_unique().cast(pl.Int64),
+        n_other_games=game_id.filter(~is_tested).n_unique().cast(pl.Int64),
         is_bot=pl.col("is_bot").any(ignore_nulls=False),
     )
     plural = pl.when(n_games > 1).then(pl.lit("s")).otherwise(pl.lit(""))
-    text = pl.format(
+    spelling = pl.format(
         '"{}" ({} characters, {} game{})', model, model.str.len_chars(), n_games, plural
     )
     without_provider = model.str.replace("^.*/([^/]+)$", "$1").str.normalize("NFC")
-    is_nobody = bare.is_in(_NAMES_OF_NOBODY) | (model.str.strip_chars().str.to_lowercase() == "n/a")
-    all_like_it = pl.col("spelling").filter(n_games > 0).str.join(", ").over("bare")
-    of_several = pl.when(is_nobody).then(pl.lit(_NOBODY)).when(~is_alone)
+    is_no_model = normalized_name.is_in(_NAMES_OF_NO_MODEL) | (
+        model.str.strip_chars().str.to_lowercase() == "n/a"
+    )
+    similar_spellings = pl.col("spelling").filter(n_games > 0).str.join(", ").over("bare")
+    description = pl.when(is_no_model).then(pl.lit(_NO_MODEL)).when(~is_unique)
     return (
-        named.collect(engine="streaming")
+        name_counts.collect(engine="streaming")
         .sort("model")
         .with_columns(
-            spelling=text, bare=without_provider.str.to_lowercase().str.replace_all(_NOT_READ, "")
+            spelling=spelling,
+            bare=without_provider.str.to_lowercase().str.replace_all(_IGNORED_CHARACTERS, ""),
         )
-        .with_columns(looks_like=pl.when(n_games > 0).then(of_several.then(all_like_it)))
+        .with_columns(looks_like=pl.when(n_games > 0).then(description.then(similar_spellings)))
         .sort("looks_like", "model", nulls_last=True)
     )
 
 
-# The games that are missing: what each model has still to play or to finish.
+# The missing games: those that each model still has to play or to finish.
 
 SETTING_COLUMNS = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
     *("multiplier", "payoff_cooperate", "payoff_defect", "payoff_one_defect", "payoff_two_defect"),
     "setting",
 )
-_OF_SIDE = ["model", "competition", "setting_id"]
-_OF_GAMES = TABLES["games"].columns()
+_SETTING_KEY = ["model", "competition", "setting_id"]
+_GAME_TABLE_COLUMNS = TABLES["games"].columns()
 MISSING_COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL_COLUMN,
-    "competition": column.text_column("what the game counts for"),
-    "game_type": _OF_GAMES["game_type"],
-    "setting_id": _OF_GAMES["setting_id"],
+    "competition": column.text_column("the competition for which the game counts"),
+    "game_type": _GAME_TABLE_COLUMNS["game_type"],
+    "setting_id": _GAME_TABLE_COLUMNS["setting_id"],
     "game_index": column.count_column(
         "the lowest number of a game of this setting and competition"
     ),
-    "n_missing": column.count_column("games of it that the model has still to finish").with_heading(
-        "missing"
-    ),
-    "n_expected": column.count_column("how many were expected: as in `completeness`").with_heading(
-        "expected"
-    ),
-    "n_unfinished": column.count_column("the model's games of it without an end").with_heading(
+    "n_missing": column.count_column(
+        "games of the setting that the model still has to finish"
+    ).with_heading("missing"),
+    "n_expected": column.count_column(
+        "number of expected games, as in `completeness`"
+    ).with_heading("expected"),
+    "n_unfinished": column.count_column("the model's unfinished games of the setting").with_heading(
         "unfinished"
     ),
-    "paths": column.text_list_column("the logs of these"),
-    **{name: _OF_GAMES[name] for name in SETTING_COLUMNS},
+    "paths": column.text_list_column("the paths of the logs of the unfinished games"),
+    **{name: _GAME_TABLE_COLUMNS[name] for name in SETTING_COLUMNS},
 }
 
 
@@ -409,10 +449,10 @@ def missing(
     model: str | Sequence[str] | None = None,
     competition: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The missing games: a row for each model and setting of which it finished fewer than expected.
+    """Return a row for each model and setting of which it finished fewer games than expected.
 
-    The settings are those that any model played; of each the median of what the models that
-    finished one have is expected. A game that cannot be repeated is a setting of its
+    The settings are those that any model played. The expected number of games of a setting is the
+    median over the models that finished one. A game that cannot be repeated is a setting of its
     own, and is missing only if the model began it and did not finish it.
 
     Raises UsageError for a model without games, and for an unknown competition.
@@ -422,32 +462,34 @@ def missing(
     """
     check_models(lake, model)
     check_role_columns(lake, "competition", competition)
-    number = (
+    first_indices = (
         lake.table("results")
         .filter("is_tested")
         .group_by("competition", "setting_id")
         .agg(pl.col("game_index").min())
     )
-    cut_off = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
-    games = lake.table("games").select("game_id", "path")
+    unfinished_results = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
+    game_paths = lake.table("games").select("game_id", "path")
     unfinished = (
-        cut_off.select(*_OF_SIDE, "game_id")
+        unfinished_results.select(*_SETTING_KEY, "game_id")
         .unique()
-        .join(games, on="game_id", how="left")
-        .group_by(_OF_SIDE)
+        .join(game_paths, on="game_id", how="left")
+        .group_by(_SETTING_KEY)
         .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
     )
-    # What was fixed before play is the same in all games of a setting.
-    fixed = lake.table("games").group_by("setting_id").agg(pl.col(*SETTING_COLUMNS).first())
+    # The columns that were fixed before play are equal in all games of a setting.
+    setting_columns = (
+        lake.table("games").group_by("setting_id").agg(pl.col(*SETTING_COLUMNS).first())
+    )
     n_missing = pl.col("n_expected") - pl.col("n_finished")
     return (
         expected_games(lake.cached(played_games))
         .lazy()
         .filter(selection_condition(model=model, competition=competition), n_missing > 0)
         .with_columns(n_missing=n_missing)
-        .join(number, on=["competition", "setting_id"], how="left")
-        .join(unfinished, on=_OF_SIDE, how="left", nulls_equal=True)
-        .join(fixed, on="setting_id", how="left")
+        .join(first_indices, on=["competition", "setting_id"], how="left")
+        .join(unfinished, on=_SETTING_KEY, how="left", nulls_equal=True)
+        .join(setting_columns, on="setting_id", how="left")
         .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
         .select(*MISSING_COLUMNS)
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)

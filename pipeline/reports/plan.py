@@ -1,4 +1,7 @@
-"""How many settings are needed to detect a difference between two models of the lake."""
+"""Sample size planning: the number of settings needed to detect a difference between two models.
+
+Used by `magic plan` and `Lake.plan`; depends on `pipeline.statistics.pairs` for the formulas.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
@@ -14,7 +17,12 @@ from pipeline.metrics.completeness import models_with_missing_games
 from pipeline.metrics.registry import METRIC_COLUMN, MODEL_COLUMN, SMALL_SAMPLE_COLUMN
 from pipeline.metrics.request import Request, as_list, check_confidence
 from pipeline.parameters import argument_spec, flag_spec, option_spec
-from pipeline.reports.compare.differences import check_pairs, compared, models_of, of_models
+from pipeline.reports.compare.differences import (
+    check_pairs,
+    compute_differences,
+    models_in_pairs,
+    pair_models,
+)
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import RateEstimate
 from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, rate_estimates
@@ -32,40 +40,42 @@ PLAN_COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL_COLUMN,
     "other": column.text_column("the other model of the pair"),
     "difference": column.proportion_column(
-        "the difference to detect; if none was given, the observed one, that of `compare`"
+        "the difference to detect; by default the observed difference, as in `compare`"
     ),
     "thin": SMALL_SAMPLE_COLUMN,
     "other_thin": SMALL_SAMPLE_COLUMN,
-    "power": column.proportion_column("the probability of detecting it, if it exists"),
+    "power": column.proportion_column(
+        "the probability that the test detects the difference, if it exists"
+    ),
     "level": column.number_column("the significance level, divided by the number of pairs"),
     "n_settings": column.count_column(
-        "the settings of the pilot: in common, or the fewer of both; null if the two cannot be "
-        "compared",
+        "settings of the pilot: the common settings, or the smaller number of the two models; null "
+        "if the two cannot be compared",
         nullable=True,
     ).with_heading("pilot settings"),
     "sd": column.proportion_column(
-        "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
-        "raised because the pilot is small; null if it has fewer than two settings (nothing can be "
-        "planned from one), or if the two cannot be compared"
+        "the standard deviation of a setting's difference (of a setting's value if unpaired), in "
+        "the metric's unit; raised because the pilot is small; null if the pilot has fewer than "
+        "two settings, or if the two models cannot be compared"
     ),
     "settings": column.count_column(
-        "the number needed by each model over all competitions, in the pilot's proportions, each "
-        "played as often as in the pilot; replays are not new settings; null, with a `reason`, if "
-        "more than a million are needed, or if there is no `sd` or no difference",
+        "number of settings that each model needs over all competitions, in the pilot's "
+        "proportions, each played as often as in the pilot; replays are not new settings; null, "
+        "with a `reason`, if more than a million are needed, or without an `sd` or a difference",
         nullable=True,
     ).with_heading("settings needed"),
     "n_more": column.count_column(
-        "how many of these are more than the pilot has", nullable=True
+        "how many more settings these are than the pilot has", nullable=True
     ).with_heading("more"),
     "games_per_setting": column.number_column(
-        "the games that both models played in the pilot, by their settings", low=0
+        "number of games of both models in the pilot, divided by their number of settings", low=0
     ),
     "games": column.count_column(
-        "the games of each model in the settings that are more", nullable=True
+        "number of games of each model in the additional settings", nullable=True
     ),
     "reason": column.text_column("why there is no plan", nullable=True),
 }
-_PLANNED = tuple(PLAN_COLUMNS)[tuple(PLAN_COLUMNS).index("n_settings") :]
+_PLANNED_COLUMNS = tuple(PLAN_COLUMNS)[tuple(PLAN_COLUMNS).index("n_settings") :]
 
 
 @report(columns=PLAN_COLUMNS)
@@ -94,7 +104,7 @@ def plan(
         bool, flag_spec("--all-pairs", "Plan for every pair of models in the lake.")
     ] = False,
     power: Annotated[
-        float, option_spec("SHARE", "Probability of detecting it, if it exists.")
+        float, option_spec("SHARE", "Probability of detecting the difference, if it exists.")
     ] = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: Annotated[
@@ -107,15 +117,16 @@ def plan(
 ) -> pl.DataFrame:
     """Compute how many settings are needed to detect a difference between two models.
 
-    The lake is the pilot study. Without a difference, the one to detect is the one that it
-    shows. Without models, the pairs are each model and the next one, ranked by the metric, without
-    those that lack a whole competition; with all pairs, all that have a value. For each pair,
-    `pilot settings` is the number of settings that both played in the pilot. `settings needed` is
-    the number that each model has to play: over all of the metric's competitions together, in the
-    pilot's proportions, each as often as in the pilot. `more` are those that the pilot does not
-    have, and `games` the games of each model in them. Playing a setting again does not give a new
-    setting. `sd` is the standard deviation of a setting's difference (of a setting's value if the
-    models play different ones), raised so that the plan is large enough with a probability of 80 %.
+    The games of the lake are the pilot study. The difference to detect is by default the one that
+    the pilot shows. Without models, the pairs are each model and the next one, ranked by the
+    metric; models that lack a whole competition are excluded. With all pairs, every two models that
+    have a value are compared. For each pair, `pilot settings` is the number of settings that both
+    models played in the pilot. `settings needed` is the number of settings that each model has to
+    play: over all competitions of the metric together, in the pilot's proportions, each as often as
+    in the pilot. `more` is the number of settings that the pilot does not have, and `games` the
+    number of games of each model in them. Playing a setting again does not give a new setting. `sd`
+    is the standard deviation of a setting's difference (of a setting's value if the models play
+    different settings), raised so that the plan is large enough with a probability of 80 %.
 
     \b
     Examples:
@@ -124,9 +135,10 @@ def plan(
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
       magic plan --all-pairs --n-pairs 45 --metric reasoning --unpaired
 
-    Raises UsageError if there are no pairs and fewer than two such models, for pairs as `compare`
-    does and beside all pairs, for one model or more than two, if the difference is impossible, and
-    for a wrong difference, power, confidence or number of pairs.
+    Raises UsageError if there are no pairs and fewer than two models to pair, for pairs that
+    `compare` does not accept, for pairs together with `all_pairs`, for one model or more than two,
+    for a difference of 0 or one that the metric cannot have, and for a wrong power, confidence or
+    number of pairs.
 
     >>> needed = lake.plan("win_rate", difference=0.2)
     >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
@@ -149,104 +161,119 @@ def plan(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"0..{highest:.3g}"
         )
-    named = as_list(model) or ()
-    if named and len(named) != 2:
-        raise UsageError("name two models, or none")
-    pairs = [*pairs, (named[0], named[1])] if named else pairs
+    named_models = as_list(model) or ()
+    if named_models and len(named_models) != 2:
+        raise UsageError("specify two models, or none")
+    pairs = [*pairs, (named_models[0], named_models[1])] if named_models else pairs
     if pairs and all_pairs:
-        raise UsageError("name two models, or plan all pairs: not both")
+        raise UsageError("specify two models, or plan all pairs, but not both")
     check_pairs(pairs)
-    request = Request(edition=edition, by=("model",), models=models_of(pairs))
-    answer = compute_metrics(lake, request, names=[metric], confidence=confidence)
-    pairs = pairs or _ranked_pairs(lake, answer, all_pairs=all_pairs)
-    rows = compared(answer, of_models(answer, pairs), confidence)
-    observed = pl.col("value") - pl.col("other_value") if unpaired else pl.col("difference")
-    # Equal means may differ in a last digit.
-    to_detect = observed.round(SIGNIFICANT_DIGITS) if difference is None else pl.lit(difference)
-    rows = rows.with_columns(difference=to_detect)
-    pilot = _Pilot.from_comparable_pairs(answer, rows, confidence, is_paired=not unpaired)
-    test = {"power": power, "level": level / n_pairs}
-    planned = [row | test | pilot.plan_pair(row, **test) for row in rows.iter_rows(named=True)]
+    request = Request(edition=edition, by=("model",), models=models_in_pairs(pairs))
+    result = compute_metrics(lake, request, names=[metric], confidence=confidence)
+    pairs = pairs or _ranked_pairs(lake, result, all_pairs=all_pairs)
+    rows = compute_differences(result, pair_models(result, pairs), confidence)
+    observed_difference = (
+        pl.col("value") - pl.col("other_value") if unpaired else pl.col("difference")
+    )
+    # Means that are equal can differ in their last digit.
+    difference_to_detect = (
+        observed_difference.round(SIGNIFICANT_DIGITS) if difference is None else pl.lit(difference)
+    )
+    rows = rows.with_columns(difference=difference_to_detect)
+    pilot = _PilotStudy.from_comparable_pairs(result, rows, confidence, is_paired=not unpaired)
+    test_options = {"power": power, "level": level / n_pairs}
+    planned_rows = [
+        row | test_options | pilot.plan_pair(row, **test_options)
+        for row in rows.iter_rows(named=True)
+    ]
     return pl.DataFrame(
-        [[row[name] for name in PLAN_COLUMNS] for row in planned],
+        [[row[name] for name in PLAN_COLUMNS] for row in planned_rows],
         column.polars_schema(PLAN_COLUMNS),
         orient="row",
     )
 
 
 def _ranked_pairs(
-    lake: StoredLake, answer: MetricResult, *, all_pairs: bool
+    lake: StoredLake, result: MetricResult, *, all_pairs: bool
 ) -> list[tuple[str, str]]:
-    """Each ranked model with the next one in the metric; or all pairs, also of unranked models."""
-    ranked, needed = answer.rows.drop_nulls(["model", "value"]), "that have the metric"
+    """Return each ranked model with the next one, or all pairs of models with `all_pairs`."""
+    ranked, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        lacks = models_with_missing_games(lake, answer.request.edition).filter(
+        incomplete_models = models_with_missing_games(lake, result.request.edition).filter(
             pl.col("lacks").list.len() > 0
         )
-        ranked = ranked.join(lacks, on="model", how="anti", maintain_order="left")
-        needed += " and lack no competition"
-    order = ranked.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")["model"].to_list()
-    if len(order) < 2:
+        ranked = ranked.join(incomplete_models, on="model", how="anti", maintain_order="left")
+        requirement += " and lack no competition"
+    ranked_models = ranked.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")[
+        "model"
+    ].to_list()
+    if len(ranked_models) < 2:
         raise UsageError(
-            f"a plan needs two models {needed}: the lake has {len(order)}; name two models"
+            f"a plan needs two models {requirement}, but the lake has {len(ranked_models)}; "
+            "specify two models"
         )
-    return list(combinations(order, 2) if all_pairs else pairwise(order))
+    return list(combinations(ranked_models, 2) if all_pairs else pairwise(ranked_models))
 
 
-class _Pilot(NamedTuple):
-    """What the lake's games say of the models that are to be compared.
+class _PilotStudy(NamedTuple):
+    """The pilot study: what the lake's games show about the models of the planned comparisons.
 
-    `alone` are the settings of each model, `common` those of each pair; if the models will play
-    different settings, nothing is `common`.
+    Attributes:
+        rates: The estimated value of each model.
+        n_games: The number of games of each model.
+        by_model: The settings of each model.
+        by_pair: The common settings of each pair; None if the models will play different settings.
     """
 
     rates: Mapping[str, RateEstimate]
     n_games: Mapping[str, int]
-    alone: Mapping[str, PilotData]
-    common: Mapping[tuple[str, str], PilotData] | None
+    by_model: Mapping[str, PilotData]
+    by_pair: Mapping[tuple[str, str], PilotData] | None
 
     @classmethod
     def from_comparable_pairs(
-        cls, answer: MetricResult, rows: pl.DataFrame, confidence: float, *, is_paired: bool
+        cls, result: MetricResult, rows: pl.DataFrame, confidence: float, *, is_paired: bool
     ) -> Self:
-        """The pilot of the rows' pairs, except those that cannot be compared."""
+        """Return the pilot study of the pairs of models in the rows that can be compared."""
         pairs = rows.filter(pl.col("reason").is_null()).select("model", "other").rows()
-        models = models_of(pairs) or ()
-        sums = answer.sums.lazy()
-        terms = answer.terms.lazy().filter(pl.col("model").is_in(models))
-        of_model = rate_estimates(sums, terms, ["model"], confidence).collect()
+        models = models_in_pairs(pairs) or ()
+        sums = result.sums.lazy()
+        terms = result.terms.lazy().filter(pl.col("model").is_in(models))
+        model_estimates = rate_estimates(sums, terms, ["model"], confidence).collect()
         pilots = pilot_data(sums, terms, [(model, model) for model in models])
         return cls(
-            {row["model"]: RateEstimate.of(row) for row in of_model.iter_rows(named=True)},
-            dict(answer.rows.select("model", "n_games").iter_rows()),
+            {row["model"]: RateEstimate.of(row) for row in model_estimates.iter_rows(named=True)},
+            dict(result.rows.select("model", "n_games").iter_rows()),
             dict(zip(models, pilots, strict=True)),
             dict(zip(pairs, pilot_data(sums, terms, pairs), strict=True)) if is_paired else None,
         )
 
     def plan_pair(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
-        """What the columns from `n_settings` on have for the row of a pair."""
+        """Return the values of the columns from `n_settings` on, for the row of a pair."""
         if row["reason"] is not None:
-            return dict.fromkeys(_PLANNED) | {"reason": row["reason"]}
+            return dict.fromkeys(_PLANNED_COLUMNS) | {"reason": row["reason"]}
         pair = row["model"], row["other"]
-        one, other = (self.alone[model] for model in pair)
-        is_paired = self.common is not None
-        pilots = [one, other] if self.common is None else [self.common[pair]]
+        model_pilot, other_pilot = (self.by_model[model] for model in pair)
+        is_paired = self.by_pair is not None
+        pilots = [model_pilot, other_pilot] if self.by_pair is None else [self.by_pair[pair]]
         n_settings = min(pilot.n_settings for pilot in pilots)
-        numbers = one.n_settings, other.n_settings
+        setting_counts = model_pilot.n_settings, other_pilot.n_settings
         rate, other_rate = (self.rates[model] for model in pair)
         difference, test = row["difference"], {"power": power, "level": level}
         sd = standard_deviation_per_setting(
-            rate, other_rate, numbers, pilots, difference=difference, is_paired=is_paired
+            rate, other_rate, setting_counts, pilots, difference=difference, is_paired=is_paired
         )
-        needed, reason = None, None
+        n_needed, reason = None, None
         if sd is None:
             reason = f"fewer than two {'common settings' if is_paired else 'settings of a model'}"
         elif difference == 0:
-            reason = "the observed difference is 0: name the one to detect"
-        elif (needed := settings_needed(difference, sd, is_paired=is_paired, **test)) is None:
+            reason = "the observed difference is 0: specify the difference to detect"
+        elif (n_needed := settings_needed(difference, sd, is_paired=is_paired, **test)) is None:
             reason = f"more than {MAX_SETTINGS:,} settings are needed"
         n_games = sum(self.n_games[model] for model in pair)
-        n_more = None if needed is None else max(0, needed - n_settings)
-        games = None if n_more is None else -(-n_more * n_games // sum(numbers))  # rounded up
-        planned = (n_settings, sd, needed, n_more, n_games / sum(numbers), games, reason)
-        return dict(zip(_PLANNED, planned, strict=True))
+        n_more = None if n_needed is None else max(0, n_needed - n_settings)
+        games = (
+            None if n_more is None else -(-n_more * n_games // sum(setting_counts))
+        )  # rounded up
+        values = (n_settings, sd, n_needed, n_more, n_games / sum(setting_counts), games, reason)
+        return dict(zip(_PLANNED_COLUMNS, values, strict=True))

@@ -1,4 +1,8 @@
-"""The leaderboard, with letters for models whose difference is not significant."""
+"""The leaderboard, with letters that mark significant differences, and the radar chart's areas.
+
+Used by `pipeline.lake_methods`, `pipeline.render` and `pipeline.plots`; depends on
+`pipeline.metrics` and `pipeline.reports.compare`.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -41,19 +45,19 @@ from pipeline.metrics.registry import (
 )
 from pipeline.metrics.request import Request, as_list, check_words, parse_condition
 from pipeline.parameters import flag_spec, option_spec
-from pipeline.reports.compare.differences import adjusted, compared, of_models
+from pipeline.reports.compare.differences import add_holm_p_values, compute_differences, pair_models
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import compact_letters, is_significant
 from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, radar_areas
 from pipeline.text_format import EMPTY_TEXT, NULL_TEXT
 from pipeline.vocabulary import Edition, Engine
 
-_OF_LETTERS = ("letters", "family")
-_REASONS = pl.format("{}: {}", "metric", "reason").drop_nulls()
+_LETTER_COLUMNS = ("letters", "family")
+_REASON_LIST = pl.format("{}: {}", "metric", "reason").drop_nulls()
 
-MOST_COLUMNS = 60
+MAX_VALUE_COLUMNS = 60
 MAX_LETTERED_MODELS = 100
-"""With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
+"""Pairs of more models are not compared, because few would differ after Holm's adjustment."""
 
 
 @report(columns=LEADERBOARD_COLUMNS, is_for_papers=True, has_percent=True)
@@ -70,16 +74,14 @@ def leaderboard(
         str | None,
         option_spec(
             "COLUMN",
-            "A column for each value of this one, such as game_type or role, in place of the "
-            "metrics; of one --metric, by default win_rate.",
+            "One column for each value of COLUMN, such as game_type or role, instead of one for "
+            "each metric; the values are those of one --metric, by default win_rate.",
             suggested="columns",
         ),
     ] = None,
     game_type: Annotated[
         str | None,
-        option_spec(
-            "TYPE", "The values of this game type alone.", suggested="games.game_type_names"
-        ),
+        option_spec("TYPE", "Only this game type.", suggested="games.game_type_names"),
     ] = None,
     where: str | None = None,
     by: str | Sequence[str] | None = None,
@@ -95,18 +97,18 @@ def leaderboard(
 ) -> pl.DataFrame:
     """Rank the models by win rate, with all metrics and their intervals.
 
-    Each value is over all game types; notes below the table say why a value is missing. The win
+    Each value is over all game types. Notes below the table say why a value is missing. The win
     rates of two models differ significantly only if the models share no letter in `letters`: all
-    ranked pairs are compared at the 5 % level (1 − the confidence level), adjusted by Holm's
-    method. A model that lacks games which are expected of it is marked with *, and `missing` counts
-    these games. A model that lacks a whole competition has no rank, since its win rate measures
-    something else. A value is marked with † if a term has fewer than five settings of its own.
+    pairs of ranked models are compared at the 5 % level (1 − the confidence level), adjusted by
+    Holm's method. A model with missing games is marked with *, and `missing` is their number. A
+    model that lacks a whole competition has no rank, because its win rate measures something else.
+    A value is marked with † if one of its terms has fewer than five independent settings.
 
-    With a game type, a condition or columns, values are of slices, sorted by model: these have no
-    rank and no letters, which belong to the win rate over all games.
+    With a game type, a condition or columns, the table shows a slice of the games, sorted by model.
+    A slice has no rank and no letters, because these refer to the win rate over all games.
 
     \b
-    Where the terminal is too narrow for a line a model, models are columns.
+    If the terminal is too narrow, each model is a column instead of a row.
 
     \b
     Examples:
@@ -120,16 +122,16 @@ def leaderboard(
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex
 
-    Raises UsageError for an unknown metric, model, game type, edition or engine, for a wrong
-    condition, for a slice with `include_incomplete`, and for `columns` of several metrics, or of
-    more than `MOST_COLUMNS` values.
+    Raises UsageError for an unknown metric, model, game type, edition or engine, for an invalid
+    condition, for a slice with `include_incomplete`, and for `columns` with several metrics or with
+    more than 60 values.
 
-    In a slice, whatever is not of a metric is null, but for `reasons` and what is missing. It has a
-    further column `<metric>_lacks`: the competitions that this metric of another model counts, and
-    that of this model does not. With `columns`, there is a column for each value of that column, in
-    place of the metrics; `sort` is one of these values. With `by`, a row is a model and a group of
-    these columns, which follow the model; this is a slice too. Other arguments are those of
-    `metrics`.
+    In a slice, the columns that do not belong to a metric are null, except `reasons` and the
+    numbers of missing games. A slice has a further column `<metric>_lacks`: the competitions that
+    count in this metric for other models but not for this one. With `columns`, there is one column
+    for each value of that column instead of each metric, and `sort` is one of these values. With
+    `by`, each row is a model and a group of these columns, which follow the model; this is a slice,
+    too. Other arguments have the same meaning as in `metrics`.
 
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
@@ -140,7 +142,7 @@ def leaderboard(
     >>> by_role.select("model", "civilian", "non_chameleon").rows()[0]
     ('sim-atlas', 0.75, 0.25)
     """
-    metrics, shown = _asked(edition, metric, columns)
+    metrics, displayed_names = _select_metrics(edition, metric, columns)
     groups = as_list(by) or ()
     split_by = [*groups, *(as_list(columns) or ())]
     is_split_by_type = "game_type" in split_by and game_type in (None, ALL_GAME_TYPES)
@@ -153,180 +155,226 @@ def leaderboard(
         models=as_list(model),
         expected=expected,
     )
-    # A rank and letters are of values over all games of a model.
+    # Rank and letters refer to the values over all games of a model.
     is_slice = (request.by, request.game_types, request.where) != (
         DEFAULT_BY,
         (ALL_GAME_TYPES,),
         None,
     )
     if include_incomplete and is_slice:
-        raise UsageError("a slice has no rank: leave out include_incomplete")
-    # The rank is by win rate, whatever is shown.
-    needed = () if is_slice else ("win_rate",)
-    answer = compute_metrics(
+        raise UsageError("a slice has no rank: remove include_incomplete")
+    # The rank depends on the win rate, whichever metrics are displayed.
+    rank_metrics = () if is_slice else ("win_rate",)
+    result = compute_metrics(
         lake,
         request,
-        names=tuple(dict.fromkeys([*metrics, *needed])),
+        names=tuple(dict.fromkeys([*metrics, *rank_metrics])),
         engine=engine,
         master=master,
         with_games=("win_rate",),
         confidence=confidence,
     )
-    values = answer.rows
+    values = result.rows
     if is_split_by_type and columns != "game_type":
         values = values.filter(pl.col("game_type") != ALL_GAME_TYPES)
     if columns is not None:
-        rows, shown = _grid(values, columns, groups)
+        board, displayed_names = _pivot_by_column_values(values, columns, groups)
     elif is_slice:
-        rows = _unranked(values, shown, groups)
+        board = _slice_rows(values, displayed_names, groups)
     else:
-        board = ranked(
+        ranked_rows = rank_models(
             values, models_with_missing_games(lake, edition), include_incomplete=include_incomplete
         )
-        with_rank = board.filter(pl.col("rank").is_not_null())["model"]
-        is_ranked = pl.col("model").is_in(with_rank.implode())
-        won = answer._replace(rows=values.filter(is_ranked, metric="win_rate"))
-        of_models = letters(won, confidence)
-        rows = board.join(of_models, on="model", how="left", maintain_order="left")
-        rows = rows.select(*leaderboard_columns(shown))
-    check_words("metric" if columns is None else "column", sort, shown)
-    rows = rows.with_columns(origin_columns(lake, edition))
+        ranked_models = ranked_rows.filter(pl.col("rank").is_not_null())["model"]
+        is_ranked = pl.col("model").is_in(ranked_models.implode())
+        win_rates = result._replace(rows=values.filter(is_ranked, metric="win_rate"))
+        letters = compute_letters(win_rates, confidence)
+        board = ranked_rows.join(letters, on="model", how="left", maintain_order="left")
+        board = board.select(*leaderboard_columns(displayed_names))
+    check_words("metric" if columns is None else "column", sort, displayed_names)
+    board = board.with_columns(origin_columns(lake, edition))
     if sort is None:
-        return rows
-    # Equal means of fractions may differ in a last digit.
-    return rows.sort(-pl.col(sort).round(SIGNIFICANT_DIGITS), "rank", "model", nulls_last=True)
+        return board
+    # Means of fractions that are equal can differ in their last digit.
+    return board.sort(-pl.col(sort).round(SIGNIFICANT_DIGITS), "rank", "model", nulls_last=True)
 
 
-def _asked(
+def _select_metrics(
     edition: Edition, metric: str | Sequence[str] | None, columns: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The metrics to count and those to show; `columns` are of one, by default the win rate."""
+    """Return the metrics to compute and the metrics to display.
+
+    With `columns`, only one metric is displayed, by default the win rate.
+    """
     if metric is None and columns is None:
         return metric_names(edition), metric_names(PAPER)
     metrics = tuple(dict.fromkeys(as_list(metric) or ("win_rate",)))
     if columns is not None and len(metrics) != 1:
-        raise UsageError(f"columns are the values of one metric, not of {', '.join(metrics)}")
+        raise UsageError(f"`columns` needs exactly one metric, not {', '.join(metrics)}")
     if columns == "model":
-        raise UsageError("rows are models: choose other columns, such as game_type or role")
+        raise UsageError("each row is a model: choose other columns, such as game_type or role")
     return metrics, metrics
 
 
-def _grid(
+def _pivot_by_column_values(
     values: pl.DataFrame, column: str, by: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The rows with the values of this column, as texts, in place of the metrics; these values.
+    """Return rows with one column for each value of `column`, and the names of these columns.
 
-    Of game types there is `all` too, and it comes first.
+    The columns replace those of the metrics. Among game types, `all` comes first.
     """
-    there = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
-    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
-    heading = texts.fill_null(NULL_TEXT).alias("metric")
-    named = there[column].unique().sort(nulls_last=True).to_frame().select(heading)
-    shown = tuple(
-        sorted(named["metric"], key=lambda n: column == "game_type" and n != ALL_GAME_TYPES)
+    rows_in_groups = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
+    value_texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
+    heading = value_texts.fill_null(NULL_TEXT).alias("metric")
+    distinct_values = (
+        rows_in_groups[column].unique().sort(nulls_last=True).to_frame().select(heading)
     )
-    if len(shown) > MOST_COLUMNS:
-        raise UsageError(
-            f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
-            "choose some by a condition (where), or another column"
+    value_names = tuple(
+        sorted(
+            distinct_values["metric"],
+            key=lambda name: column == "game_type" and name != ALL_GAME_TYPES,
         )
-    own = [f"{name}{end}" for name in shown for end in SLICE_ESTIMATE_COLUMNS]
-    if taken := [
-        name for name, n in Counter([*own, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]).items() if n > 1
-    ]:
-        raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
-    return _unranked(there.with_columns(heading), shown, by), shown
-
-
-def _unranked(rows: pl.DataFrame, shown: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """The same of a slice: a row for each model and group, sorted by these, without a rank."""
-    columns = polars_schema(leaderboard_columns(shown, SLICE_ESTIMATE_COLUMNS))
-    keys = list(dict.fromkeys(["model", *by]))
-    reasons = rows.group_by(keys).agg(
-        pl.col("is_complete").all(ignore_nulls=False),
-        # Those of the metric that lacks most.
-        pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last(),
-        reasons=_REASONS,
     )
-    values = pivot_metrics(rows, shown, keys, SLICE_ESTIMATE_COLUMNS)
-    known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
-    absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
-    return known.with_columns(absent).select(*dict.fromkeys(["rank", *keys, *columns]))
+    if len(value_names) > MAX_VALUE_COLUMNS:
+        raise UsageError(
+            f"`{column}` has {len(value_names):,} values, but at most {MAX_VALUE_COLUMNS} can be "
+            "columns: select some with a condition (where), or choose another column"
+        )
+    estimate_columns = [
+        f"{name}{suffix}" for name in value_names for suffix in SLICE_ESTIMATE_COLUMNS
+    ]
+    if duplicate_names := [
+        name
+        for name, n in Counter([*estimate_columns, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]).items()
+        if n > 1
+    ]:
+        raise UsageError(
+            f"a value of `{column}` has the name of another column: {duplicate_names[0]}"
+        )
+    return _slice_rows(rows_in_groups.with_columns(heading), value_names, by), value_names
 
 
-def ranked(
+def _slice_rows(rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """Return one row for each model and group of a slice, sorted by these, without a rank."""
+    columns = polars_schema(leaderboard_columns(metrics, SLICE_ESTIMATE_COLUMNS))
+    keys = list(dict.fromkeys(["model", *by]))
+    group_columns = rows.group_by(keys).agg(
+        pl.col("is_complete").all(ignore_nulls=False),
+        # The numbers of the metric with the most missing games.
+        pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last(),
+        reasons=_REASON_LIST,
+    )
+    values = pivot_metrics(rows, metrics, keys, SLICE_ESTIMATE_COLUMNS)
+    slice_rows = values.join(group_columns, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
+    null_columns = [
+        pl.lit(None, columns[name]).alias(name) for name in columns if name not in slice_rows
+    ]
+    return slice_rows.with_columns(null_columns).select(*dict.fromkeys(["rank", *keys, *columns]))
+
+
+def rank_models(
     rows: pl.DataFrame, lacks: pl.DataFrame, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
-    """A row for each model, from the rows over all game types and what models are `lacking`.
+    """Return the leaderboard's rows, sorted by rank, without the letters.
 
-    The columns are those of `LEADERBOARD` without the letters. Ties share the better rank. Models
-    without a win rate have no rank and come last. Models that lack a whole competition have none
-    either, unless `include_incomplete`, since their win rate measures something else. Nor has the
-    row without a model: it can stand for several.
+    Models with equal win rates share the better rank. Models without a win rate have no rank and
+    come last. Models that lack a whole competition have no rank either, because their win rate
+    measures something else. The row without a model has none, because it can stand for several
+    models.
+
+    Args:
+        rows: The rows of all metrics over all game types.
+        lacks: For each model, the competitions that it lacks, as returned by
+            `models_with_missing_games`.
+        include_incomplete: Whether models that lack a whole competition get a rank.
+
+    Returns:
+        One row for each model, with the columns of `LEADERBOARD_COLUMNS` without `letters` and
+        `family`.
     """
-    # Named, since a lake without games has no rows to take the columns from.
+    # The metrics are named, because a lake without games has no rows that contain them.
     estimates = pivot_metrics(rows, metric_names(PAPER), ["model"], METRIC_ESTIMATE_COLUMNS)
     is_win_rate = pl.col("metric") == "win_rate"
-    of_model = rows.group_by("model").agg(
+    model_columns = rows.group_by("model").agg(
         pl.col("n_games", "is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS)
         .filter(is_win_rate)
         .first(),
-        reasons=_REASONS,
+        reasons=_REASON_LIST,
     )
     is_incomplete = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
-    is_apart = is_incomplete | pl.col("model").is_null()
-    # Equal means of fractions may differ in a last digit.
+    is_unranked = is_incomplete | pl.col("model").is_null()
+    # Means of fractions that are equal can differ in their last digit.
     win_rate = pl.col("win_rate").round(SIGNIFICANT_DIGITS)
-    place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
+    rank = pl.when(~is_unranked).then(win_rate).rank("min", descending=True)
     return (
-        estimates.join(of_model, on="model", nulls_equal=True)
+        estimates.join(model_columns, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
-        .with_columns(rank=place.cast(pl.Int64))
+        .with_columns(rank=rank.cast(pl.Int64))
         .sort("rank", -win_rate, "model", nulls_last=True)
-        .select([name for name in leaderboard_columns() if name not in _OF_LETTERS])
+        .select([name for name in leaderboard_columns() if name not in _LETTER_COLUMNS])
     )
 
 
-def letters(answer: MetricResult, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
-    """model, letters, family: models that share a letter do not differ significantly.
+def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
+    """Return a compact letter display of the models: models that share a letter do not differ.
 
-    All pairs of models are compared; their p-values are adjusted by Holm for the number of pairs,
-    `family`. Models that do not differ significantly are not shown to be equal.
-    Both columns are null for more models than `MOST_LETTERED`.
+    All pairs of models are compared by their values, with Holm's adjustment for the number of
+    pairs. A shared letter means that the difference is not significant, not that the models are
+    equal.
+
+    Args:
+        result: The values of one metric for the models.
+        confidence: Confidence level, between 0 and 1.
+
+    Returns:
+        One row for each model with a value: `model`, `letters`, and `family`, the number of pairs.
+        The last two are null if there are more than `MAX_LETTERED_MODELS` models.
     """
     has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
-    valued = answer._replace(rows=answer.rows.filter(has_value))
-    models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    result_with_values = result._replace(rows=result.rows.filter(has_value))
+    models = result_with_values.rows.sort("value", descending=True, maintain_order=True)[
+        "model"
+    ].to_list()
     schema = {"model": pl.String, "letters": pl.String}
     if len(models) > MAX_LETTERED_MODELS:
-        without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
-        return without.with_columns(family=pl.lit(None, pl.Int64))
+        unlettered = pl.DataFrame({"model": models, "letters": None}, schema=schema)
+        return unlettered.with_columns(family=pl.lit(None, pl.Int64))
     pairs = list(combinations(models, 2))
-    differences = adjusted(
-        compared(valued, of_models(valued, pairs), confidence, with_intervals=False), []
+    differences = add_holm_p_values(
+        compute_differences(
+            result_with_values,
+            pair_models(result_with_values, pairs),
+            confidence,
+            with_intervals=False,
+        ),
+        [],
     )
-    reached = differences.select(is_significant(pl.col("p_holm"), confidence)).to_series()
-    is_apart = np.zeros((len(models), len(models)), np.bool_)
-    is_apart[np.triu_indices(len(models), 1)] = reached.fill_null(value=False)
-    lettered = pl.DataFrame({"model": models, "letters": compact_letters(is_apart)}, schema=schema)
-    return lettered.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))
+    is_significant_pair = differences.select(
+        is_significant(pl.col("p_holm"), confidence)
+    ).to_series()
+    differs = np.zeros((len(models), len(models)), np.bool_)
+    differs[np.triu_indices(len(models), 1)] = is_significant_pair.fill_null(value=False)
+    letter_rows = pl.DataFrame(
+        {"model": models, "letters": compact_letters(differs)}, schema=schema
+    )
+    return letter_rows.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))
 
 
-# The seven metrics of each model around a point, and the area of the polygon that they make.
+# The radar chart: seven metrics of each model on axes around a point, and the polygon's area.
 
 RADAR_AXES = (
     *("judgement", "reasoning", "deception", "cooperation"),
     *("coordination", "rationality", "self_awareness"),
 )
-"""In the order of the paper, on whose order an area depends."""
+"""The axes in the order of the paper, because the area depends on the order."""
 MIN_RADAR_AXES = 3
-"""Fewer metrics make no polygon."""
+"""The minimum number of axes that form a polygon."""
 RADAR_COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL_COLUMN,
     "area": column.area_column(
-        "½ · sin(2π/n) · Σ of the products of the n neighbouring metrics in percent, the last one "
-        "beside the first; metrics without a value of any model are left out, and at least three "
-        "must remain; null, with `reasons`, if one of these is null"
+        "½ · sin(2π/n) · Σ of the products of neighbouring metrics in percent, where the last of "
+        "the n metrics is a neighbour of the first; metrics that no model has are excluded, and at "
+        "least three must remain; null, with `reasons`, if one of these is null"
     ),
     "ci_low": column.area_column("the lower end of its confidence interval, by the delta method"),
     "ci_high": column.area_column("the upper end of its confidence interval"),
@@ -354,13 +402,14 @@ def radar(
     """Show the seven metrics of each model around a point, and the area that they make.
 
     The metrics are in percent, in the order of the paper. The area of a polygon of n metrics is
-    ½ · sin(2π/n) times the sum of the products of neighbours; its interval is by the delta method,
-    over settings. The picture has a polygon for each model, and bars of the areas.
+    ½ · sin(2π/n) times the sum of the products of neighbouring metrics. Its confidence interval is
+    computed by the delta method, clustered by setting. The picture has one polygon for each model,
+    and bars of the areas.
 
-    Metrics of which no model of the lake has a value are left out. At least three must remain.
+    Metrics that no model of the lake has are excluded. At least three metrics must remain.
 
-    An area ranks nothing: in another order of the metrics it is another one, and it squares, so
-    that a model twice as good in all has four times the area.
+    Do not rank models by their area: it depends on the order of the metrics, and it is quadratic,
+    so a model with twice the values has four times the area.
 
     \b
     Examples:
@@ -374,28 +423,36 @@ def radar(
     ('sim-delta', 28508.0, 0.880952380952381)
     """
     request = Request(edition=edition, by=("model",), models=as_list(model))
-    answer = compute_metrics(lake, request, names=(*RADAR_AXES, "win_rate"), confidence=confidence)
-    values = answer.rows
+    result = compute_metrics(lake, request, names=(*RADAR_AXES, "win_rate"), confidence=confidence)
+    values = result.rows
     if request.models:
-        # The axes are those of the lake, so that an area does not depend on the models chosen.
-        every = replace(request, models=None)
-        values = compute_metrics(lake, every, names=RADAR_AXES, confidence=None).rows
-    valued = values.drop_nulls("value")["metric"].unique()
-    axes = [name for name in RADAR_AXES if name in valued]
-    # All axes make no area where one of them is null in every row.
+        # The axes depend on all models of the lake, so that a selection of models changes no area.
+        request_for_all = replace(request, models=None)
+        values = compute_metrics(lake, request_for_all, names=RADAR_AXES, confidence=None).rows
+    metrics_with_values = values.drop_nulls("value")["metric"].unique()
+    axes = [name for name in RADAR_AXES if name in metrics_with_values]
+    # With too few axes, all are kept: the areas are null, because one axis is null in all rows.
     axes = axes if len(axes) >= MIN_RADAR_AXES else list(RADAR_AXES)
-    rows = ranked(answer.rows, models_with_missing_games(lake, edition), include_incomplete=True)
+    rows = rank_models(
+        result.rows, models_with_missing_games(lake, edition), include_incomplete=True
+    )
     is_axis = pl.col("metric").is_in(axes)
-    sums, terms = answer.sums.filter(is_axis), answer.terms.filter(is_axis)
-    found = radar_areas(rows, sums, terms, ["model"], confidence, axes=axes)
-    joined = rows.join(found, on="model", how="left", nulls_equal=True, maintain_order="left")
-    thin = pl.concat_list(f"{name}_thin" for name in axes)
-    return joined.with_columns(thin=thin).select(*RADAR_COLUMNS)
+    sums, terms = result.sums.filter(is_axis), result.terms.filter(is_axis)
+    areas = radar_areas(rows, sums, terms, ["model"], confidence, axes=axes)
+    rows_with_areas = rows.join(
+        areas, on="model", how="left", nulls_equal=True, maintain_order="left"
+    )
+    small_samples = pl.concat_list(f"{name}_thin" for name in axes)
+    return rows_with_areas.with_columns(thin=small_samples).select(*RADAR_COLUMNS)
 
 
 def area_axes(rows: pl.DataFrame) -> list[str]:
-    """Return the metrics of which the areas of the rows are made, in the order of the axes.
+    """Return the metrics that form the areas of the rows.
 
-    It returns none if no row has an area.
+    Args:
+        rows: Rows of `radar`.
+
+    Returns:
+        The metrics in the order of the axes; an empty list if no row has an area.
     """
     return [name for name in RADAR_AXES if rows.filter(pl.col("area").is_not_null())[name].count()]

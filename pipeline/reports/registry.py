@@ -1,4 +1,7 @@
-"""Reports that are declared once: a function of a lake is a method, a command and a page."""
+"""The `@report` decorator, which makes a function of a lake a method, a command and a page.
+
+Used by all modules of `pipeline.reports`; the CLI and the pages read the `Report` of a function.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,19 +20,26 @@ from pipeline.registry import load_result
 from pipeline.vocabulary import ALL_GAME_TYPES
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FOR_PYTHON = ("Raises ", ">>> ")
-_FOR_TERMINALS = re.compile(r"\A\x08|(^|[\s`(])--\w")
-"""Paragraphs as they are laid out, and those that name options."""
+_PYTHON_ONLY_PREFIXES = ("Raises ", ">>> ")
+_TERMINAL_ONLY_PATTERN = re.compile(r"\A\x08|(^|[\s`(])--\w")
+"""Matches paragraphs with a fixed layout, and paragraphs that name command-line options."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report: its function, the columns of its rows, and how commands and pages offer it.
+    """A report: its function, its columns, and how commands and pages present it.
 
-    `help` is its docstring without what is for Python alone. `title` heads its page. One that
-    `is_of_system` counts the games of one system; one without `has_losses` is the same whether
-    failures are losses or not. What `is_for_papers` has LaTeX too, and what `is_drawn` a picture,
-    by the function of `pipeline.plots` of its name. What `has_percent` can be shown in percent.
+    Attributes:
+        function: The method of a lake that returns the rows.
+        columns: The columns of the rows.
+        parameters: The parameters of the function that commands and pages offer.
+        help: The docstring without the parts for Python only.
+        title: The heading of the page.
+        is_of_system: Whether the report counts the games of one system.
+        has_losses: Whether the rows depend on whether failed games count as losses.
+        is_for_papers: Whether the report can be written as LaTeX.
+        is_drawn: Whether `pipeline.plots` has a function that draws the report.
+        has_percent: Whether its values can be displayed in percent.
     """
 
     function: Callable[..., Any]
@@ -45,13 +55,15 @@ class Report:
 
     @property
     def name(self) -> str:
+        """The name of the function, which is also the name of the command."""
         return self.function.__name__
 
     @property
     def parameter_help(self) -> dict[str, str]:
-        """What each of its parameters means, to one who gives it one value."""
+        """The help of each parameter, for a caller that passes a single value."""
         return {
-            one.name: one.declared.help.removesuffix(REPEATABLE_HELP) for one in self.parameters
+            parameter.name: parameter.declared.help.removesuffix(REPEATABLE_HELP)
+            for parameter in self.parameters
         }
 
 
@@ -66,87 +78,123 @@ def report(
     has_percent: bool = False,
     tells_system: bool = False,
 ) -> Callable[[F], F]:
-    """Declares a function of a lake as a report, which `pipeline.registry` lists.
+    """Return a decorator that declares a function of a lake as a report.
 
-    It has the parameters that it names: see `pipeline.parameters`. Its docstring is the help;
-    paragraphs that begin with `\\b` or name an option are for terminals alone, those after
-    `Raises` for Python. One that `tells_system` finds the system whose games it counts itself, and
-    `columns` has it.
+    The docstring of the function is its help. Paragraphs that begin with `\\b` or name an option
+    are displayed only in terminals, and paragraphs from `Raises` on only in Python.
+
+    Args:
+        columns: The columns of the rows.
+        title: The heading of the page; by default made from the function's name.
+        is_of_system: Whether the report counts the games of one system.
+        has_losses: Whether the rows depend on whether failed games count as losses.
+        is_for_papers: Whether the report can be written as LaTeX.
+        is_drawn: Whether `pipeline.plots` has a function that draws the report.
+        has_percent: Whether its values can be displayed in percent.
+        tells_system: Whether the function itself chooses the system and returns its column.
+
+    Returns:
+        The decorator. The function that it returns checks its arguments and has the `Report` as its
+        attribute `report`.
+
+    Raises:
+        TypeError: If the function has no docstring (when it is decorated).
     """
 
     def declare(function: F) -> F:
-        own = tuple(function_parameters(function))
+        parameters = tuple(function_parameters(function))
         if not (text := cleandoc(function.__doc__ or "")):
             raise TypeError(f"the report {function.__name__} has no docstring, which is its help")
-        parts = text.split("\n\n")
-        of_python = [n for n, part in enumerate(parts) if part.startswith(_FOR_PYTHON)]
-        shown = parts[: of_python[0]] if of_python else parts
-        function.__doc__ = "\n\n".join(one for one in parts if not _FOR_TERMINALS.search(one))
-        known = signature(function)
-        bind = partial(_bound, known, own)
+        paragraphs = text.split("\n\n")
+        python_indices = [
+            index
+            for index, paragraph in enumerate(paragraphs)
+            if paragraph.startswith(_PYTHON_ONLY_PREFIXES)
+        ]
+        help_paragraphs = paragraphs[: python_indices[0]] if python_indices else paragraphs
+        function.__doc__ = "\n\n".join(
+            paragraph for paragraph in paragraphs if not _TERMINAL_ONLY_PATTERN.search(paragraph)
+        )
+        function_signature = signature(function)
+        bind = partial(_bind_checked_arguments, function_signature, parameters)
         if is_of_system and not tells_system:
-            has_edition = any(one.name == "edition" for one in own)
-            counted = per_system(columns, has_edition=has_edition, has_losses=has_losses, bind=bind)
-            made: Any = counted(function)
+            has_edition = any(parameter.name == "edition" for parameter in parameters)
+            decorate_per_system = per_system(
+                columns, has_edition=has_edition, has_losses=has_losses, bind=bind
+            )
+            method: Any = decorate_per_system(function)
         else:
-            made = lake_method(column.document_columns(columns)(function), bind=bind)
-        made.__signature__ = _plain(known)
+            method = lake_method(column.document_columns(columns)(function), bind=bind)
+        method.__signature__ = _without_option_specs(function_signature)
         heading = title or column.display_name(function.__name__).capitalize()
-        more = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
-        made.report = Report(made, columns, own, "\n\n".join(shown), heading, *more)
-        return cast(F, made)
+        flags = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
+        method.report = Report(
+            method, columns, parameters, "\n\n".join(help_paragraphs), heading, *flags
+        )
+        return cast(F, method)
 
     return declare
 
 
-def _plain(shown: Signature) -> Signature:
-    """The signature as Python shows it: with the types alone."""
-    return shown.replace(
+def _without_option_specs(function_signature: Signature) -> Signature:
+    """Return the signature without the option specs in its annotations, as Python displays it."""
+    return function_signature.replace(
         parameters=[
-            one.replace(annotation=get_args(one.annotation)[0])
-            if get_origin(one.annotation) is Annotated
-            else one
-            for one in shown.parameters.values()
+            parameter.replace(annotation=get_args(parameter.annotation)[0])
+            if get_origin(parameter.annotation) is Annotated
+            else parameter
+            for parameter in function_signature.parameters.values()
         ]
     )
 
 
-def _bound(
-    known: Signature, own: Sequence[Parameter], /, *given: Any, **options: Any
+def _bind_checked_arguments(
+    function_signature: Signature,
+    parameters: Sequence[Parameter],
+    /,
+    *positional: Any,
+    **keywords: Any,
 ) -> BoundArguments:
-    """Return the arguments, of which the report declares all values, whichever way it is asked."""
-    asked = known.bind(*given, **options)
-    for one in own:
-        value = asked.arguments.get(one.name, one.default)
-        if value is not one.default:
-            asked.arguments[one.name] = _checked(one, value)
-    return asked
+    """Bind the arguments of a call to the report's parameters, and check their values."""
+    bound = function_signature.bind(*positional, **keywords)
+    for parameter in parameters:
+        value = bound.arguments.get(parameter.name, parameter.default)
+        if value is not parameter.default:
+            bound.arguments[parameter.name] = _check_value(parameter, value)
+    return bound
 
 
-def _checked(asked: Parameter, value: Any) -> Any:
-    """A value of a parameter; raises UsageError for one that it cannot have."""
-    name, kind, is_several, _, declared = asked
-    if declared.suggested == "games.game_type_names":
+def _check_value(parameter: Parameter, value: Any) -> Any:
+    """Return the value in the parameter's type; raise UsageError if it is invalid."""
+    name, value_type, is_repeatable, _, spec = parameter
+    if spec.suggested == "games.game_type_names":
         if isinstance(value, str | list) and value in (ALL_GAME_TYPES, [ALL_GAME_TYPES]):
-            return asked.default
+            return parameter.default
         check_words("game type", as_list(value), games.game_type_names())
-    if kind in (int, float) and (value is not None or asked.default is not None):
-        # NumPy's numbers are some too; nan and infinity are, but not whole.
+    if value_type in (int, float) and (value is not None or parameter.default is not None):
+        # NumPy's numbers are valid, too. nan and infinity are numbers, but not whole numbers.
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or (kind is int and value % 1 != 0):
-            whole = "a whole number" if kind is int else "a number"
-            raise UsageError(f"{name} must be {whole}, not {value!r}")
-        low, high = declared.min, declared.max
+        if not is_number or (value_type is int and value % 1 != 0):
+            expected_type = "a whole number" if value_type is int else "a number"
+            raise UsageError(f"{name} must be {expected_type}, not {value!r}")
+        low, high = spec.min, spec.max
         if low is not None and value < low:
             raise UsageError(f"{name} must be {low} or more, not {value}")
         if high is not None and value > high:
             raise UsageError(f"{name} must be {high} or less, not {value}")
-        return kind(value)
-    if kind is str and not is_several and not isinstance(value, str):
-        raise UsageError(f"{name} must be a text, not {value!r}")
+        return value_type(value)
+    if value_type is str and not is_repeatable and not isinstance(value, str):
+        raise UsageError(f"{name} must be a string, not {value!r}")
     return value
 
 
 def find_report(name: str) -> Report:
-    """Return the report of this name, one of `registry.REPORTS`."""
+    """Return the report with this name.
+
+    Args:
+        name: A name in `pipeline.registry.REPORTS`.
+
+    Returns:
+        The report that `@report` attached to the function of this name.
+    """
     return cast(Report, load_result(name).report)

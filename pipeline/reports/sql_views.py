@@ -1,7 +1,8 @@
-"""All views of SQL: those written in SQL, and those that Python computes.
+"""All SQL views and their columns: views written in SQL, and views that Python computes.
 
-Python computes views with intervals. `magic sql` and `Lake.sql` compute such a view when a query
-reads it; in `magic.duckdb` it is a table.
+Python computes the views with confidence intervals. `magic sql` and `Lake.sql` compute such a view
+when a query reads it; in `magic.duckdb` it is a table. Used by `pipeline.lake_methods`, the CLI,
+the pages and the catalog.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -38,43 +39,58 @@ from pipeline.warehouse.statements import (
     unknown_table_error,
 )
 
-_OF_ALL_METRICS = {*table_schema("players"), *GAME_COLUMNS}
-"""The columns that all metrics can be grouped by."""
-_OF_EDITIONS = {
-    "": f"the values of a metric; the values of all metrics ({ALL_METRICS_VIEW}) "
-    f"and models ({LEADERBOARD_VIEW}), "
+_COMMON_GROUP_COLUMNS = {*table_schema("players"), *GAME_COLUMNS}
+"""The columns by which all metrics can be grouped."""
+_EDITION_SCHEMAS = {
+    "": f"the values of each metric; the values of all metrics ({ALL_METRICS_VIEW}) "
+    f"and of all models ({LEADERBOARD_VIEW}), "
     "with intervals",
-    "terms": "the terms (ratios) that values are made of",
+    "terms": "the terms (ratios) from which values are computed",
     "evidence": "the rows that a metric counted, with their messages",
-    "attempts": "the rows that a metric is about, counted or not",
+    "attempts": "the rows to which a metric applies, counted or not",
 }
-_OF_NO_EDITION = {
+_OTHER_SCHEMAS = {
     "audit": "the rows that magic audit checks",
-    "shared": "what several metrics have in common, such as the roles that texts name",
+    "shared": "views that several metrics use, such as the roles that texts state",
 }
 
 
 def all_views() -> ViewsByName:
-    """Every view by its name; each comes after the views that it uses."""
+    """Return every view by its name, each after the views that it uses.
+
+    Returns:
+        The views of SQL files and of metrics, and the views that Python computes.
+
+    Raises:
+        PluginError: If a metric of another package is wrong.
+    """
     in_sql.check_plugin_metrics()
-    return {**in_sql.metric_views(), **computed()}
+    return {**in_sql.metric_views(), **computed_views()}
 
 
-def unknown_table_message(name: str, known: Collection[str]) -> str:
-    """The text of the error for a name that is no table; `known` are the views."""
-    if name in known:
-        hint = f" or `{method}`" if (method := _method(name)) else ""
+def unknown_table_message(name: str, view_names: Collection[str]) -> str:
+    """Return the text of the error for a name that is not a table.
+
+    Args:
+        name: The name.
+        view_names: The names of the views.
+
+    Returns:
+        For a view, how to query it; otherwise similar names of tables or views.
+    """
+    if name in view_names:
+        hint = f" or `{method}`" if (method := _lake_method_call(name)) else ""
         return f'`{name}` is a view, not a table: use `lake.sql("FROM {name}")`{hint}'
     hint = (
         suggest_similar_names([name], TABLES)
-        or suggest_similar_names([name], known)
+        or suggest_similar_names([name], view_names)
         or suggest_names([name], TABLES)
     )
     return f"no table `{name}`: {hint}"
 
 
-def _method(view: str) -> str | None:
-    """The call of a method that returns the rows of a view; None if there is no such method."""
+def _lake_method_call(view: str) -> str | None:
+    """Return a call of the lake's method that returns the rows of a view; None if there is none."""
     schema, _, name = view.rpartition(".")
     if schema == "evidence" and name != ALL_METRICS_VIEW:
         return f'lake.evidence("{name}")'
@@ -86,7 +102,13 @@ def _method(view: str) -> str | None:
 
 
 class Schema(NamedTuple):
-    """A schema of SQL: its name, what its views have, and their names without it."""
+    """An SQL schema with its views.
+
+    Attributes:
+        name: The name of the schema; empty for the main schema.
+        meaning: What its views contain.
+        views: The names of its views, without the schema.
+    """
 
     name: str
     meaning: str
@@ -94,80 +116,102 @@ class Schema(NamedTuple):
 
 
 def schema_names() -> list[Schema]:
-    """The schemas with all views, the main one first; its name is empty."""
-    names_in: dict[str, list[str]] = {}
+    """Return the SQL schemas with their views, the main schema first."""
+    views_by_schema: dict[str, list[str]] = {}
     for view in all_views():
         schema, _, name = view.rpartition(".")
-        names_in.setdefault(schema, []).append(name)
+        views_by_schema.setdefault(schema, []).append(name)
     meanings = {
         qualified_view_name(kind, edition, "").removesuffix("."): f"edition {edition}: {meaning}"
-        for kind, meaning in _OF_EDITIONS.items()
+        for kind, meaning in _EDITION_SCHEMAS.items()
         for edition in EDITIONS
-    } | _OF_NO_EDITION
-    listed = sorted(names_in, key=[*meanings].index)
-    return [Schema(schema, meanings[schema], tuple(names_in[schema])) for schema in listed]
+    } | _OTHER_SCHEMAS
+    ordered_schemas = sorted(views_by_schema, key=[*meanings].index)
+    return [
+        Schema(schema, meanings[schema], tuple(views_by_schema[schema]))
+        for schema in ordered_schemas
+    ]
 
 
-def computed() -> dict[str, ComputedView]:
-    """The views of every edition that Python computes: `system`, and what `Lake`'s methods give."""
+def computed_views() -> dict[str, ComputedView]:
+    """Return the views that Python computes, for every edition.
+
+    Returns:
+        By its name, each view with the rows of `Lake.metrics` or `Lake.leaderboard`, and the column
+        `system`.
+    """
     keys = {"system": SYSTEM_COLUMN, "model": MODEL_COLUMN, "game_type": GAME_TYPE_COLUMN}
-    of_metrics = {
+    metrics_columns = {
         "edition": METRIC_VALUE_COLUMNS["edition"],
         "metric": METRIC_VALUE_COLUMNS["metric"],
         **keys,
         **METRIC_VALUE_COLUMNS,
     }
-    of_models = {**ORIGIN_COLUMNS, **leaderboard_columns()}
-    one_value = "the value of one metric for one model and game type"
-    views_of = {}
+    leaderboard_view_columns = {**ORIGIN_COLUMNS, **leaderboard_columns()}
+    metric_row = "the value of one metric for one model and game type"
+    views = {}
     for edition in EDITIONS:
-        for name, compute, shown, row in (
-            (ALL_METRICS_VIEW, metrics, of_metrics, one_value),
-            (LEADERBOARD_VIEW, leaderboard, of_models, "one model with all metrics"),
+        for name, compute, view_columns_by_name, row_meaning in (
+            (ALL_METRICS_VIEW, metrics, metrics_columns, metric_row),
+            (LEADERBOARD_VIEW, leaderboard, leaderboard_view_columns, "one model with all metrics"),
         ):
-            rows = partial(compute, edition=edition)
-            views_of[qualified_view_name("", edition, name)] = ComputedView(
-                partial(_by_system, rows, list(shown)),
-                column_schema(shown),
-                f"{row}, edition {edition}, with {DEFAULT_CONFIDENCE:.0%} confidence intervals",
-                {column: declared.description for column, declared in shown.items()},
+            compute_rows = partial(compute, edition=edition)
+            views[qualified_view_name("", edition, name)] = ComputedView(
+                partial(_compute_for_each_system, compute_rows, list(view_columns_by_name)),
+                column_schema(view_columns_by_name),
+                f"{row_meaning}, edition {edition}, with {DEFAULT_CONFIDENCE:.0%} "
+                "confidence intervals",
+                {column: spec.description for column, spec in view_columns_by_name.items()},
             )
-    return views_of
+    return views
 
 
-def _by_system(
-    rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
+def _compute_for_each_system(
+    compute_rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
 ) -> pl.DataFrame:
-    return by_system(lake, rows).select(columns)
+    """Compute a view's rows for each system of the lake, with the given columns."""
+    return by_system(lake, compute_rows).select(columns)
 
 
 def suggest_grouping(column: str, views: Collection[str]) -> str | None:
-    """A hint how to group values by a column that these views lack; None if it is not possible."""
+    """Return a hint how to group metric values by a column that the queried views lack.
+
+    Args:
+        column: The missing column.
+        views: The names of the views that a query reads.
+
+    Returns:
+        A `magic metrics` command and its Python call; None if no metric can be grouped by the
+        column.
+    """
     for edition in (PAPER, AUDITED):  # the edition release cannot be grouped by other columns
         for name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW, *metric_names(edition)):
             metric = None if name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW) else name
             is_queried = any(
                 qualified_view_name(kind, edition, name) in views for kind in ("", "terms")
             )
-            if is_queried and column in (common_row_schema(metric) if metric else _OF_ALL_METRICS):
-                return _hint(metric, edition, column)
+            if is_queried and column in (
+                common_row_schema(metric) if metric else _COMMON_GROUP_COLUMNS
+            ):
+                return _grouping_hint(metric, edition, column)
     return None
 
 
-def _hint(metric: str | None, edition: Edition, column: str) -> str:
-    choices = {"metric": metric, "edition": None if edition == PAPER else edition}
-    known = {name: value for name, value in choices.items() if value}
-    options = "".join(f"--{name} {value} " for name, value in known.items())
-    arguments = "".join(f'{name}="{value}", ' for name, value in known.items())
+def _grouping_hint(metric: str | None, edition: Edition, column: str) -> str:
+    """Return the hint to run `magic metrics` grouped by model and the column."""
+    all_options = {"metric": metric, "edition": None if edition == PAPER else edition}
+    given_options = {name: value for name, value in all_options.items() if value}
+    flags = "".join(f"--{name} {value} " for name, value in given_options.items())
+    arguments = "".join(f'{name}="{value}", ' for name, value in given_options.items())
     return (
-        f"for values grouped by it, run `magic metrics {options}--by model,{column}` "
+        f"to group values by it, run `magic metrics {flags}--by model,{column}` "
         f'(in Python: `lake.metrics({arguments}by=["model", "{column}"])`)'
     )
 
 
-# The columns of tables and views, as contracts and the headers of SQL files describe them.
+# The columns of tables and views, as described by contracts and by the headers of SQL files.
 
-_SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
+_COLUMN_LIST_SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
     "table": pl.String,
     "column": pl.String,
     "type": pl.String,
@@ -182,68 +226,106 @@ _SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
 
 
 def schema(names: Sequence[str]) -> pl.DataFrame:
-    """A row for each column of the tables or views with these names; without names, of all tables.
+    """Return one row for each column of the given tables or views.
 
-    The columns are those of `Lake.schema`. Raises UsageError for an unknown name.
+    Args:
+        names: Names of tables or views; if empty, all tables.
+
+    Returns:
+        The columns of `Lake.schema`.
+
+    Raises:
+        UsageError: If a name is unknown.
     """
-    wanted = list(dict.fromkeys(names or TABLES))
-    known = find_views(wanted)
-    return pl.concat([_view(name, known) if name in known else _table(name) for name in wanted])
+    unique_names = list(dict.fromkeys(names or TABLES))
+    views = find_views(unique_names)
+    return pl.concat(
+        [
+            _view_column_rows(name, views) if name in views else _table_column_rows(name)
+            for name in unique_names
+        ]
+    )
 
 
 def find_views(names: list[str]) -> ViewsByName:
-    """All views; none if all names are tables. Raises UsageError for an unknown name."""
+    """Return all views, or none if all names are tables.
+
+    Args:
+        names: Names of tables or views.
+
+    Returns:
+        The views by name. They are not loaded if only tables are named.
+
+    Raises:
+        UsageError: If a name is neither a table nor a view.
+    """
     if TABLES.keys() >= set(names):
         return {}
-    known = all_views()
-    everything = [*TABLES, *known]
-    if strangers := [name for name in names if name not in everything]:
-        raise UsageError("; ".join(unknown_table_error(name, everything) for name in strangers))
-    return known
+    views = all_views()
+    all_names = [*TABLES, *views]
+    if unknown_names := [name for name in names if name not in all_names]:
+        raise UsageError("; ".join(unknown_table_error(name, all_names) for name in unknown_names))
+    return views
 
 
-def describe_row(name: str, known: ViewsByName) -> str:
-    """What a row of the table or view is, as a sentence."""
-    return f"A row is {known[name].row}." if name in known else row_description(name)
+def describe_row(name: str, views: ViewsByName) -> str:
+    """Return a sentence that says what one row of a table or view is.
+
+    Args:
+        name: The name of the table or view.
+        views: The views by name.
+
+    Returns:
+        A sentence such as "A row is one vote.".
+    """
+    return f"A row is {views[name].row}." if name in views else row_description(name)
 
 
-def _table(table: str) -> pl.DataFrame:
-    declared = TABLES[table].columns()
+def _table_column_rows(table: str) -> pl.DataFrame:
+    """Return one row for each column of a table, with its type, constraints and description."""
+    specs = TABLES[table].columns()
     rows = [
         {
             "table": table,
             "column": name,
             "type": type_name(dtype),
-            "is_nullable": declared[name].nullable,
-            "is_key": declared[name].primary_key,
-            "low": declared[name].min,
-            "high": declared[name].max,
-            "words": declared[name].words,
-            "pattern": declared[name].regex,
-            "description": declared[name].description,
+            "is_nullable": specs[name].nullable,
+            "is_key": specs[name].primary_key,
+            "low": specs[name].min,
+            "high": specs[name].max,
+            "words": specs[name].words,
+            "pattern": specs[name].regex,
+            "description": specs[name].description,
         }
         for name, dtype in table_schema(table).items()
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA)
+    return pl.DataFrame(rows, schema=_COLUMN_LIST_SCHEMA)
 
 
-def _view(name: str, known: ViewsByName) -> pl.DataFrame:
-    """The rows of a view, whose columns have no range and no list of values."""
-    described = column_descriptions(name, known)
+def _view_column_rows(name: str, views: ViewsByName) -> pl.DataFrame:
+    """Return one row for each column of a view, with its type and description."""
+    descriptions = column_descriptions(name, views)
     rows: list[dict[str, Any]] = [
         {
             "table": name,
             "column": column,
             "type": type_name(dtype),
-            "description": described.get(column),
+            "description": descriptions.get(column),
         }
-        for column, dtype in view_columns(name, known).items()
+        for column, dtype in view_columns(name, views).items()
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA)
+    return pl.DataFrame(rows, schema=_COLUMN_LIST_SCHEMA)
 
 
 def type_name(dtype: pl.DataType | DataTypeClass) -> str:
-    """A type in a word or two."""
+    """Return a short name of a data type, such as `list of string`.
+
+    Args:
+        dtype: A Polars data type.
+
+    Returns:
+        The name; for lists and structs with the names of the inner types.
+    """
     if isinstance(dtype, pl.List):
         return f"list of {type_name(dtype.inner)}"
     if isinstance(dtype, pl.Struct):

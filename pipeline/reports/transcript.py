@@ -1,4 +1,8 @@
-"""One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
+"""Transcripts: all rows of single games, with the rows that the metrics counted in them.
+
+Used by `pipeline.lake_methods`, the CLI and the pages; depends on `pipeline.metrics.evidence` and
+`pipeline.warehouse`.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,45 +21,47 @@ from pipeline.metrics.request import Request, check_number_of_games
 from pipeline.processes import available_cores
 from pipeline.reports.transcript_items import (
     EVERYBODY,
-    Sources,
+    SourceTables,
     TranscriptItem,
-    as_text,
+    format_transcript,
     game_title,
-    sources_of,
+    metric_source_tables,
     transcript_items,
 )
 from pipeline.sql_files import quote_identifier, quote_literal
 from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition
 from pipeline.warehouse import query_small
 
-SEEN = ("message_index", "player", "content")
-"""What a player sees of a message; a player does not see who else was shown it."""
-_NAMED = 5
-# All of them are counted.
-_OF_COUNTED = [name for name in EVIDENCE_COLUMNS if name != "is_counted"]
+SEEN_COLUMNS = ("message_index", "player", "content")
+"""The columns of a message that a player sees; a player does not see who else was shown it."""
+_MAX_LISTED_IDS = 5
+# The column `is_counted` is left out, because all of these rows are counted.
+_COUNTED_COLUMNS = [name for name in EVIDENCE_COLUMNS if name != "is_counted"]
 
 
 class Transcript(Struct, frozen=True):
     """One game: its rows in each table, and the rows that metrics counted in it.
 
-    `tables` has a frame for each table of games by its name, with the table's columns. `counted`
-    has the rows of `Lake.evidence` in the `edition` that are of this game, and `sources` the tables
-    whose rows each metric counts.
+    Attributes:
+        tables: The game's rows of each table of games, by the name of the table.
+        counted: The rows of `Lake.evidence` in the `edition` that belong to this game.
+        edition: The edition of the metrics.
+        sources: The tables whose rows each metric counts.
     """
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
     edition: Edition
-    sources: Sources
+    sources: SourceTables
 
     @property
     def game(self) -> dict[str, object]:
-        """The game's row of `games`."""
+        """The game's row of `games`, by column."""
         return self.tables["games"].row(0, named=True)
 
     @property
     def players(self) -> pl.DataFrame:
-        """The game's rows of `players`: a row for each seat."""
+        """The game's rows of `players`, one for each seat."""
         return self.tables["players"]
 
     @property
@@ -65,47 +71,53 @@ class Transcript(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The transcript as plain text: each message with who was shown it, and what was counted
-        in it. ✓ is a hit, ✗ a miss, a number a partial hit, and ? an unknown one."""
-        return as_text(game_title(self.game), self.items)
+        """The transcript as plain text.
+
+        Each message says who was shown it and what was counted in it: ✓ is a hit, ✗ a miss, a
+        number a partial hit, and ? an unknown hit.
+        """
+        return format_transcript(game_title(self.game), self.items)
 
     @property
     def items(self) -> list[TranscriptItem]:
-        """Messages, and acts without words, each with what was done and counted in it."""
+        """The messages, and the actions without a message, with what was counted in them."""
         return transcript_items(self.tables, self.counted, self.sources)
 
     def items_seen_by(self, seat: int) -> pl.DataFrame:
-        """The messages that were shown to a seat.
+        """Return the messages that were shown to a seat.
 
         Columns:
 
-        - `message_index`, `player`, `content`: the message, who spoke, and the text.
+        - `message_index`, `player`, `content`: the index of the message, the speaker, and the text.
 
         Raises UsageError for a seat that the game does not have.
         """
         players = dict(self.tables["players"].select("seat", "player").iter_rows())
         if seat not in players:
-            seats = ", ".join(map(str, sorted(players)))
-            raise UsageError(f"no seat {seat} in this game: choose from {seats}")
+            seat_list = ", ".join(map(str, sorted(players)))
+            raise UsageError(f"no seat {seat} in this game: choose from {seat_list}")
         shown_to = pl.col("visible_to").list.contains
         is_seen = shown_to(pl.lit(EVERYBODY)) | shown_to(pl.lit(players[seat], pl.String))
-        return self.tables["messages"].filter(is_seen).select(SEEN)
+        return self.tables["messages"].filter(is_seen).select(SEEN_COLUMNS)
 
 
 @lake_method
 def transcript(
     lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
 ) -> Transcript:
-    """The game with this id, or the first characters of it, or with this path of its log.
+    """Return the transcript of the game with this id, with an id that begins so, or from this log.
 
-    `edition` and `num_of_game` say which rows are counted, as in `Lake.evidence`. Raises
-    UsageError if no game or several games match, and for an unknown edition.
+    `game` is a game's id, its first characters, or the path of its log. `edition` and `num_of_game`
+    determine which rows are counted, as in `Lake.evidence`.
+
+    Raises UsageError if no game or several games match, and for an unknown edition.
     """
-    read = partial(transcripts, lake, edition=edition, num_of_game=num_of_game)
-    # Searching for a path or for the beginning of an id takes as long as reading the game.
-    if len(game) == ID_LENGTH and (known := next(read([game]), None)):
-        return known
-    return next(read([_id_of(lake, game)]))
+    read_transcripts = partial(transcripts, lake, edition=edition, num_of_game=num_of_game)
+    # A complete id is tried first, because searching for a path or for the beginning of an id
+    # takes as long as reading the game.
+    if len(game) == ID_LENGTH and (full_id_match := next(read_transcripts([game]), None)):
+        return full_id_match
+    return next(read_transcripts([_find_game_id(lake, game)]))
 
 
 @lake_method
@@ -116,120 +128,164 @@ def transcripts(
     edition: Edition = PAPER,
     num_of_game: int = DEFAULT_N_GAMES,
 ) -> Iterator[Transcript]:
-    """The games with these ids, in this order, with the rows that the edition's metrics counted.
+    """Iterate over the transcripts of the games with these ids, in this order.
 
-    They are read all at once. An id that the lake does not have is left out.
+    All games are read at once, with the rows that the metrics of the edition counted. Ids that the
+    lake does not have are skipped.
 
     >>> ids = lake.games(limit=2)["game_id"].to_list()
     >>> [game.messages.height for game in lake.transcripts(ids)]
     [42, 42]
     """
-    metric_names(edition)  # an unknown one is refused before anything is read
+    metric_names(edition)  # raises for an unknown edition, before anything is read
     request = Request(edition=edition, num_of_game=num_of_game)
     check_number_of_games(request)
-    tables = _tables(lake, game_ids)
+    tables = _load_game_tables(lake, game_ids)
     if tables["games"].is_empty():
         return iter(())
-    counted = _counted(lake, tables, request)
-    return _split(game_ids, tables, counted, edition, sources_of(counted["metric"].unique()))
+    counted = _load_counted_rows(lake, tables, request)
+    return _iter_transcripts(
+        game_ids, tables, counted, edition, metric_source_tables(counted["metric"].unique())
+    )
 
 
-def _split(
+def _iter_transcripts(
     game_ids: Sequence[str],
     tables: dict[str, pl.DataFrame],
     counted: pl.DataFrame,
     edition: Edition,
-    sources: Sources,
+    sources: SourceTables,
 ) -> Iterator[Transcript]:
-    """The rows of all, by game."""
-    order = ("round", "seat", "message_index")
+    """Split the rows of all games into one transcript for each game."""
+    sort_columns = ("round", "seat", "message_index")
     for name, rows in tables.items():
-        keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
+        keys = (
+            ["message_index"]
+            if name == "messages"
+            else [column for column in sort_columns if column in rows.columns]
+        )
         tables[name] = rows.sort(keys) if keys else rows
-    parts = {name: _by_game(rows) for name, rows in tables.items()}
-    of_game = _by_game(counted)
+    rows_by_table_and_game = {name: _partition_by_game(rows) for name, rows in tables.items()}
+    counted_by_game = _partition_by_game(counted)
     for game_id in game_ids:
-        if game_id in parts["games"]:
+        if game_id in rows_by_table_and_game["games"]:
             rows_of_game = {
-                name: parts[name].get(game_id, rows.clear()) for name, rows in tables.items()
+                name: rows_by_table_and_game[name].get(game_id, rows.clear())
+                for name, rows in tables.items()
             }
-            yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition, sources)
+            yield Transcript(
+                rows_of_game, counted_by_game.get(game_id, counted.clear()), edition, sources
+            )
 
 
-def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """The rows of the games. DuckDB finds them, by the files' Bloom filters, where it is not known
-    in which rows they are."""
+def _load_game_tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return the rows of the games, for each table of games.
+
+    If the lake does not know which rows belong to a game, DuckDB finds them with the Bloom filters
+    of the files.
+    """
     if not game_ids:
         return {name: empty_table(name) for name in GAME_TABLES}
     condition = f"game_id IN ({', '.join(map(quote_literal, game_ids))})"
-    games = _rows(lake, "games", condition)
-    types = games["game_type"].unique().to_list()
-    # A table has the rows of one type together.
-    condition += f" AND game_type IN ({', '.join(map(quote_literal, types)) or 'NULL'})"
-    known = [
+    games = _load_rows(lake, "games", condition)
+    game_types = games["game_type"].unique().to_list()
+    # Rows of the same game type are stored together in a table.
+    condition += f" AND game_type IN ({', '.join(map(quote_literal, game_types)) or 'NULL'})"
+    table_names = [
         name
         for name in GAME_TABLES
-        if name != "games" and any(lake.may_have_game_type(name, game_type) for game_type in types)
+        if name != "games"
+        and any(lake.may_have_game_type(name, game_type) for game_type in game_types)
     ]
     with ThreadPoolExecutor(available_cores()) as threads:
-        frames = threads.map(lambda name: _rows(lake, name, condition), known)
-        tables = {"games": games, **dict(zip(known, frames, strict=True))}
+        frames = threads.map(lambda name: _load_rows(lake, name, condition), table_names)
+        tables = {"games": games, **dict(zip(table_names, frames, strict=True))}
     return {name: tables[name] if name in tables else empty_table(name) for name in GAME_TABLES}
 
 
-def _rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
+def _load_rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
     columns = dict(table_schema(table))
     select = f"SELECT {', '.join(map(quote_identifier, columns))} FROM {table} WHERE {condition}"
-    # The tables are read in parallel, all by one connection.
+    # One connection reads all tables in parallel.
     return query_small(lake, {}, select, " ".join(GAME_TABLES)).cast(pl.Schema(columns))
 
 
-def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _partition_by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     if rows.is_empty():
         return {}
     parts = rows.partition_by("game_id", as_dict=True, maintain_order=True)
     return {str(game_id): part for (game_id,), part in parts.items()}
 
 
-def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
-    """The rows of these games that the metrics counted, as they are counted in the whole lake."""
-    known = metric_names(request.edition)
-    types, systems = (set(tables["games"][name]) for name in ("game_type", "system"))
-    # Those of other games count nothing in these. One at least says which columns there are.
-    asked = [name for name in known if types & set(metric_spec(name, request.edition).game_types)]
+def _load_counted_rows(
+    lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
+) -> pl.DataFrame:
+    """Return the rows of these games that the metrics counted, as in the whole lake."""
+    all_metrics = metric_names(request.edition)
+    game_types, systems = (set(tables["games"][column]) for column in ("game_type", "system"))
+    # Metrics of other game types count nothing here. One metric is kept to get the columns.
+    relevant_metrics = [
+        metric
+        for metric in all_metrics
+        if game_types & set(metric_spec(metric, request.edition).game_types)
+    ]
     parts = []
-    for name in asked or known[:1]:
-        whole = {rows.table for rows in metric_spec(name, request.edition).rows if rows.spans_games}
-        is_shown = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
-        for of_all in map(lake.for_system, sorted(systems)) if whole else [lake]:
-            counted = evidence_rows(partial(_table, tables, of_all, whole), name, request)
-            counted = counted.filter(is_shown) if whole else counted
-            parts.append(counted.with_columns(metric=pl.lit(name)).select(_OF_COUNTED))
-    place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
-    order = ("what", "term", "round", "seat", "role", "model")
-    return pl.concat(parts).collect().sort("message_index", place, *order, nulls_last=True)
+    for metric in relevant_metrics or all_metrics[:1]:
+        spanning_tables = {
+            rows.table for rows in metric_spec(metric, request.edition).rows if rows.spans_games
+        }
+        is_selected_game = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
+        for system_lake in map(lake.for_system, sorted(systems)) if spanning_tables else [lake]:
+            counted_rows = evidence_rows(
+                partial(_choose_table, tables, system_lake, spanning_tables), metric, request
+            )
+            counted_rows = (
+                counted_rows.filter(is_selected_game) if spanning_tables else counted_rows
+            )
+            parts.append(counted_rows.with_columns(metric=pl.lit(metric)).select(_COUNTED_COLUMNS))
+    metric_order = pl.col("metric").replace_strict(
+        {metric: position for position, metric in enumerate(all_metrics)}
+    )
+    sort_columns = ("what", "term", "round", "seat", "role", "model")
+    return (
+        pl.concat(parts)
+        .collect()
+        .sort("message_index", metric_order, *sort_columns, nulls_last=True)
+    )
 
 
-def _table(
-    tables: dict[str, pl.DataFrame], lake: StoredLake, whole: Collection[object], name: str
+def _choose_table(
+    tables: dict[str, pl.DataFrame],
+    lake: StoredLake,
+    spanning_tables: Collection[object],
+    name: str,
 ) -> pl.LazyFrame:
-    """A table of these games alone, or of all where a metric looks at others too."""
-    return lake.table(name) if name in whole or name not in tables else tables[name].lazy()
+    """Return a table with the rows of these games only, or all rows if the metric spans games."""
+    return (
+        lake.table(name) if name in spanning_tables or name not in tables else tables[name].lazy()
+    )
 
 
-def _id_of(lake: StoredLake, game: str) -> str:
-    is_it = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
-    games = lake.table("games").filter(is_it).select("game_id", "path").head(_NAMED + 1).collect()
+def _find_game_id(lake: StoredLake, game: str) -> str:
+    """Return the id of the only game that matches the id, its first characters or the path."""
+    matches = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
+    games = (
+        lake.table("games")
+        .filter(matches)
+        .select("game_id", "path")
+        .head(_MAX_LISTED_IDS + 1)
+        .collect()
+    )
     if games.is_empty() or not game:
         raise UsageError(
-            f"no game `{game}`: give a game's id, the first characters of it, or the path of its "
+            f"no game `{game}`: specify a game's id, its first characters, or the path of its "
             'log; run `magic sql "SELECT game_id, path FROM games"` to list them'
         )
     if games.height > 1:
-        ids = ", ".join(games["game_id"].head(_NAMED))
-        more = ", .." if games.height > _NAMED else ""
+        ids = ", ".join(games["game_id"].head(_MAX_LISTED_IDS))
+        ellipsis = ", .." if games.height > _MAX_LISTED_IDS else ""
         raise UsageError(
-            f"`{game}` matches several games: {ids}{more}; give more characters of the id"
+            f"`{game}` matches several games: {ids}{ellipsis}; specify more characters of the id"
         )
     game_id: str = games["game_id"].item()
     return game_id

@@ -1,4 +1,8 @@
-"""The parts of a transcript; the terminal, the page and the report all show these."""
+"""The items of a transcript: messages and actions, each with the rows that metrics counted.
+
+Used by the terminal, the pages and the report to display a game; depends on the event tables and on
+the metrics' declarations of the tables that they count.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -15,30 +19,31 @@ from pipeline.games import game_definitions
 from pipeline.metrics.registry import metric_spec
 from pipeline.text_format import NULL_TEXT, escape_unprintable, format_values, replace_line_breaks
 
-# What players did, in a few words, and its order.
+# Short descriptions of actions, and their order.
 #
-# An act without a message has a place after another message. It is at the end of its round: after
-# its last message, or the last one of earlier rounds. If the kind of game has an `order`, messages
-# of later phases of the round come after it.
+# An action without a message is placed at the end of its round: after the last message of the round
+# or of an earlier round. If the game definition has an `order`, messages of later phases of the
+# round come after the action.
 
-_SAID_ELSEWHERE = ("text", "share_text", "number")
-# Whom an act is aimed at: after an arrow, and shown even if null, since a vote may name nobody.
-_AIMED_AT = ("target", "candidate")
-# Columns whose words are ranked apart in the order of a round.
-_WORDS = ("kind", "cause")
-# What a row is about, if not of its player: before all else.
-_ABOUT = ("party",)
-# Facts that are said without their name.
-_PLAIN = ("kind", "choice")
-# What several acts of one place can share, and is then said once.
-_SHARED = ("kind", "cause", "round_total", "is_quest_failed", "is_last")
-# What another act of the same messages says already.
-_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+_MESSAGE_TEXT_COLUMNS = ("text", "share_text", "number")
+# The target of an action: displayed after an arrow, even if it is null, because a vote can be for
+# nobody.
+_TARGET_COLUMNS = ("target", "candidate")
+# Columns whose values have a position of their own in the order of a round.
+_RANKED_COLUMNS = ("kind", "cause")
+# The subject of a row if it is not its player; it comes first.
+_SUBJECT_COLUMNS = ("party",)
+# Columns whose values are displayed without the name of the column.
+_UNLABELED_COLUMNS = ("kind", "choice")
+# Columns whose values are displayed only once if several actions in one place share them.
+_SHAREABLE_COLUMNS = ("kind", "cause", "round_total", "is_quest_failed", "is_last")
+# Columns that are not displayed, because another action of the same message has them.
+_REDUNDANT_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "proposals": ("position",),
     "team_votes": ("attempt", "leader", "team", "is_approved"),
 }
-# A flag in words, if it is true and if it is false; nothing for what goes without saying.
-_FLAGS: Mapping[str, tuple[str, str]] = {
+# The text of a flag if it is true and if it is false; empty for the expected value.
+_FLAG_LABELS: Mapping[str, tuple[str, str]] = {
     "is_correct": ("right", "wrong"),
     "is_correct_as_read": ("right as read", "wrong as read"),
     "is_valid": ("", "not valid"),
@@ -54,11 +59,18 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
     "is_quest_failed": ("quest failed", "quest succeeded"),
 }
 Rows = list[dict[str, Any]]
-Sources = Mapping[str, frozenset[object]]
+SourceTables = Mapping[str, frozenset[object]]
 
 
-class Act(Struct, frozen=True):
-    """A row of an event table: who did what in which round."""
+class Action(Struct, frozen=True):
+    """A row of an event table: what a player did in a round.
+
+    Attributes:
+        table: The name of the event table.
+        player: The player; None for an action of nobody.
+        round: The number of the round; None if it is unknown.
+        facts: Names and values of the other columns.
+    """
 
     table: str
     player: str | None
@@ -66,163 +78,196 @@ class Act(Struct, frozen=True):
     facts: tuple[tuple[str, object], ...]
 
 
-def sources_of(names: Iterable[str]) -> Sources:
-    """The tables whose rows each of these metrics counts, for a time when they may be unknown.
+def metric_source_tables(names: Iterable[str]) -> SourceTables:
+    """Return the tables whose rows each of the metrics counts.
 
-    Two lakes may have metrics of one name, and a transcript is shown when its lake is not asked.
+    The result is stored with a transcript, because two lakes can have metrics of the same name, and
+    a transcript is displayed without its lake.
+
+    Args:
+        names: The names of the metrics.
+
+    Returns:
+        The table names by metric.
     """
     return {name: frozenset(rows.table for rows in metric_spec(name).rows) for name in names}
 
 
-def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]:
-    """The acts of a message that no metric counted, and those whose text contradicts the log."""
-    tables = {table for row in counted for table in sources[row["metric"]]}
-    # Where these are shown, the text says something else than the log registered.
-    contradicts = ("stated_", "is_correct_as_read")
+def actions_to_display(
+    actions: Iterable[Action], counted: Rows, source_tables: SourceTables
+) -> list[Action]:
+    """Return the actions of a message that no metric counted or whose text contradicts the log."""
+    counted_tables = {table for row in counted for table in source_tables[row["metric"]]}
+    # If such a fact is visible, the text states something different from the log.
+    contradiction_prefixes = ("stated_", "is_correct_as_read")
     return [
-        act
-        for act in acts
-        if act.table not in tables or any(name.startswith(contradicts) for name, _ in _shown(act))
+        action
+        for action in actions
+        if action.table not in counted_tables
+        or any(name.startswith(contradiction_prefixes) for name, _ in _visible_facts(action))
     ]
 
 
-def new_rounds(rounds: Iterable[int | None]) -> list[int | None]:
-    """For each round in the order given: the round if it begins here, else None.
+def round_starts(rounds: Iterable[int | None]) -> list[int | None]:
+    """Return, for each item, the round that begins with it, or None.
 
-    In a game of one round no round begins, since a heading would say nothing.
+    Args:
+        rounds: The round of each item, in order.
+
+    Returns:
+        One entry for each item. All entries are None in a game of one round, where headings of
+        rounds would be useless.
     """
     numbers = [-1 if round_ is None else round_ for round_ in rounds]
-    is_long = len({*numbers} - {-1}) > 1
-    before = accumulate(numbers, max, initial=-1)
+    has_several_rounds = len({*numbers} - {-1}) > 1
+    highest_before = accumulate(numbers, max, initial=-1)
     return [
-        number if is_long and number > highest else None
-        for number, highest in zip(numbers, before, strict=False)
+        number if has_several_rounds and number > highest else None
+        for number, highest in zip(numbers, highest_before, strict=False)
     ]
 
 
 @cache
-def _own_columns(table: str) -> tuple[str, ...]:
+def _fact_columns(table: str) -> tuple[str, ...]:
+    """Return the columns of an event table that become facts of an action."""
     names = (name for name in table_schema(table) if name not in SeatActionRow.columns())
-    return tuple(name for name in names if name not in _SAID_ELSEWHERE)
+    return tuple(name for name in names if name not in _MESSAGE_TEXT_COLUMNS)
 
 
-def act_of(table: str, row: Mapping[str, Any]) -> Act:
-    names = _own_columns(table)
-    facts = tuple((name, row[name]) for name in names if name in _AIMED_AT or row[name] is not None)
-    return Act(table, row["player"], row["round"], facts)
+def action_from_row(table: str, row: Mapping[str, Any]) -> Action:
+    """Return the action that a row of an event table describes."""
+    names = _fact_columns(table)
+    facts = tuple(
+        (name, row[name]) for name in names if name in _TARGET_COLUMNS or row[name] is not None
+    )
+    return Action(table, row["player"], row["round"], facts)
 
 
-class Course:
-    """The order of acts and messages in one game."""
+class TurnOrder:
+    """The order of actions and messages in one game."""
 
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Read the order from the game's tables and from the definition of its type."""
         (game_type,) = tables["games"]["game_type"]
-        known = game_definitions().get(game_type)
-        self._order = known.order if known else ()
-        # A message between two of a round belongs to it.
-        before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
-        round_ = pl.when(before == after).then(before)
+        definition = game_definitions().get(game_type)
+        self._order = definition.order if definition else ()
+        # A message without a round belongs to the round of its neighbours if they have the same.
+        round_before, round_after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
+        round_ = pl.when(round_before == round_after).then(round_before)
         messages = tables["messages"].select("message_index", "phase", round=round_)
         self._messages = messages.drop_nulls("round").rows()
-        self._last = last_index(tables["messages"])
+        self._last = last_message_index(tables["messages"])
 
     def action_rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
-        """The position of an act in the order of its round, by its table and its facts."""
-        word = next((value for name, value in facts if name in _WORDS), None)
-        names = (name for name in (f"{table}.{word}", table) if name in self._order)
-        return next(map(self._order.index, names), len(self._order))
+        """Return the position of an action in the order of its round."""
+        ranked_value = next((value for name, value in facts if name in _RANKED_COLUMNS), None)
+        candidates = (name for name in (f"{table}.{ranked_value}", table) if name in self._order)
+        return next(map(self._order.index, candidates), len(self._order))
 
     def message_before(self, round_: int | None, rank: int) -> int | None:
-        """The index of the message after which an act of this rank is shown: the last up to the
-        end of its round, without messages of later phases of it."""
-        here, later = round_ or 0, self._order[rank + 1 :]
-        places = (
+        """Return the index of the message after which an action of this rank is displayed.
+
+        It is the last message up to the end of the round, without messages of later phases.
+        """
+        current_round, later_phases = round_ or 0, self._order[rank + 1 :]
+        indices = (
             index
-            for index, phase, of_round in self._messages
-            if of_round < here or (of_round == here and phase not in later)
+            for index, phase, message_round in self._messages
+            if message_round < current_round
+            or (message_round == current_round and phase not in later_phases)
         )
-        return max(places, default=None)
+        return max(indices, default=None)
 
     def last_message_of_round(self, round_: int | None) -> int | None:
-        """The last message up to the end of a round; without a round, the last of the game."""
+        """Return the index of the last message up to the end of a round; for None, of the game."""
         return self._last if round_ is None else self.message_before(round_, len(self._order))
 
 
-def last_index(messages: pl.DataFrame) -> int | None:
-    """The index of a game's last message, None for a game without messages."""
+def last_message_index(messages: pl.DataFrame) -> int | None:
+    """Return the index of a game's last message; None for a game without messages."""
     return messages["message_index"][-1] if messages.height else None
 
 
-def shared(acts: Sequence[Act]) -> tuple[tuple[str, object], ...]:
-    """The facts that all of the acts share, to be written once; none for a single act."""
-    if len(acts) < 2:
+def shared_facts(actions: Sequence[Action]) -> tuple[tuple[str, object], ...]:
+    """Return the facts that all actions share and that are displayed once; empty for one action."""
+    if len(actions) < 2:
         return ()
-    first, *others = acts
+    first, *other_actions = actions
     return tuple(
         fact
         for fact in first.facts
-        if fact[0] in _SHARED and all(fact in other.facts for other in others)
+        if fact[0] in _SHAREABLE_COLUMNS and all(fact in action.facts for action in other_actions)
     )
 
 
-def lines(acts: Iterable[Act], player: str | None) -> list[tuple[str, str]]:
-    """The acts of a message as pairs of a table and a line of text."""
+def format_action_lines(actions: Iterable[Action], player: str | None) -> list[tuple[str, str]]:
+    """Return the actions of a message as pairs of a table and a line of text."""
     pairs = []
-    for (table, _), group in groupby(acts, key=lambda act: (act.table, act.player)):
-        of_table = list(group)
-        common = shared(of_table)
-        each = "; ".join(line(act, common, player) for act in of_table)
-        pairs.append((table, ", ".join(part for part in (each, words(common)) if part)))
+    for (table, _), group in groupby(actions, key=lambda action: (action.table, action.player)):
+        table_actions = list(group)
+        common_facts = shared_facts(table_actions)
+        action_texts = "; ".join(
+            format_action(action, common_facts, player) for action in table_actions
+        )
+        pairs.append(
+            (table, ", ".join(text for text in (action_texts, format_facts(common_facts)) if text))
+        )
     return pairs
 
 
-def words(facts: Sequence[tuple[str, object]]) -> str:
-    """The facts in words, separated by commas."""
-    return ", ".join(word for name, value in facts if (word := _word(name, value)))
+def format_facts(facts: Sequence[tuple[str, object]]) -> str:
+    """Format facts as text, separated by commas."""
+    return ", ".join(text for name, value in facts if (text := _format_fact(name, value)))
 
 
-def line(act: Act, without: Sequence[tuple[str, object]] = (), player: str | None = None) -> str:
-    """An act in one line: without the facts `without`, and without its name if it is `player`'s."""
-    facts = {fact[0]: fact[1] for fact in _shown(act) if fact not in without}
-    aims = [name for name in _AIMED_AT if name in facts]
-    about = [_text(facts.pop(name)) for name in _ABOUT if name in facts]
+def format_action(
+    action: Action, excluded_facts: Sequence[tuple[str, object]] = (), player: str | None = None
+) -> str:
+    """Format an action as one line.
+
+    The `excluded_facts` are left out, and so is the name of the action's player if it is `player`.
+    """
+    facts = {fact[0]: fact[1] for fact in _visible_facts(action) if fact not in excluded_facts}
+    targets = [name for name in _TARGET_COLUMNS if name in facts]
+    subjects = [_format_value(facts.pop(name)) for name in _SUBJECT_COLUMNS if name in facts]
     kind = column.display_name(str(facts.pop("kind", "")))
-    # A vote that no game registered, and no text decides, is for somebody.
-    nobody = "unknown" if act.table == "votes" and "is_valid" not in facts else "nobody"
-    arrow = "".join(f"→ {_text(facts.pop(name) or nobody)}" for name in aims)
-    who = "" if act.player == player else act.player or NULL_TEXT
-    head = " ".join(part for part in (who, kind, *about, arrow) if part)
-    rest = words(list(facts.items()))
-    return (", " if arrow else ": ").join(part for part in (head, rest) if part)
+    # A vote that the game did not register and that no text states is for an unknown player.
+    no_target = "unknown" if action.table == "votes" and "is_valid" not in facts else "nobody"
+    arrow = "".join(f"→ {_format_value(facts.pop(name) or no_target)}" for name in targets)
+    actor = "" if action.player == player else action.player or NULL_TEXT
+    head = " ".join(part for part in (actor, kind, *subjects, arrow) if part)
+    details = format_facts(list(facts.items()))
+    return (", " if arrow else ": ").join(part for part in (head, details) if part)
 
 
-def _shown(act: Act) -> list[tuple[str, object]]:
-    """The facts to be shown: no seat of a player who is named, and no fact twice."""
-    facts = dict(act.facts)
-    left_out = {*_ELSEWHERE.get(act.table, ())}
-    left_out |= {f"{name}_seat" for name in facts}
-    left_out |= {
+def _visible_facts(action: Action) -> list[tuple[str, object]]:
+    """Return the facts to display, without seats of named players and without repetitions."""
+    facts = dict(action.facts)
+    hidden_columns = {*_REDUNDANT_COLUMNS.get(action.table, ())}
+    hidden_columns |= {f"{name}_seat" for name in facts}
+    hidden_columns |= {
         f"stated_{name}" for name, value in facts.items() if facts.get(f"stated_{name}") == value
     }
     if facts.get("is_correct_as_read") == facts.get("is_correct"):
-        left_out.add("is_correct_as_read")
-    return [(name, value) for name, value in act.facts if name not in left_out]
+        hidden_columns.add("is_correct_as_read")
+    return [(name, value) for name, value in action.facts if name not in hidden_columns]
 
 
-def _word(name: str, value: object) -> str:
+def _format_fact(name: str, value: object) -> str:
+    """Format a fact as a phrase; flags become words."""
     if isinstance(value, bool):
-        plain = column.display_name(name.removeprefix("is_"))
-        return _FLAGS.get(name, (plain, f"not {plain}"))[not value]
+        label = column.display_name(name.removeprefix("is_"))
+        return _FLAG_LABELS.get(name, (label, f"not {label}"))[not value]
     if name == "cause":
-        return f"by {_text(value)}"
-    if name in _PLAIN:
-        return column.display_name(_text(value))
+        return f"by {_format_value(value)}"
+    if name in _UNLABELED_COLUMNS:
+        return column.display_name(_format_value(value))
     if name.startswith("stated_"):
-        return f"the text says {_text(value)}"
-    return f"{column.display_name(name)} {_text(value)}"
+        return f"the text says {_format_value(value)}"
+    return f"{column.display_name(name)} {_format_value(value)}"
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else format_values([value])[0]
 
 
@@ -230,24 +275,33 @@ EVERYBODY = "all"
 
 
 def hit_sign(hit: float | None) -> str:
-    """A hit, a miss, or how much of a hit; `?` where that is unknown."""
+    """Return the sign of a hit (✓), a miss (✗) or an unknown hit (?), or a number in between."""
     if hit is None:
         return "?"
     return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"
 
 
 def hit_style(hit: float | None) -> str:
-    """The style of a mark: any part of a hit is a hit."""
+    """Return the style of a mark: `hit` for any part of a hit, `miss`, or `none` if unknown."""
     return "none" if hit is None else "hit" if hit else "miss"
 
 
 def describe_hit(hit: float | None) -> str:
-    """The result of a counted row in words."""
+    """Return the result of a counted row in words, such as `hit` or `unknown`."""
     return "unknown" if hit is None else "of a hit" if 0 < hit < 1 else hit_style(hit)
 
 
-class Mark(Struct, frozen=True):
-    """What a metric counted; `whose` says whose it was, where its place does not say so."""
+class CountedMark(Struct, frozen=True):
+    """A row that a metric counted, as a mark next to a message or an action.
+
+    Attributes:
+        metric: The name of the metric.
+        what: What was counted.
+        hit: How much of a hit it is, between 0 and 1; None if unknown.
+        player: The player to whom the row belongs.
+        whose: The suffix that names the player, role or model, if it is not clear from the
+            position.
+    """
 
     metric: str
     what: str | None
@@ -257,48 +311,65 @@ class Mark(Struct, frozen=True):
 
     @property
     def display_text(self) -> str:
+        """The metric and what it counted, without the sign."""
         return f"{self.metric}: {self.what}{self.whose}"
 
     @property
     def text(self) -> str:
+        """The sign of the hit, the metric and what it counted."""
         return f"{hit_sign(self.hit)} {self.display_text}"
 
     @property
     def style(self) -> str:
+        """The style of the mark, as returned by `hit_style`."""
         return hit_style(self.hit)
 
 
-def marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[Mark, ...]:
-    """The marks of counted rows, to be shown beside an act or a message of a player."""
+def counted_marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[CountedMark, ...]:
+    """Return the marks of counted rows, for display next to an action or a message of a player."""
     return tuple(
-        Mark(row["metric"], row["what"], row["hit"], row["player"], _whose(row, player))
+        CountedMark(
+            row["metric"], row["what"], row["hit"], row["player"], _owner_suffix(row, player)
+        )
         for row in rows
     )
 
 
-def _whose(row: Mapping[str, Any], player: str | None) -> str:
-    """The player of a counted row; empty if the mark is shown beside this player."""
+def _owner_suffix(row: Mapping[str, Any], player: str | None) -> str:
+    """Return a suffix that names the owner of a counted row; empty if it is the given player."""
     if row["player"] is None:
         names = [column.display_name(row[name]) for name in ("role", "model") if row[name]]
         return f" ({', '.join(names)})" if names else ""
-    is_of_message = row["player"] == player and row["round"] is not None
-    return "" if is_of_message else f" ({row['player']})"
+    is_evident = row["player"] == player and row["round"] is not None
+    return "" if is_evident else f" ({row['player']})"
 
 
-class Done(Struct, frozen=True):
-    """An act in one line, and what was counted in it."""
+class ActionLine(Struct, frozen=True):
+    """An action as one line of text, with the marks of what was counted in it.
+
+    Attributes:
+        table: The name of the event table.
+        line: The text.
+        marks: The marks of the counted rows.
+    """
 
     table: str
     line: str
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[CountedMark, ...] = ()
 
 
 class TranscriptItem(Struct, frozen=True):
-    """A message, or acts without words, in its place.
+    """A message, or a group of actions without a message.
 
-    `message` is its row, None for acts without words; `place` is a name for the part in its game.
-    `begins` is the round, if one begins here. `done` is what was done, in lines, without what the
-    `marks` of a message say already.
+    Attributes:
+        place: An identifier of the item within its game.
+        title: The speaker, or the title of the actions.
+        aside: The phase and the round.
+        round: The number of the round; None if it is unknown.
+        message: The row of the message; None for actions without a message.
+        done: The actions, without those that the `marks` of a message show already.
+        marks: The marks of rows that were counted in the message.
+        begins: The round that begins with this item; None if none begins.
     """
 
     place: str
@@ -306,210 +377,286 @@ class TranscriptItem(Struct, frozen=True):
     aside: str
     round: int | None = None
     message: Mapping[str, Any] | None = None
-    done: tuple[Done, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    done: tuple[ActionLine, ...] = ()
+    marks: tuple[CountedMark, ...] = ()
     begins: int | None = None
 
     @property
     def is_counted(self) -> bool:
-        """Whether anything was counted in it."""
-        return bool(self.marks) or any(one.marks for one in self.done)
+        """Whether a metric counted anything in the item."""
+        return bool(self.marks) or any(action_line.marks for action_line in self.done)
 
     @property
     def to(self) -> str:
-        """Who was shown the message: all, or the players' names."""
-        shown = self.message["visible_to"] if self.message else ()
-        if EVERYBODY in shown:
+        """The players who were shown the message, or `all`."""
+        recipients = self.message["visible_to"] if self.message else ()
+        if EVERYBODY in recipients:
             return EVERYBODY
-        own = self.message["player"] if self.message else None
-        return ", ".join("itself" if name == own else name for name in shown) or "nobody"
+        speaker = self.message["player"] if self.message else None
+        return ", ".join("itself" if name == speaker else name for name in recipients) or "nobody"
 
     @property
     def is_alone(self) -> bool:
-        """Whether nobody else was shown the message, such as a thought or an analysis."""
+        """Whether no other player was shown the message, such as a thought or an analysis."""
         return self.message is not None and self.to in ("itself", "nobody")
 
     @property
     def heading(self) -> str:
-        """The number of the message, who spoke and to whom; what the acts are."""
+        """The index, speaker and recipients of a message; the title of actions."""
         if self.message is None:
             return self.title
-        to = f" → {self.to}" if "visible_to" in self.message else ""
-        return f"{self.message['message_index']}  {self.title}{to}"
+        recipients = f" → {self.to}" if "visible_to" in self.message else ""
+        return f"{self.message['message_index']}  {self.title}{recipients}"
 
     @property
     def content(self) -> Sequence[str]:
-        """The lines of the message."""
+        """The lines of the message's text."""
         return str(self.message["content"]).rstrip().split("\n") if self.message else ()
 
     @property
     def items(self) -> Iterator[list[tuple[str, str]]]:
-        """What was done and counted: lines of texts, each with its style."""
-        for one in self.done:
-            colon = " " if one.line.startswith("→") else ": "
+        """The actions and marks as lines, each a list of texts with their styles."""
+        for action_line in self.done:
+            separator = " " if action_line.line.startswith("→") else ": "
             text = (
-                f"{column.display_name(one.table)}{colon}{one.line}" if self.message else one.line
+                f"{column.display_name(action_line.table)}{separator}{action_line.line}"
+                if self.message
+                else action_line.line
             )
-            yield [(text, "act"), *((mark.text, mark.style) for mark in one.marks)]
+            yield [(text, "act"), *((mark.text, mark.style) for mark in action_line.marks)]
         yield from ([(mark.text, mark.style)] for mark in self.marks)
 
 
 def game_title(game: Mapping[str, Any]) -> str:
-    """A game's type and outcome in words; the type alone where the outcome is left out."""
-    kind = column.display_name(game["game_type"])
+    """Return a game's type and outcome in words.
+
+    Args:
+        game: The game's row of `games`.
+
+    Returns:
+        The type alone if a finished game has no outcome.
+    """
+    game_type = column.display_name(game["game_type"])
     if not game["is_finished"]:
-        return f"{kind}: not finished"
-    return kind if game["outcome"] is None else f"{kind}: {column.display_name(game['outcome'])}"
+        return f"{game_type}: not finished"
+    return (
+        game_type
+        if game["outcome"] is None
+        else f"{game_type}: {column.display_name(game['outcome'])}"
+    )
 
 
 def player_table(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The players with their roles. Columns such as points are left out if they are empty."""
+    """Return the players with their roles and results.
+
+    Args:
+        tables: The game's rows of each table, by name.
+
+    Returns:
+        One row for each seat. Columns such as points are left out if they are empty.
+    """
     players = tables["players"].select(
         *("seat", "player", "model", "role", "is_tested"),
         pl.col("is_bot").replace({False: None}),
         *("final_score", "failure"),
     )
-    out = tables["eliminations"].select("seat", out_in_round="round", out_by="cause")
-    players = players.join(out, on="seat", how="left", maintain_order="left")
-    more = ("is_bot", "out_in_round", "out_by", "final_score", "failure")
-    return players.drop(name for name in more if players[name].is_null().all())
+    eliminations = tables["eliminations"].select("seat", out_in_round="round", out_by="cause")
+    players = players.join(eliminations, on="seat", how="left", maintain_order="left")
+    optional_columns = ("is_bot", "out_in_round", "out_by", "final_score", "failure")
+    return players.drop(name for name in optional_columns if players[name].is_null().all())
 
 
 def transcript_items(
-    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: Sources
+    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: SourceTables
 ) -> list[TranscriptItem]:
-    """All messages of a game, and what was done and counted, in their places."""
-    acts: dict[int, list[Act]] = {}
-    silent: list[Act] = []
+    """Return the messages and actions of a game in order, with what was counted in them.
+
+    Args:
+        tables: The game's rows of each table, by name.
+        counted: The rows that metrics counted in the game.
+        sources: The tables whose rows each metric counts.
+
+    Returns:
+        One item for each message, and one for each group of actions without a message.
+    """
+    actions_by_message: dict[int, list[Action]] = {}
+    silent_actions: list[Action] = []
     for table, rows in tables.items():
         if issubclass(TABLES[table], SeatActionRow):
             for row in rows.iter_rows(named=True):
                 index = row["message_index"]
-                (silent if index is None else acts.setdefault(index, [])).append(act_of(table, row))
-    of_messages = counted.partition_by("message_index", as_dict=True, maintain_order=True)
-    of_message = {index: rows.to_dicts() for (index,), rows in of_messages.items()}
-    left = of_message.pop(None, [])
-    groups = _groups(silent, left, tables, sources) if silent or left else {}
-    last = last_index(tables["messages"])
-    if last in groups and (rows_at_end := of_message.get(last)):
-        # The result is known when everything is done, which is after the last message.
-        of_message[last] = [row for row in rows_at_end if row["round"] is not None]
-        if of_game := [row for row in rows_at_end if row["round"] is None]:
-            _add(groups, last, None, None, counted=of_game)
-    shown = [*groups.get(None, ())]
+                (
+                    silent_actions if index is None else actions_by_message.setdefault(index, [])
+                ).append(action_from_row(table, row))
+    counted_partitions = counted.partition_by("message_index", as_dict=True, maintain_order=True)
+    counted_by_message = {index: rows.to_dicts() for (index,), rows in counted_partitions.items()}
+    counted_without_message = counted_by_message.pop(None, [])
+    items_by_message = (
+        _items_of_silent_actions(silent_actions, counted_without_message, tables, sources)
+        if silent_actions or counted_without_message
+        else {}
+    )
+    last_index = last_message_index(tables["messages"])
+    if last_index in items_by_message and (rows_at_end := counted_by_message.get(last_index)):
+        # The result of the game is known only after all actions that follow the last message.
+        counted_by_message[last_index] = [row for row in rows_at_end if row["round"] is not None]
+        if game_rows := [row for row in rows_at_end if row["round"] is None]:
+            _add_item(items_by_message, last_index, None, None, counted=game_rows)
+    items = [*items_by_message.get(None, ())]
     for message in tables["messages"].iter_rows(named=True):
         index, player = message["message_index"], message["player"]
-        counted_in = of_message.get(index, [])
-        left_acts = uncounted(acts.get(index, []), counted_in, sources)
-        shown.append(
+        message_rows = counted_by_message.get(index, [])
+        displayed_actions = actions_to_display(
+            actions_by_message.get(index, []), message_rows, sources
+        )
+        items.append(
             TranscriptItem(
                 place=f"m{index}",
                 title=player or NULL_TEXT,
-                aside=f"{message['phase']}{_of_round(message['round'])}",
+                aside=f"{message['phase']}{_round_suffix(message['round'])}",
                 round=message["round"],
                 message=message,
-                done=tuple(Done(*one) for one in lines(left_acts, player)),
-                marks=marks(counted_in, player),
+                done=tuple(
+                    ActionLine(*table_and_line)
+                    for table_and_line in format_action_lines(displayed_actions, player)
+                ),
+                marks=counted_marks(message_rows, player),
             )
         )
-        shown += groups.get(index, ())
-    begun = new_rounds(part.round for part in shown)
-    return [replace(part, begins=begins) for part, begins in zip(shown, begun, strict=True)]
+        items += items_by_message.get(index, ())
+    starts = round_starts(item.round for item in items)
+    return [replace(item, begins=begins) for item, begins in zip(items, starts, strict=True)]
 
 
-def _groups(
-    silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame], sources: Sources
+def _items_of_silent_actions(
+    silent_actions: list[Action],
+    counted: Rows,
+    tables: Mapping[str, pl.DataFrame],
+    sources: SourceTables,
 ) -> dict[int | None, list[TranscriptItem]]:
-    """The acts without a message, with the rows counted in them, by the message before them."""
-    course = Course(tables)
-    left: dict[tuple[object, object], Rows] = {}
+    """Return items of actions without a message, by the index of the message before them."""
+    turn_order = TurnOrder(tables)
+    remaining_rows: dict[tuple[object, object], Rows] = {}
     for row in counted:
-        left.setdefault((row["player"], row["round"]), []).append(row)
-    silent.sort(key=lambda act: (act.round or 0, course.action_rank(act.table, act.facts)))
-    groups: dict[int | None, list[TranscriptItem]] = {}
-    place_of = cache(course.message_before)
+        remaining_rows.setdefault((row["player"], row["round"]), []).append(row)
+    silent_actions.sort(
+        key=lambda action: (action.round or 0, turn_order.action_rank(action.table, action.facts))
+    )
+    items_by_message: dict[int | None, list[TranscriptItem]] = {}
+    find_message_before = cache(turn_order.message_before)
 
-    def key(act: Act) -> tuple[int | None, str, int | None]:
-        place = place_of(act.round, course.action_rank(act.table, act.facts))
-        return place, act.table, act.round
+    def group_key(action: Action) -> tuple[int | None, str, int | None]:
+        message_index = find_message_before(
+            action.round, turn_order.action_rank(action.table, action.facts)
+        )
+        return message_index, action.table, action.round
 
-    for (index, table, round_), group in groupby(silent, key):
-        acts = [(act, _take(left, act, sources)) for act in group]
-        _add(groups, index, table, round_, acts=acts)
-    rows = list(chain.from_iterable(left.values()))
+    for (index, table, round_), actions in groupby(silent_actions, group_key):
+        actions_with_rows = [
+            (action, _take_counted_rows(remaining_rows, action, sources)) for action in actions
+        ]
+        _add_item(items_by_message, index, table, round_, actions_with_rows=actions_with_rows)
+    rows = list(chain.from_iterable(remaining_rows.values()))
     rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
-    for round_, of_round in groupby(rows, key=lambda row: row["round"]):
-        _add(groups, course.last_message_of_round(round_), None, round_, counted=list(of_round))
-    return groups
+    for round_, round_rows in groupby(rows, key=lambda row: row["round"]):
+        _add_item(
+            items_by_message,
+            turn_order.last_message_of_round(round_),
+            None,
+            round_,
+            counted=list(round_rows),
+        )
+    return items_by_message
 
 
-def _take(left: dict[tuple[object, object], Rows], act: Act, sources: Sources) -> Rows:
-    """The rows that were counted in an act; they are taken out of those that are left."""
-    rows = left.get((act.player, act.round), [])
-    counted = [row for row in rows if act.table in sources[row["metric"]]]
+def _take_counted_rows(
+    remaining_rows: dict[tuple[object, object], Rows], action: Action, sources: SourceTables
+) -> Rows:
+    """Remove the rows that were counted in an action from the remaining rows, and return them."""
+    rows = remaining_rows.get((action.player, action.round), [])
+    counted = [row for row in rows if action.table in sources[row["metric"]]]
     if counted:
-        rows[:] = [row for row in rows if act.table not in sources[row["metric"]]]
+        rows[:] = [row for row in rows if action.table not in sources[row["metric"]]]
     return counted
 
 
-def _add(
-    groups: dict[int | None, list[TranscriptItem]],
+def _add_item(
+    items_by_message: dict[int | None, list[TranscriptItem]],
     index: int | None,
     table: str | None,
     round_: int | None,
     *,
-    acts: Sequence[tuple[Act, Rows]] = (),
+    actions_with_rows: Sequence[tuple[Action, Rows]] = (),
     counted: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Adds the acts of one table and round after a message, each with the rows counted in it.
+    """Add an item after a message: the actions of one table and round, or rows without an action.
 
-    Without a table, they are `counted` rows without an act; without a round, of the whole game.
+    Without a table, the item has the `counted` rows that belong to no action; without a round, the
+    rows of the whole game.
     """
-    there = groups.setdefault(index, [])
-    common = shared([act for act, _ in acts])
-    there.append(
+    items = items_by_message.setdefault(index, [])
+    common_facts = shared_facts([action for action, _ in actions_with_rows])
+    items.append(
         TranscriptItem(
-            place=f"a{'' if index is None else index}-{len(there)}",
-            title=_title(table, round_, common),
-            aside=f"without words{_of_round(round_)}" if table else "",
+            place=f"a{'' if index is None else index}-{len(items)}",
+            title=_item_title(table, round_, common_facts),
+            aside=f"without words{_round_suffix(round_)}" if table else "",
             round=round_,
             done=tuple(
-                Done(act.table, line(act, common), marks(rows, act.player)) for act, rows in acts
+                ActionLine(
+                    action.table,
+                    format_action(action, common_facts),
+                    counted_marks(rows, action.player),
+                )
+                for action, rows in actions_with_rows
             ),
-            marks=marks(counted, None),
+            marks=counted_marks(counted, None),
         )
     )
 
 
 def items_seen_by_player(messages: pl.DataFrame) -> Iterator[TranscriptItem]:
-    """The messages that a player saw, without the names of the others who saw them."""
+    """Iterate over the messages that a player saw, without the names of other recipients.
+
+    Args:
+        messages: Rows with the columns `SEEN_COLUMNS` of `pipeline.reports.transcript`.
+
+    Yields:
+        One item for each message.
+    """
     for row in messages.iter_rows(named=True):
         yield TranscriptItem(
             f"m{row['message_index']}", row["player"] or NULL_TEXT, "", message=row
         )
 
 
-def as_text(heading: str, shown: Sequence[TranscriptItem]) -> str:
-    """The parts as plain text under a heading."""
-    texts = [heading]
-    for part in shown:
-        texts += [] if part.begins is None else ["", f"Round {part.begins}"]
-        texts += [
+def format_transcript(heading: str, items: Sequence[TranscriptItem]) -> str:
+    """Format the items as plain text under a heading."""
+    text_lines = [heading]
+    for item in items:
+        text_lines += [] if item.begins is None else ["", f"Round {item.begins}"]
+        text_lines += [
             "",
-            f"{replace_line_breaks(escape_unprintable(part.heading))}  {part.aside}".rstrip(),
+            f"{replace_line_breaks(escape_unprintable(item.heading))}  {item.aside}".rstrip(),
         ]
-        items = [replace_line_breaks("  ".join(text for text, _ in item)) for item in part.items]
-        texts += [f"    {escape_unprintable(line)}".rstrip() for line in (*part.content, *items)]
-    return "\n".join(texts) + "\n"
+        detail_lines = [
+            replace_line_breaks("  ".join(text for text, _ in detail)) for detail in item.items
+        ]
+        text_lines += [
+            f"    {escape_unprintable(line)}".rstrip() for line in (*item.content, *detail_lines)
+        ]
+    return "\n".join(text_lines) + "\n"
 
 
-def _title(table: str | None, round_: int | None, common: Sequence[tuple[str, object]]) -> str:
-    """The title of a group of acts: their table, and the facts that all of them share."""
+def _item_title(
+    table: str | None, round_: int | None, common_facts: Sequence[tuple[str, object]]
+) -> str:
+    """Return the title of a group of actions: their table and the facts that all of them share."""
     if table is None:
         return "the game as a whole" if round_ is None else "counted in no message"
-    facts = words(common)
-    return column.display_name(table) + (f": {facts}" if facts else "")
+    fact_text = format_facts(common_facts)
+    return column.display_name(table) + (f": {fact_text}" if fact_text else "")
 
 
-def _of_round(round_: int | None) -> str:
+def _round_suffix(round_: int | None) -> str:
     return "" if round_ is None else f", round {round_}"

@@ -8,7 +8,7 @@ import pytest
 
 import pipeline
 from pipeline.errors import UsageError
-from pipeline.exports.battles import COLUMNS
+from pipeline.exports.battles import BATTLE_COLUMNS
 
 # Setting, model_a, model_b, winner, and the sides. Game 2 has m-1 on both sides, and a tie; 3 and 7
 # are one model's, 4 did not end, and in 6 both have the most points.
@@ -33,7 +33,7 @@ def test_each_pair_of_opposed_models_is_a_row(
     file = tmp_path / f"battles.{ending}"
     exported = arena.export("battles", file)
     rows = pl.read_parquet(file) if ending == "parquet" else pl.read_csv(file)
-    assert rows.columns == [*COLUMNS]
+    assert rows.columns == [*BATTLE_COLUMNS]
     numbers = arena.table("games").select(
         "game_id", number=pl.col("setting").str.json_path_match("$.n").cast(pl.Int64)
     )

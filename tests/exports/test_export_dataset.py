@@ -81,7 +81,7 @@ def test_the_tables_are_those_of_the_lake(
 ) -> None:
     """Whatever the parts in which they are read, and the groups in which they are written."""
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", n_rows)
-    monkeypatch.setattr(shared, "GROUP_ROWS", n_rows)
+    monkeypatch.setattr(shared, "ROW_GROUP_ROWS", n_rows)
     monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", n_rows - 70)
     lake = pipeline.open_lake(sample_lake)
     tables = exported(lake, tmp_path / "out")
@@ -124,9 +124,9 @@ def test_columns_are_left_out(arena: pipeline.Lake, tmp_path: Path) -> None:
         ("messages.text", "no column messages.text: choose from messages.game_id"),
         ("messages", "no column messages"),
         ("message.content", "no column message.content: did you mean `messages`"),
-        ("votes.game_id", "votes.game_id tells rows apart"),
-        ("results.game_id", "results.game_id tells rows apart"),
-        ("votes.round", "votes.round tells rows apart"),
+        ("votes.game_id", "votes.game_id identifies rows"),
+        ("results.game_id", "results.game_id identifies rows"),
+        ("votes.round", "votes.round identifies rows"),
     ],
 )
 def test_a_column_that_cannot_go(
@@ -198,7 +198,7 @@ def test_the_longest_name_is_replaced_first() -> None:
     rows = pl.DataFrame({"content": texts, "visible_to": [["gpt-4", "me"], [], None, ["x"], None]})
     schema = {name: TABLES["messages"].columns()[name].dtype for name in rows.columns}
     kept = [f"messages.{name}" for name in TABLES["messages"].columns() if name not in schema]
-    again = Redaction(tuple(kept), redaction.pseudonyms).applied("messages", rows.cast(schema))
+    again = Redaction(tuple(kept), redaction.pseudonyms).apply("messages", rows.cast(schema))
     assert again["content"].to_list() == ["B, A; gpt-4o", "aXb C", None, "gpt-4gpt-4 /A_x", " "]
     assert again["visible_to"].to_list() == [["A", "me"], [], None, ["x"], None]
 

@@ -9,7 +9,7 @@ from arena_logs import SAID
 
 import pipeline
 from pipeline import exports as shared
-from pipeline.exports.inspect_scout import FILE
+from pipeline.exports.inspect_scout import TRANSCRIPTS_FILE
 
 # Those of `inspect_scout.transcripts_db_schema()` 0.6.1 that we write; all others are metadata.
 SCOUT = {
@@ -31,7 +31,7 @@ RESERVED = {
 
 def exported(lake: pipeline.Lake, folder: Path) -> pl.DataFrame:
     lake.export("inspect-scout", folder)
-    return pl.read_parquet(folder / FILE)
+    return pl.read_parquet(folder / TRANSCRIPTS_FILE)
 
 
 def test_columns_are_those_of_scout(arena: pipeline.Lake, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_parts_and_row_groups_change_nothing(
     """Also where long texts are looked up for some rows at a time."""
     lake = pipeline.open_lake(sample_lake)
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", 100)
-    monkeypatch.setattr(shared, "GROUP_ROWS", 7)
+    monkeypatch.setattr(shared, "ROW_GROUP_ROWS", 7)
     monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", 0)
     assert exported(lake, tmp_path / "parts").equals(of_sample)
 

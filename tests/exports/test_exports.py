@@ -17,7 +17,7 @@ import pipeline
 from pipeline.atomic_files import new_folder
 from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
-from pipeline.exports import KINDS
+from pipeline.exports import EXPORT_KINDS
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
 
@@ -36,7 +36,7 @@ def contents(path: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_the_same_lake_gives_the_same_bytes(
     arena: pipeline.Lake, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,7 +56,7 @@ def test_the_same_lake_gives_the_same_bytes(
 
 @pytest.mark.some(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_other_files_of_the_same_rows_give_the_same_tables(
     arena: pipeline.Lake, tmp_path: Path, kind: str
 ) -> None:
@@ -79,7 +79,7 @@ def test_other_files_of_the_same_rows_give_the_same_tables(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_no_folder_and_no_user_is_named(sample_lake: Path, tmp_path: Path, kind: str) -> None:
     lake = pipeline.open_lake(sample_lake)
     (source,) = lake.table("games").collect()["source"].unique()
@@ -91,7 +91,7 @@ def test_no_folder_and_no_user_is_named(sample_lake: Path, tmp_path: Path, kind:
         assert not [word for word in words if word.encode() in data + rows.encode()], file
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_what_is_there_is_not_replaced(arena: pipeline.Lake, tmp_path: Path, kind: str) -> None:
     place = named(kind, tmp_path)
     place.write_text("mine")
@@ -114,7 +114,7 @@ def test_an_empty_folder_is_filled(arena: pipeline.Lake, tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_a_failure_leaves_nothing(
     arena: pipeline.Lake, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +180,7 @@ def test_killed_in_the_middle_it_leaves_no_name(
         ("battle", {}, "no export `battle`: did you mean `battles`"),
         ("battles", {"edition": "audited"}, "the export battles has no option edition"),
         ("inspect-scout", {"redact_names": True}, "inspect-scout has no option redact_names"),
-        ("dataset", {"date": "yesterday"}, "'yesterday' is no date"),
+        ("dataset", {"date": "yesterday"}, "'yesterday' is not a date"),
         ("every-eval-ever", {"edition": "new"}, "no edition `new`"),
         ("every-eval-ever", {"confidence": 2.0}, "the confidence must be between 0 and 1"),
         ("every-eval-ever", {"confidence": 0.0}, "the confidence must be between 0 and 1"),
@@ -198,7 +198,7 @@ def test_games_are_as_logs_have_them(tmp_path: Path) -> None:
     """None can be a loss in them; values say so themselves."""
     lake = ingested(tmp_path, FAILED).with_failures("loss")
     for kind in ("inspect-scout", "battles", "dataset"):
-        with pytest.raises(UsageError, match="games as logs have them"):
+        with pytest.raises(UsageError, match="contains games as logged"):
             lake.export(kind, named(kind, tmp_path))
     place = str(tmp_path / "values")
     asked = ["export", "every-eval-ever", place, "--failures", "loss", "--lake", str(lake.path)]
@@ -207,7 +207,7 @@ def test_games_are_as_logs_have_them(tmp_path: Path) -> None:
 
 def test_a_lake_without_games(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
-    for kind in KINDS:
+    for kind in EXPORT_KINDS:
         exported = pipeline.open_lake(tmp_path / "lake").export(kind, named(kind, tmp_path))
         assert exported.n_rows == (kind == "dataset" and exported.n_rows)
         assert named(kind, tmp_path).exists()

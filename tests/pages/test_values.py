@@ -199,7 +199,7 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"other": ""}, "name two models, or none"),
+        ({"other": ""}, "specify two models, or none"),
         ({"model": "nobody"}, "no game of nobody"),
         ({"other": "sim-delta"}, "named twice"),
         ({"power": "2"}, "the power must be less than 1"),
@@ -335,7 +335,7 @@ def test_pages_in_any_order_are_all_of_it(
 
 def test_names_of_files_are_in_the_order_of_their_numbers() -> None:
     paths = ["b/1.json", "a/10.json", "a/2.json", "a/1.json", "a2/1.json", "a/01.json"]
-    ordered = pl.DataFrame({"path": paths}).sort(games._COUNTING, "path")["path"].to_list()
+    ordered = pl.DataFrame({"path": paths}).sort(games._NATURAL_SORT_KEY, "path")["path"].to_list()
     assert ordered == ["a/01.json", "a/1.json", "a/2.json", "a/10.json", "a2/1.json", "b/1.json"]
 
 

@@ -27,7 +27,7 @@ from pipeline.game_record import InvalidDocumentError
 from pipeline.ingest import ingest
 from pipeline.registry import COMMANDS as NAMES
 from pipeline.render import markdown
-from pipeline.reports.audit import KINDS
+from pipeline.reports.audit import FINDING_KINDS
 from pipeline.simulate import simulate
 
 
@@ -247,7 +247,7 @@ def test_the_option_is_there_wherever_a_form_is(
 
 EVIL = "\x1b[2J\x9b1m\u202egnp\n\n# </script>| a_b%{$\\x`"
 ASKED = {
-    "audit": ["", "--by model,system", *KINDS],
+    "audit": ["", "--by model,system", *FINDING_KINDS],
     "catalog": ["-o {tmp}/x.duckdb"],
     "cite": ["", "--format bibtex"],
     "compare": ["--all-pairs", "{model} other", "{model} {other}", "{model} --by role"],

@@ -19,7 +19,7 @@ from pipeline.pages import fragment, page, parameters
 from pipeline.reports.documents import (
     COUNT_COLUMNS,
     DOCUMENT_COLUMNS,
-    REPEATED,
+    DUPLICATE_REASON,
     STATUSES,
     document_counts,
     documents as listed,
@@ -76,7 +76,7 @@ def test_what_became_of_each(lake: Lake, lab: Lab) -> None:
         ("broken.json", "quarantined", ill_formed, 0),
         ("copy.json", "ingested", None, 0),
         ("faulty.json", "ingested", "broken rule: `consistency_metric` is present", 1),
-        ("game.json", "duplicate", REPEATED, 0),
+        ("game.json", "duplicate", DUPLICATE_REASON, 0),
         ("notes.json", "ignored", f"{keys} (no)", 0),
     ]
     details = dict(lake.documents().select("path", "detail").iter_rows())
@@ -193,7 +193,7 @@ def test_the_page_has_all_of_them(crowded: Tables, lake: Lake) -> None:
             {"status": ["ignored", "quarantined"]},
         ),
         (("--path", "y.json"), {"path": "y.json"}),
-        (("--reason", REPEATED), {"reason": REPEATED}),
+        (("--reason", DUPLICATE_REASON), {"reason": DUPLICATE_REASON}),
         (("--limit", "2"), {"limit": 2}),
     ],
 )

@@ -112,7 +112,7 @@ def test_every_result_has_a_word(lake: pipeline.Lake) -> None:
             "no competition public_good of chameleon, undercover",
         ),
         ({"result": "drawn"}, "no result drawn: choose from won, lost, shared"),
-        ({"between": ("m", "m")}, "name two different models, not m, m"),
+        ({"between": ("m", "m")}, "specify two different models, not m, m"),
         ({"between": ("m", "nobody")}, "no game of nobody"),
     ],
 )

@@ -20,15 +20,15 @@ GRIDS: list[dict[str, Any]] = [
     {"columns": "opponent", "metric": "win_rate", "model": "sim-cedar"},
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"columns": "model"}, "rows are models"),
+    ({"columns": "model"}, "each row is a model"),
     (
         {"columns": "role", "metric": ["judgement", "reasoning"]},
-        "one metric, not of judgement, rea",
+        "one metric, not judgement, rea",
     ),
     ({"columns": "rol"}, "no column `rol` to group by"),
     ({"columns": "role", "sort": "win_rate"}, "no column win_rate: choose from chameleon"),
     ({"columns": "role", "include_incomplete": True}, "a slice has no rank"),
-    ({"columns": "game_id"}, "has 112 values: at most 60"),
+    ({"columns": "game_id"}, "has 112 values, but at most 60"),
     ({"columns": "role", "edition": "release"}, "the release edition is computed per model"),
 ]
 

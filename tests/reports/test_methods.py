@@ -11,7 +11,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import fragment, page, parameters
-from pipeline.reports.compare import suffix_pairs
+from pipeline.reports.compare import pair_by_suffix
 from pipeline.simulate import simulate
 
 # The names of the four simulated models; the last two have the very games of the first two.
@@ -52,7 +52,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
 def test_a_name_with_the_suffix_belongs_to_the_rest(
     models: tuple[str, ...], method: str, pairs: list[tuple[str, str]]
 ) -> None:
-    assert suffix_pairs(models, method) == pairs
+    assert pair_by_suffix(models, method) == pairs
 
 
 def test_rows_are_those_of_compare(lake: pipeline.Lake) -> None:
@@ -116,16 +116,19 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
 @pytest.mark.parametrize(
     ("method", "reason"),
     [
-        ("cot", "no model is there with and without `cot`"),
+        ("cot", "no model exists with and without `cot`"),
         ("rule=3", "no column rule"),
         ("n_rounds=x", "^`n_rounds` is a number, not `x`$"),
         ("n_rounds=2 OR n_rounds=3", "^`n_rounds` is a number, not `2 OR n_rounds=3`$"),
         ("n_rounds=3 -- ", "`n_rounds` is a number"),
         ("n_rounds=", "`n_rounds` is a number"),
         ("is_correct=1", "^`is_correct` is true or false, not `1`$"),
-        ("role=x' OR 'a' = 'a", "no model has games with role x' OR 'a' = 'a and games without$"),
-        ("role=nobody", "no model has games with role nobody and games without$"),
-        ("format_version=pgm", "and games without; names of models end with it, so ask for `pgm`"),
+        (
+            "role=x' OR 'a' = 'a",
+            "no model has both games with role x' OR 'a' = 'a and games without it$",
+        ),
+        ("role=nobody", "no model has both games with role nobody and games without it$"),
+        ("format_version=pgm", "without it; names of models end with it, so specify `pgm`"),
     ],
 )
 def test_what_is_no_method_is_refused(lake: pipeline.Lake, method: str, reason: str) -> None:
@@ -151,7 +154,7 @@ def test_the_command_and_the_page_show_the_mean(
     assert main(["compare", "one", "--with", "pgm", "--lake", str(lake.path)]) == 2
     for method, shown in (
         ("pgm", "mean of 2"),
-        ("cot", "no model is there with"),
+        ("cot", "no model exists with"),
         ("", "With and"),
     ):
         asked = parameters("compare_with", {"method": method})

@@ -117,7 +117,7 @@ def length(weight: float) -> Metric:
 
 def test_what_is_no_share_is_not_in_percent(tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "lake", *(dilemma(n, {"abc": 0, "b": 1}) for n in range(3)))
-    for weight, shown, note in ((100, "3.000", "unit of its own"), (1, "3.0", "in percent")):
+    for weight, shown, note in ((100, "3.000", "their own unit"), (1, "3.0", "in percent")):
         mine = lake.with_metric(length(weight), name="letters_of_it")
         table = mine.present("leaderboard", metric="letters_of_it", percent=True)
         assert f" {shown} " in table.text(200)

@@ -119,7 +119,9 @@ def test_what_has_no_rank_is_no_neighbour() -> None:
     (row,) = plan(of_both, difference=0.1, pairs=[("A", "B")]).to_dicts()
     assert row["reason"] == "only A has cost_sharing"
     assert (row["n_settings"], row["settings"], row["games"]) == (None, None, None)
-    with pytest.raises(UsageError, match=r"lack no competition: the lake has 1; name two models"):
+    with pytest.raises(
+        UsageError, match=r"lack no competition, but the lake has 1; specify two models"
+    ):
         plan(Frames({"results": pl.concat([one, other.filter(model="A")])}))
 
 
@@ -130,7 +132,7 @@ def test_what_has_no_rank_is_no_neighbour() -> None:
             {"A": [1, 0], "B": [0, 1]},
             {},
             {},
-            "the observed difference is 0: name the one to detect",
+            "the observed difference is 0: specify the difference to detect",
         ),
         ({"A": [1, 0, 1], "B": [0, 1, 0]}, {"B": 9}, {}, "fewer than two common settings"),
         ({"A": [1], "B": [0]}, {}, {}, "fewer than two common settings"),
@@ -153,7 +155,7 @@ def test_what_has_no_plan_says_why(
     [
         ([("A", "A")], "A is named twice"),
         ([("A", "Z")], "no game of Z"),
-        ([("A", "B"), ("B", "A")], "give each pair only once"),
+        ([("A", "B"), ("B", "A")], "specify each pair only once"),
     ],
 )
 def test_pairs_are_refused_as_compare_refuses_them(

@@ -165,5 +165,5 @@ def test_the_command_prints_rows_or_the_picture(
 def test_the_page_has_it(lake: pipeline.Lake) -> None:
     page = lake.page("radar")
     assert page.rows.equals(lake.radar())
-    for said in ("an area ranks nothing", "Self-Awareness", "<svg"):
+    for said in ("do not rank models by area", "Self-Awareness", "<svg"):
         assert said in page.html

@@ -117,11 +117,11 @@ def test_a_model_that_is_not_there_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([("A", "A")], "^A is named twice: name two different models"),
-        ([("A", "B"), ("A", "B")], "^give each pair only once, in either order: A and B$"),
+        ([("A", "A")], "^A is named twice: specify two different models"),
+        ([("A", "B"), ("A", "B")], "^specify each pair only once, in either order: A and B$"),
         (
             [("A", "B"), ("A", "C"), ("B", "A")],
-            "^give each pair only once, in either order: A and B$",
+            "^specify each pair only once, in either order: A and B$",
         ),
         (("A", "B"), r"""^a pair must be two models, such as \("gpt-4", "cohere"\), not 'A'$"""),
         (("AB", "CD"), "not 'AB'$"),

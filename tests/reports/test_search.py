@@ -16,7 +16,12 @@ from pipeline.errors import LakeError, UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import row_stream
 from pipeline.lake.maintain import maintain
-from pipeline.reports.documents import AROUND, LONGEST_WORD, MOST_WORDS, SEARCH_COLUMNS as COLUMNS
+from pipeline.reports.documents import (
+    CONTEXT_CHARACTERS,
+    MAX_WORD_LENGTH,
+    MAX_WORDS,
+    SEARCH_COLUMNS as COLUMNS,
+)
 
 SIGNS = ("100%", "a_b", "c\\d", "(x|y)", "[z]", ".*", "'", "Café", "Straße", "ΣΟΦΟΣ", "模型")
 
@@ -71,8 +76,8 @@ def test_the_text_around_the_hit_is_shown(lake: Lake) -> None:
         assert hit.lower() == "vote"
         assert before + hit + after in content
         first = content.lower().index("vote")
-        assert before == content[max(0, first - AROUND) : first]
-        assert after == content[first + 4 : first + 4 + AROUND]
+        assert before == content[max(0, first - CONTEXT_CHARACTERS) : first]
+        assert after == content[first + 4 : first + 4 + CONTEXT_CHARACTERS]
 
 
 def test_filters(lake: Lake) -> None:
@@ -152,13 +157,13 @@ def test_a_stream_begins_at_any_row(lake: Lake, start: int, n_rows: int) -> None
     [
         ({"words": []}, "at least one word"),
         ({"words": [" "]}, "blank"),
-        ({"words": "x" * (LONGEST_WORD + 1)}, "characters or fewer"),
-        ({"words": ["x"] * (MOST_WORDS + 1)}, "words or fewer"),
+        ({"words": "x" * (MAX_WORD_LENGTH + 1)}, "of at most 200 characters"),
+        ({"words": ["x"] * (MAX_WORDS + 1)}, "at most 20 words"),
         ({"words": "x", "limit": 0}, "limit"),
         ({"words": "x", "timeout": float("nan")}, "timeout"),
         ({"words": "x", "model": ["nobody"]}, "no game of nobody"),
         ({"words": "x", "game_type": ["chess"]}, "choose from chameleon"),
-        ({"words": "x", "after": "1.x"}, "not a key"),
+        ({"words": "x", "after": "1.x"}, "not the key of an interrupted"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(

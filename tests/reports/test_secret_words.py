@@ -15,7 +15,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import row_stream
 from pipeline.pages import page, parameters
-from pipeline.reports.documents import LIMIT, SearchResult
+from pipeline.reports.documents import DEFAULT_SEARCH_LIMIT, SearchResult
 
 CLUE = "It flows to the east."
 
@@ -190,7 +190,7 @@ def test_the_command_finds_the_same(lake: Lake, capsys: pytest.CaptureFixture[st
 def test_the_page_finds_the_same_and_hides_roles(lake: Lake) -> None:
     given = {"secret": "true", "aloud": "true"}
     shown = page("search").content(lake, parameters("search", given))
-    assert shown.rows.equals(lake.search(secret=True, aloud=True, limit=LIMIT).rows)
+    assert shown.rows.equals(lake.search(secret=True, aloud=True, limit=DEFAULT_SEARCH_LIMIT).rows)
     hidden, told = (
         lake.page("search", **given, **roles).html.replace("<wbr>", "")
         for roles in ({"roles": False}, {})

@@ -88,7 +88,7 @@ def test_a_group_that_one_model_lacks_has_a_reason():
     lake = roles_lake()
     found = compare(lake, ("A", "B"), metric="judgement", by="is_correct")
     rows = {row["is_correct"]: row for row in found.to_dicts()}
-    assert rows[False]["reason"] == "no rows there of A"
+    assert rows[False]["reason"] == "no rows of A"
     assert (rows[False]["value"], rows[False]["other_value"], rows[False]["p_value"]) == (
         None,
         0.0,
@@ -125,8 +125,8 @@ def test_a_reason_says_which_of_the_two_has_what():
 
 
 def test_too_many_groups_are_refused(monkeypatch):
-    monkeypatch.setattr("pipeline.reports.compare.differences.MOST_GROUPS", 1)
-    with pytest.raises(UsageError, match="`role` has 2 groups: all pairs of at most 1"):
+    monkeypatch.setattr("pipeline.reports.compare.differences.MAX_GROUPS", 1)
+    with pytest.raises(UsageError, match="`role` has 2 groups, but at most 1 can be compared"):
         contrast(roles_lake(), "A", "role")
     with pytest.raises(UsageError, match="release has no groups of a model"):
         contrast(roles_lake(), "A", "game_type", edition="release")
@@ -178,7 +178,7 @@ def test_all_pairs_of_a_models_groups_are_one_family():
 
 
 def test_a_contrast_is_of_a_column_that_divides_a_model():
-    with pytest.raises(UsageError, match="cannot contrast by `setting_id`"):
+    with pytest.raises(UsageError, match="cannot compare groups of `setting_id`"):
         contrast(roles_lake(), "A", "setting_id")
     with pytest.raises(UsageError, match="no column `nonsense`"):
         contrast(roles_lake(), "A", "nonsense")
@@ -280,7 +280,7 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
             plan(lake, "win_rate", 0.2, n_pairs=n_pairs)
     assert plan(lake, "win_rate", 0.2, n_pairs=np.int64(45)).row(0, named=True) == many
     for by in (["role"], None, 3):
-        with pytest.raises(UsageError, match="by must be a text, not"):
+        with pytest.raises(UsageError, match="by must be a string, not"):
             contrast(lake, "A", by)
 
 

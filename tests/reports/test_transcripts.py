@@ -9,14 +9,14 @@ import pytest
 
 from pipeline.api import Game, Lake, open_lake
 from pipeline.reports.transcript_items import (
-    Act,
+    Action,
     TranscriptItem,
     describe_hit,
+    format_action,
+    format_action_lines,
     hit_sign,
-    line,
-    lines,
-    new_rounds,
     player_table,
+    round_starts,
     transcript_items as parts_of,
 )
 
@@ -188,8 +188,8 @@ def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
         assert sum(len(part.done) for part in silent) == n_silent
 
 
-def act(table: str, **facts: object) -> Act:
-    return Act(table, "P1", 1, tuple(facts.items()))
+def act(table: str, **facts: object) -> Action:
+    return Action(table, "P1", 1, tuple(facts.items()))
 
 
 @pytest.mark.parametrize(
@@ -213,22 +213,24 @@ def act(table: str, **facts: object) -> Act:
         (act("role_analyses", is_correct=True, is_correct_as_read=True), "P1: right"),
     ],
 )
-def test_an_act_in_a_line(done: Act, expected: str) -> None:
-    assert line(done) == expected
+def test_an_act_in_a_line(done: Action, expected: str) -> None:
+    assert format_action(done) == expected
 
 
 def test_what_acts_of_a_message_share_is_said_once() -> None:
     first = act("proposals", party_seat=1, party="A", position=1, share=0.25, is_last=True)
     other = act("proposals", party_seat=2, party="B", position=2, share=0.75, is_last=True)
-    assert lines([first, other], "P1") == [
+    assert format_action_lines([first, other], "P1") == [
         ("proposals", "A: share 0.2500; B: share 0.7500, last proposal")
     ]
-    assert lines([first], "P2") == [("proposals", "P1 A: share 0.2500, last proposal")]
+    assert format_action_lines([first], "P2") == [
+        ("proposals", "P1 A: share 0.2500, last proposal")
+    ]
 
 
 def test_a_round_begins_once() -> None:
-    assert list(new_rounds([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
-    assert list(new_rounds([None, 1, 1])) == [None, None, None]
+    assert list(round_starts([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
+    assert list(round_starts([None, 1, 1])) == [None, None, None]
 
 
 @pytest.mark.slow

@@ -1,4 +1,8 @@
-"""Models against each other, and one model's own groups: differences, intervals and p-values."""
+"""Comparisons of models, of one model's groups, and of models with and without a method.
+
+Each comparison has differences, intervals and p-values. Used by `pipeline.lake_methods`, the CLI
+and the pages; depends on `pipeline.reports.compare.differences`.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,214 +41,320 @@ from pipeline.parameters import GAME_TYPES_OPTION, option_spec, split_names
 from pipeline.reports.compare.differences import (
     COLUMNS,
     SCHEMA,
-    adjusted,
+    add_holm_p_values,
     check_margin,
     check_pairs,
-    compared,
-    finished,
-    models_of,
-    of_models,
-    of_values,
-    on_common,
-    within,
+    common_value,
+    compute_differences,
+    finish_comparison,
+    models_in_pairs,
+    pair_groups,
+    pair_models,
+    use_game_types_as_strata,
 )
 from pipeline.reports.registry import report
 from pipeline.sql_files import quote_identifier
 from pipeline.statistics.pairs import pairwise_differences as pairs_differences
 from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE, Edition
 
-# Models of different systems, named as MODEL@SYSTEM: compared in the games that both play alike.
+# Models of different systems, written as MODEL@SYSTEM. They are compared in the game types that
+# both systems play by the same rules.
 #
-# Such a comparison is unpaired, also where settings are called the same: two harnesses ask in
-# different words. It is of model and harness together.
+# Such a comparison is unpaired even if settings have the same names, because two harnesses use
+# different prompts. It compares model and harness together.
 
-_AT = "@"
-_ALIKE = "those where n_players = 3"
+_SYSTEM_SEPARATOR = "@"
+_EXAMPLE_CONDITION = "those where n_players = 3"
 
 
 def system_of(lake: StoredLake, name: str) -> str | None:
-    """The system that MODEL@SYSTEM names; None for the name of a model, and without a system."""
-    system = name.rpartition(_AT)[2]
+    """Return the system of a name of the form MODEL@SYSTEM.
+
+    Args:
+        lake: The lake with the systems.
+        name: The name of a model, or MODEL@SYSTEM.
+
+    Returns:
+        The name of the system; None if the name has no system of the lake, or is itself that of a
+        model.
+    """
+    system = name.rpartition(_SYSTEM_SEPARATOR)[2]
     is_of_system = (
-        _AT in name and system in lake.systems and name not in lake.cached(_names_with_at)
+        _SYSTEM_SEPARATOR in name
+        and system in lake.systems
+        and name not in lake.cached(_models_with_separator)
     )
     return system if is_of_system else None
 
 
-def _names_with_at(lake: StoredLake) -> set[str]:
-    """The models whose own names have the sign."""
-    models = lake.table("players").filter(pl.col("model").cast(pl.String).str.contains(_AT))
-    return {*models.select("model").unique().collect(engine="streaming")["model"]}
+def _models_with_separator(lake: StoredLake) -> set[str]:
+    """Return the models whose own names contain the separator."""
+    players = lake.table("players").filter(
+        pl.col("model").cast(pl.String).str.contains(_SYSTEM_SEPARATOR)
+    )
+    return {*players.select("model").unique().collect(engine="streaming")["model"]}
 
 
 def model_without_system(lake: StoredLake, name: str) -> str:
-    """The model that MODEL@SYSTEM names; the whole name where it ends with no system."""
-    return name if system_of(lake, name) is None else name.rpartition(_AT)[0]
+    """Return the model of MODEL@SYSTEM.
+
+    Args:
+        lake: The lake with the systems.
+        name: The name of a model, or MODEL@SYSTEM.
+
+    Returns:
+        The name of the model; the whole name if it has no system.
+    """
+    return name if system_of(lake, name) is None else name.rpartition(_SYSTEM_SEPARATOR)[0]
 
 
 def model_with_system(lake: StoredLake, name: str) -> str:
-    """The model with its system: by default the lake's."""
-    return name if system_of(lake, name) else f"{name}{_AT}{lake.system}"
+    """Return the name of a model in the form MODEL@SYSTEM.
+
+    Args:
+        lake: The lake with the systems.
+        name: The name of a model, or MODEL@SYSTEM.
+
+    Returns:
+        The name with its system, which is by default that of the lake.
+    """
+    return name if system_of(lake, name) else f"{name}{_SYSTEM_SEPARATOR}{lake.system}"
 
 
-def across(
+def compute_across_systems(
     lake: StoredLake,
     request: Request,
-    answer: Callable[[StoredLake, Request], MetricResult],
+    compute_result: Callable[[StoredLake, Request], MetricResult],
 ) -> MetricResult:
-    """The answers for the request's models, of several systems, over the types that all play.
+    """Compute the result of a request whose models belong to several systems.
 
-    Raises UsageError where there is none, or one that they play by different rules.
+    Only the game types that all these systems play by the same rules are counted.
+
+    Args:
+        lake: The lake with the systems.
+        request: The request, with models in the form MODEL@SYSTEM.
+        compute_result: Computes the result of one system's lake and request.
+
+    Returns:
+        The results of all systems in one, with models in the form MODEL@SYSTEM. Settings of
+        different systems are different clusters.
+
+    Raises:
+        UsageError: If the systems have no requested game type in common, or if they play one by
+            different rules.
     """
-    models: dict[str, list[str]] = {}
+    models_by_system: dict[str, list[str]] = {}
     for name in request.models or ():
-        models.setdefault(str(system_of(lake, name)), []).append(model_without_system(lake, name))
-    parts = {system: lake.for_system(system) for system in models}
-    types = _same_rules(parts, request)
-    found = []
-    for system, part in parts.items():
-        own = answer(part, replace(request, models=tuple(models[system]), game_types=types))
-        named = own.with_columns(pl.col("model").cast(pl.String) + f"{_AT}{system}")
-        # No setting is one of another system, too.
-        cluster = pl.col("cluster").cast(pl.String) + f"{_AT}{system}"
-        found.append(named._replace(sums=named.sums.with_columns(cluster)))
-    return MetricResult.of_all(found, replace(request, game_types=types))
+        models_by_system.setdefault(str(system_of(lake, name)), []).append(
+            model_without_system(lake, name)
+        )
+    lakes_by_system = {system: lake.for_system(system) for system in models_by_system}
+    game_types = _common_game_types(lakes_by_system, request)
+    results = []
+    for system, system_lake in lakes_by_system.items():
+        result = compute_result(
+            system_lake,
+            replace(request, models=tuple(models_by_system[system]), game_types=game_types),
+        )
+        labeled_result = result.with_columns(
+            pl.col("model").cast(pl.String) + f"{_SYSTEM_SEPARATOR}{system}"
+        )
+        # Settings of different systems are never paired.
+        cluster = pl.col("cluster").cast(pl.String) + f"{_SYSTEM_SEPARATOR}{system}"
+        results.append(labeled_result._replace(sums=labeled_result.sums.with_columns(cluster)))
+    return MetricResult.of_all(results, replace(request, game_types=game_types))
 
 
-def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str, ...]:
-    """The game types that all systems play, of those asked for; each with the same rules."""
-    asked = request.game_types
-    rules = pl.concat(_rules(part, system, request) for system, part in parts.items())
-    types = sorted(set.intersection(*[set(rules.filter(system=one)["game_type"]) for one in parts]))
-    wanted = tuple(one for one in types if asked is None or one in asked)
-    names = " and ".join(parts)
-    if not wanted:
-        what = f"none of {', '.join(asked)}" if asked else "no game type in common"
-        raise UsageError(f"cannot compare {names}: they play {what}")
-    for one in wanted:
-        by_system = dict(rules.filter(game_type=one).select("system", "rules").iter_rows())
-        if len(set(by_system.values())) > 1:
-            said = "; ".join(f"in {system} {text}" for system, text in by_system.items())
-            others = [f"the game type {other}" for other in wanted if other != one]
-            hint = f"; choose games alike: {' or '.join([*others, _ALIKE])}"
-            raise UsageError(f"cannot compare {names}: the rules of {one} differ: {said}{hint}")
-    return wanted
+def _common_game_types(
+    lakes_by_system: Mapping[str, StoredLake], request: Request
+) -> tuple[str, ...]:
+    """Return the requested game types that all systems play; raise UsageError if rules differ."""
+    requested_types = request.game_types
+    rules = pl.concat(
+        _game_rules(system_lake, system, request) for system, system_lake in lakes_by_system.items()
+    )
+    common_types = sorted(
+        set.intersection(
+            *[set(rules.filter(system=system)["game_type"]) for system in lakes_by_system]
+        )
+    )
+    game_types = tuple(
+        game_type
+        for game_type in common_types
+        if requested_types is None or game_type in requested_types
+    )
+    system_names = " and ".join(lakes_by_system)
+    if not game_types:
+        problem = (
+            f"none of {', '.join(requested_types)}" if requested_types else "no game type in common"
+        )
+        raise UsageError(f"cannot compare {system_names}: they play {problem}")
+    for game_type in game_types:
+        rules_by_system = dict(
+            rules.filter(game_type=game_type).select("system", "rules").iter_rows()
+        )
+        if len(set(rules_by_system.values())) > 1:
+            rule_descriptions = "; ".join(
+                f"in {system} {rules_text}" for system, rules_text in rules_by_system.items()
+            )
+            other_types = [
+                f"the game type {other_type}"
+                for other_type in game_types
+                if other_type != game_type
+            ]
+            hint = f"; select similar games: {' or '.join([*other_types, _EXAMPLE_CONDITION])}"
+            raise UsageError(
+                f"cannot compare {system_names}: the rules of {game_type} differ: "
+                f"{rule_descriptions}{hint}"
+            )
+    return game_types
 
 
-def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
-    """What a lake says of the rules of each game type: its sides and roles, and how many play.
+def _game_rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
+    """Return the rules of each game type of a lake as text: numbers of players, roles and sides.
 
-    A condition on games alone chooses among these.
+    If the request has a condition on games, only the selected games are considered.
     """
-    played, chosen = lake.table("games"), game_selection(lake.table, request)
-    played = chosen.keep_selected(played) if chosen else played
+    games, selection = lake.table("games"), game_selection(lake.table, request)
+    games = selection.keep_selected(games) if selection else games
     role = pl.format("{} ({})", pl.col("role").cast(pl.String), pl.col("side").cast(pl.String))
     players = lake.table("players").filter(pl.col("role").is_not_null())
-    players = players.join(played.select("game_id"), on="game_id", how="semi")
+    players = players.join(games.select("game_id"), on="game_id", how="semi")
     roles = players.group_by("game_type").agg(role.unique().sort().str.join(", ").alias("roles"))
     sizes = pl.col("n_players").unique().sort().cast(pl.String).str.join(" or ")
-    games = played.group_by("game_type").agg(sizes)
-    text = pl.format("{} players: {}", pl.col("n_players"), pl.col("roles").fill_null("no roles"))
+    player_counts = games.group_by("game_type").agg(sizes)
+    rules_text = pl.format(
+        "{} players: {}", pl.col("n_players"), pl.col("roles").fill_null("no roles")
+    )
     return (
-        games.join(roles, on="game_type", how="left")
+        player_counts.join(roles, on="game_type", how="left")
         .with_columns(
-            pl.col("game_type").cast(pl.String), text.alias("rules"), system=pl.lit(system)
+            pl.col("game_type").cast(pl.String), rules_text.alias("rules"), system=pl.lit(system)
         )
         .select("game_type", "system", "rules")
         .collect()
     )
 
 
-# Models with and without a method: which belong together, and the mean of their differences.
+# Models with and without a method: the pairs of models, and the mean of their differences.
 #
 # The mean over models is a difference of two values, each the mean of its side: a weighted sum of
-# the ratios of all its models. So it has p, interval and pairing of any two models (`differences`),
-# with what all models together add at a setting as that setting's contribution. Where some models
-# are paired and others are not, it is unpaired, and so not the mean of the differences: those of
-# paired models are over their common settings.
+# the ratios of all its models. So its p-value, interval and pairing are computed like those of any
+# two models (`differences`), where the contribution of a setting is the sum over all models. If
+# only some models are paired, the mean is unpaired. Then it is not the mean of the differences,
+# because the differences of paired models are over their common settings.
 
-OF_METHOD: Mapping[str, column.Column] = {
+METHOD_COLUMNS: Mapping[str, column.Column] = {
     **COLUMNS,
     "n_models": column.count_column(
-        "1; or the number of models whose mean it is: then `model` and `other` are null"
+        "1, or the number of models in a mean; in a mean, `model` and `other` are null"
     ).with_heading("models"),
 }
 _WITH, _WITHOUT = "with", "without"
 
 
-def suffix_pairs(models: Iterable[str], method: str) -> list[tuple[str, str]]:
-    """The models whose names end with the method, each with that of the rest of its name.
+def pair_by_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
+    """Return pairs of models whose names differ only in the suffix of a method.
 
-    Raises UsageError if there is no such pair.
+    Args:
+        models: The names of models.
+        method: The suffix, such as `pgm`.
+
+    Returns:
+        Each model whose name ends with the suffix, with the model that has the rest of the name.
+
+    Raises:
+        UsageError: If there is no such pair.
     """
-    pairs = _by_suffix(set(models), method)
+    pairs = _find_suffix_pairs(set(models), method)
     if not pairs:
         raise UsageError(
-            f"no model is there with and without `{method}`: name what the names of models with it "
-            "end with, such as pgm, or a column and its value, such as setting.prompt=v2"
+            f"no model exists with and without `{method}`: specify a suffix of model names, "
+            "such as pgm, or a column and its value, such as setting.prompt=v2"
         )
     return pairs
 
 
-def _by_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
-    suffix = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
-    found = ((name, suffix.fullmatch(name)) for name in sorted(models))
-    return [(name, match[1]) for name, match in found if match and match[1] in models]
+def _find_suffix_pairs(models: set[str], method: str) -> list[tuple[str, str]]:
+    """Return each model whose name ends with the method, with the model of the remaining name."""
+    pattern = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
+    matches = ((name, pattern.fullmatch(name)) for name in sorted(models))
+    return [(name, match[1]) for name, match in matches if match and match[1] in models]
 
 
-def by_value(
-    ask: Callable[[str], MetricResult],
+def pair_by_value(
+    compute_result: Callable[[str], MetricResult],
     method: str,
     where: str | None,
     schema: Mapping[str, pl.DataType],
 ) -> tuple[MetricResult, list[tuple[str, str]]]:
-    """The answer with two values of each model, and these as pairs: with the method and without.
+    """Compute the values of each model with and without a value of a column, and pair them.
 
-    The method is a column of rows of this schema and its value, as in setting.prompt=v2; a model
-    with it is called so. `ask` answers for rows that meet a condition, and `where` is one. Raises
-    UsageError if no model has both, and for a wrong column or value.
+    Args:
+        compute_result: Computes the result for a condition on rows.
+        method: A column and its value, such as setting.prompt=v2.
+        where: A condition that all rows must meet, or None.
+        schema: The columns of the rows and their types.
+
+    Returns:
+        The result, in which a model with the value has it appended to its name, and the pairs.
+
+    Raises:
+        UsageError: If no model has rows with and without the value, or if the column or the value
+            is wrong.
     """
     name, _, value = method.partition("=")
-    wanted = typed_constant(name, value, schema.get(name, pl.String()))
-    # A comment may end the condition.
-    also = f" AND ({where}\n)" if where else ""
-    own, others = (
-        ask(f"({quote_identifier(name)} {sign} {wanted}){also}")
-        for sign in ("=", "IS DISTINCT FROM")
+    constant = typed_constant(name, value, schema.get(name, pl.String()))
+    # The line break ends a comment at the end of the condition.
+    where_suffix = f" AND ({where}\n)" if where else ""
+    result_with, result_without = (
+        compute_result(f"({quote_identifier(name)} {operator} {constant}){where_suffix}")
+        for operator in ("=", "IS DISTINCT FROM")
     )
-    both = [{*answer.rows["model"].drop_nulls()} for answer in (own, others)]
-    if not (models := set.intersection(*both)):
-        is_named = _by_suffix(set.union(*both), value)
-        hint = f"; names of models end with it, so ask for `{value}` alone" if is_named else ""
-        raise UsageError(f"no model has games with {name} {value} and games without{hint}")
-    ending = f", {name} {value}"
-    own = own.with_columns(pl.col("model") + ending)
-    pairs = [(f"{model}{ending}", model) for model in sorted(models)]
-    return MetricResult.of_all([own, others], others.request), pairs
+    model_sets = [{*result.rows["model"].drop_nulls()} for result in (result_with, result_without)]
+    if not (models := set.intersection(*model_sets)):
+        has_suffix_pairs = _find_suffix_pairs(set.union(*model_sets), value)
+        hint = (
+            f"; names of models end with it, so specify `{value}` only" if has_suffix_pairs else ""
+        )
+        raise UsageError(f"no model has both games with {name} {value} and games without it{hint}")
+    suffix = f", {name} {value}"
+    result_with = result_with.with_columns(pl.col("model") + suffix)
+    pairs = [(f"{model}{suffix}", model) for model in sorted(models)]
+    return MetricResult.of_all([result_with, result_without], result_without.request), pairs
 
 
-def with_means(answer: MetricResult, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """The rows of `compared`, and after those of each metric that has several their mean.
+def append_mean_differences(
+    result: MetricResult, rows: pl.DataFrame, confidence: float
+) -> pl.DataFrame:
+    """Append to the rows of each metric the mean difference over its models.
 
-    A mean is over the models that have a difference.
+    Args:
+        result: The values, with their terms and sums.
+        rows: Rows of `compute_differences`, one for each pair of models.
+        confidence: Confidence level of the intervals, between 0 and 1.
+
+    Returns:
+        The rows with `n_models`. The mean is over the models that have a difference; a metric with
+        fewer than two such models has no mean.
     """
-    valued = rows.drop_nulls("difference").filter(pl.len().over("metric") > 1)
+    rows_with_difference = rows.drop_nulls("difference").filter(pl.len().over("metric") > 1)
     sides = pl.concat(
-        valued.select("metric", pair="model", side=pl.lit(side), model=model)
+        rows_with_difference.select("metric", pair="model", side=pl.lit(side), model=model)
         for side, model in ((_WITH, "model"), (_WITHOUT, "other"))
     ).with_columns(n=pl.len().over("metric", "side"))
     term = pl.format("{}: {}", "pair", "term")
     terms, sums = (
         frame.join(sides, on=["metric", "model"]).with_columns(model="side", term=term)
-        for frame in (answer.terms, answer.sums)
+        for frame in (result.terms, result.sums)
     )
     terms = terms.with_columns(weight=pl.col("weight") / pl.col("n"))
-    means = valued.group_by("metric", maintain_order=True).agg(
+    means = rows_with_difference.group_by("metric", maintain_order=True).agg(
         pl.col("value", "other_value").mean(),
         pl.col("thin", "other_thin").explode().drop_nulls(),
         n_models=pl.len().cast(pl.Int64),
     )
-    found = [
+    mean_differences = [
         pairs_differences(
             sums.lazy().filter(metric=name),
             terms.lazy().filter(metric=name),
@@ -253,27 +363,31 @@ def with_means(answer: MetricResult, rows: pl.DataFrame, confidence: float) -> p
         ).select(pl.lit(name).alias("metric"), pl.exclude("one", "other"))
         for name in means["metric"]
     ]
-    own = rows.with_columns(n_models=pl.lit(1, pl.Int64))
-    if not found:
-        return own
-    known = means.join(pl.concat(found), on="metric").with_columns(
-        common_value=on_common("one"), other_common_value=on_common("other")
+    model_rows = rows.with_columns(n_models=pl.lit(1, pl.Int64))
+    if not mean_differences:
+        return model_rows
+    mean_rows = means.join(pl.concat(mean_differences), on="metric").with_columns(
+        common_value=common_value("one"), other_common_value=common_value("other")
     )
-    order = {name: at for at, name in enumerate(rows["metric"].unique(maintain_order=True))}
-    both = pl.concat([own, known], how="diagonal").select(*SCHEMA, "n_models", "basis")
-    return both.sort(pl.col("metric").replace_strict(order), maintain_order=True)
+    metric_order = {
+        name: position for position, name in enumerate(rows["metric"].unique(maintain_order=True))
+    }
+    all_rows = pl.concat([model_rows, mean_rows], how="diagonal").select(
+        *SCHEMA, "n_models", "basis"
+    )
+    return all_rows.sort(pl.col("metric").replace_strict(metric_order), maintain_order=True)
 
 
 # The settings in which two models differ most.
 
-_FIRST = "the id of the first game in it that counts, by index, of "
+_FIRST_GAME = "the id of the first counted game of the setting, by index, of "
 SETTINGS_APART_COLUMNS: Mapping[str, column.Column] = {
     **{name: TABLES["games"].columns()[name] for name in ("setting_id", "game_type")},
     "value": column.proportion_column("the model's value in the setting, in the metric's unit"),
-    "other_value": column.proportion_column("the value of the other"),
+    "other_value": column.proportion_column("the value of the other model"),
     "difference": column.proportion_column("value − other_value"),
-    "game": column.text_column(f"{_FIRST}the model", nullable=True),
-    "other_game": column.text_column(f"{_FIRST}the other", nullable=True),
+    "game": column.text_column(f"{_FIRST_GAME}the model", nullable=True),
+    "other_game": column.text_column(f"{_FIRST_GAME}the other model", nullable=True),
 }
 
 
@@ -289,13 +403,13 @@ def settings_apart(
     where: str | None = None,
     limit: int = 10,
 ) -> pl.DataFrame:
-    """The settings in which two models differ most, of those that both played.
+    """Return the settings that both models played and in which they differ most.
 
-    `game_type` and `where` choose rows as in `metrics`. The edition `release` has no values by
-    setting, so it has no rows.
+    `game_type` and `where` select rows as in `metrics`. The result is empty for the edition
+    `release`, which has no values by setting.
 
-    Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
-    wrong condition.
+    Raises UsageError for an unknown model or metric, for a model compared with itself, and for an
+    invalid condition.
 
     >>> apart = lake.settings_apart("sim-delta", "sim-atlas", "win_rate", limit=2)
     >>> apart.select("game_type", "value", "other_value").rows()
@@ -303,10 +417,10 @@ def settings_apart(
     """
     check_limit(limit)
     check_pairs([(model, other)])
-    nothing = pl.DataFrame(schema=column.polars_schema(SETTINGS_APART_COLUMNS))
+    empty = pl.DataFrame(schema=column.polars_schema(SETTINGS_APART_COLUMNS))
     if edition == RELEASE:
-        return nothing
-    choices = {
+        return empty
+    options = {
         "metric": metric,
         "edition": edition,
         "model": [model, other],
@@ -314,38 +428,44 @@ def settings_apart(
         "where": where,
     }
     keys = ["setting_id", "game_type"]
-    values = _values(lake, choices, keys)
-    of_one, of_other = (values.filter(model=name).select(*keys, "value") for name in (model, other))
-    apart = (
-        of_one.join(of_other.rename({"value": "other_value"}), on=keys)
+    values = _values_by_columns(lake, options, keys)
+    model_values, other_values = (
+        values.filter(model=name).select(*keys, "value") for name in (model, other)
+    )
+    differences = (
+        model_values.join(other_values.rename({"value": "other_value"}), on=keys)
         .with_columns(difference=pl.col("value") - pl.col("other_value"))
         .sort(-pl.col("difference").abs(), *keys)
         .head(limit)
     )
-    games = _first_games(lake, choices, apart["setting_id"].to_list())
+    games = _first_counted_games(lake, options, differences["setting_id"].to_list())
     for name, game in ((model, "game"), (other, "other_game")):
         game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(game))
-        apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
-    return pl.concat([nothing, apart.select(*SETTINGS_APART_COLUMNS)])
+        differences = differences.join(game_ids, on="setting_id", how="left", maintain_order="left")
+    return pl.concat([empty, differences.select(*SETTINGS_APART_COLUMNS)])
 
 
-def _values(lake: StoredLake, choices: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
-    """The values of both models by these columns, one of which is the game type."""
-    values = metrics(lake, by=["model", *by], confidence=None, **choices)
+def _values_by_columns(
+    lake: StoredLake, options: Mapping[str, Any], by: Sequence[str]
+) -> pl.DataFrame:
+    """Return the values of both models by columns, one of which is the game type."""
+    values = metrics(lake, by=["model", *by], confidence=None, **options)
     return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
 
-def _first_games(
-    lake: StoredLake, choices: Mapping[str, Any], settings: Sequence[str]
+def _first_counted_games(
+    lake: StoredLake, options: Mapping[str, Any], settings: Sequence[str]
 ) -> pl.DataFrame:
-    """model, setting_id, game_id: the first game of each model and setting that counts."""
-    is_theirs = f"setting_id IN ({sql_literals(settings)})"
-    where = f"({choices['where']}) AND {is_theirs}" if choices["where"] else is_theirs
-    counted = _values(
-        lake, {**choices, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+    """Return the first counted game of each model and setting: model, setting_id, game_id."""
+    setting_condition = f"setting_id IN ({sql_literals(settings)})"
+    where = (
+        f"({options['where']}) AND {setting_condition}" if options["where"] else setting_condition
     )
-    first = counted.sort("game_index", "game_id", nulls_last=True)
-    return first.group_by("model", "setting_id").agg(pl.col("game_id").first())
+    game_values = _values_by_columns(
+        lake, {**options, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+    )
+    sorted_games = game_values.sort("game_index", "game_id", nulls_last=True)
+    return sorted_games.group_by("model", "setting_id").agg(pl.col("game_id").first())
 
 
 _GameTypes = Annotated[str | Sequence[str] | None, GAME_TYPES_OPTION]
@@ -362,8 +482,8 @@ def compare(
         str | Sequence[str] | None,
         option_spec(
             "COLUMNS",
-            "Compare the models in each group of these columns; with one MODEL, compare its "
-            "groups of this column.",
+            "Compare the models in each group of these columns; with one MODEL, compare the groups "
+            "of this column.",
             suggested="columns",
             check=split_names,
         ),
@@ -376,22 +496,23 @@ def compare(
     """Compare two models in each metric: difference, interval, p-value.
 
     Games are paired by competition and setting; replays of a setting are added up. If the models
-    share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
-    the p-value is that the two models behave alike. `p (Holm)` is adjusted by Holm's method for all
-    p-values printed; of all pairs of models, for those of one metric. The interval excludes 0 if
-    and only if the p-value of a paired comparison reaches the level; an end of 0.00 was moved
-    there. A note says where one model played the common settings much more often than the other.
+    share too few settings, they are compared unpaired, and the row says so. The null hypothesis is
+    that the two models behave in the same way. `p (Holm)` is adjusted by Holm's method for all
+    p-values in the table; if all pairs of models are compared, for those of the same metric. The
+    interval of a paired comparison excludes 0 if and only if the p-value reaches the level; for
+    this, an end of the interval can be moved to 0.00. A note names the metrics in which one model
+    played the common settings much more often than the other.
 
-    A game type, a condition and columns choose and group rows as in `magic metrics`. With one model
+    A game type, a condition and columns select and group rows as in `magic metrics`. With one model
     and one column, all pairs of its groups are compared, such as its roles. With a margin D,
     `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
 
-    MODEL@SYSTEM names a model of another system. Models of two systems are compared unpaired, in
-    the game types that both play by the same rules.
+    MODEL@SYSTEM is a model of another system. Models of two systems are compared unpaired, in the
+    game types that both systems play by the same rules.
 
-    With `--with pgm`, a row is a model that is there with and without it, such as gpt-4-pgm and
-    gpt-4; further rows have the mean over these models, whose interval knows that they share
-    settings.
+    With `--with pgm`, each row compares a model with and without the suffix, such as gpt-4-pgm and
+    gpt-4. Further rows have the mean over these models; its interval takes into account that the
+    models share settings.
 
     \b
     Examples:
@@ -405,16 +526,17 @@ def compare(
       magic compare --with pgm --metric win_rate
       magic compare --all-pairs --metric win_rate --format csv
 
-    Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
-    that is given twice, and for a margin that no difference can reach.
+    Raises UsageError for an unknown model or metric, for a model compared with itself, for a
+    repeated pair, and for a margin that no difference can reach.
 
-    A row is a metric and a pair. A pair is, for example, ("gpt-4", "cohere"); without pairs, all
-    are compared. The columns of `by` follow the metric. Of models of two systems `system` is null,
-    and `game_types` names the types in which they are compared.
+    Each row is a metric and a pair of models, such as ("gpt-4", "cohere"). Without pairs, all pairs
+    are compared. The columns of `by` follow the metric. For models of two systems, `system` is
+    null, and `game_types` lists the types in which they are compared.
 
-    With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
-    `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
-    the level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
+    With a `margin`, the result also has `p_alike` (two one-sided tests that the difference is
+    within ± the margin), `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if
+    `p_alike_holm` reaches the level 1 − confidence, otherwise `better` or `worse` if `p_holm` does,
+    otherwise `undecided`.
 
     >>> rows = lake.compare(("sim-delta", "sim-atlas"), metric="win_rate")
     >>> rows.select(pl.col("difference").round(3), "method", "n_settings").row(0)
@@ -425,53 +547,62 @@ def compare(
     check_pairs(pairs)
     check_margin(margin, metric, edition, lake.game_types)
     systems = {system_of(lake, name) or lake.system for pair in pairs for name in pair}
-    is_of_several = len(systems) > 1
-    if is_of_several:
+    has_several_systems = len(systems) > 1
+    if has_several_systems:
         pairs = tuple(
-            (model_with_system(lake, one), model_with_system(lake, other)) for one, other in pairs
+            (model_with_system(lake, model), model_with_system(lake, other_model))
+            for model, other_model in pairs
         )
     else:
-        lake = next((lake.for_system(one) for one in systems if one), lake)
+        lake = next((lake.for_system(system) for system in systems if system), lake)
         pairs = tuple(
-            (model_without_system(lake, one), model_without_system(lake, other))
-            for one, other in pairs
+            (model_without_system(lake, model), model_without_system(lake, other_model))
+            for model, other_model in pairs
         )
         check_pairs(pairs)
     metrics = requested_metrics(metric, edition)
     request = Request(
         edition=edition,
         by=("model", *(as_list(by) or ())),
-        models=models_of(pairs),
+        models=models_in_pairs(pairs),
         game_types=as_list(game_type),
         where=parse_condition(metrics, where),
         expected=expected,
     )
 
-    def answer_of(part: StoredLake, asked: Request) -> MetricResult:
+    def compute_result(system_lake: StoredLake, system_request: Request) -> MetricResult:
         names = metrics
-        if is_of_several and metric is None and game_type is None:
-            # Of the game types that all systems play.
-            types = {*(asked.game_types or ())}
+        if has_several_systems and metric is None and game_type is None:
+            # Only the metrics of game types that all systems play.
+            common_types = {*(system_request.game_types or ())}
             names = tuple(
-                one for one in names if types & {*registry.metric_spec(one, edition).game_types}
+                name
+                for name in names
+                if common_types & {*registry.metric_spec(name, edition).game_types}
             )
-        return compute_metrics(part, asked, names=names, confidence=confidence)
+        return compute_metrics(system_lake, system_request, names=names, confidence=confidence)
 
-    answer = across(lake, request, answer_of) if is_of_several else answer_of(lake, request)
-    models = answer.rows["model"].drop_nulls().unique().sort().to_list()
-    wanted = [(one, other) for one, other in pairs] or list(combinations(models, 2))
+    result = (
+        compute_across_systems(lake, request, compute_result)
+        if has_several_systems
+        else compute_result(lake, request)
+    )
+    models = result.rows["model"].drop_nulls().unique().sort().to_list()
+    compared_pairs = [(model, other_model) for model, other_model in pairs] or list(
+        combinations(models, 2)
+    )
     family = [] if pairs else ["metric"]
-    rows = compared(answer, of_models(answer, wanted), confidence)
-    done = finished(adjusted(rows, family), margin, confidence, family)
-    if not is_of_several:
-        return done.with_columns(system=pl.lit(lake.system, pl.String))
-    played = {*(answer.request.game_types or ())}
-    types = [
-        sorted(played & {*registry.metric_spec(name, edition).game_types})
-        for name in done["metric"]
+    rows = compute_differences(result, pair_models(result, compared_pairs), confidence)
+    comparison = finish_comparison(add_holm_p_values(rows, family), margin, confidence, family)
+    if not has_several_systems:
+        return comparison.with_columns(system=pl.lit(lake.system, pl.String))
+    common_types = {*(result.request.game_types or ())}
+    type_lists = [
+        sorted(common_types & {*registry.metric_spec(name, edition).game_types})
+        for name in comparison["metric"]
     ]
-    return done.with_columns(
-        game_types=pl.Series(types, dtype=LACKS_DTYPE), system=pl.lit(None, pl.String)
+    return comparison.with_columns(
+        game_types=pl.Series(type_lists, dtype=LACKS_DTYPE), system=pl.lit(None, pl.String)
     )
 
 
@@ -491,13 +622,13 @@ def contrast(
 ) -> pl.DataFrame:
     """The difference between groups of one model: a row for each metric and pair of groups.
 
-    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`: it and
-    `other` have two of its values, as texts, after `metric` and `model`. Groups
-    are paired by setting where they share settings. p_holm is adjusted for all rows. Without
-    `metric`, the metrics are those whose rows have the column.
+    `by` is a column by which `metrics` can group, such as `role`, `round` or `opponent`. The column
+    of this name and the column `other` contain the two groups as strings; they follow `metric` and
+    `model`. Groups are paired by setting if they share settings. `p_holm` is adjusted for all rows.
+    By default, the metrics are all those whose rows have the column.
 
-    Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
-    an unknown model or a column that no metric has.
+    Raises UsageError if a metric has more than 100 groups, for the edition `release`, for an
+    unknown model, and for a column that no metric has.
 
     >>> rows = lake.contrast("sim-delta", "role", metric="judgement", where="side = 'civilian'")
     >>> rows.select("role", "other", "difference").rows()
@@ -506,13 +637,13 @@ def contrast(
     if edition == RELEASE:
         raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
-        raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
-    having = [
-        n
-        for n in registry.metric_names(edition)
-        if is_game_column(by) or by in common_row_schema(n)
+        raise UsageError(f"cannot compare groups of `{by}`: choose a column such as role or round")
+    applicable_metrics = [
+        name
+        for name in registry.metric_names(edition)
+        if is_game_column(by) or by in common_row_schema(name)
     ]
-    names = requested_metrics(metric or having or None, edition)
+    names = requested_metrics(metric or applicable_metrics or None, edition)
     check_margin(margin, names, edition, lake.game_types)
     request = Request(
         edition=edition,
@@ -522,22 +653,22 @@ def contrast(
         where=parse_condition(names, where),
         expected=expected,
     )
-    answer = compute_metrics(lake, request, names=names, confidence=confidence)
-    answer = within(answer, lake.cached(played_games))
-    pairs = of_values(answer, by)
-    rows = compared(answer, pairs, confidence, label=by)
-    return finished(adjusted(rows, []), margin, confidence, [])
+    result = compute_metrics(lake, request, names=names, confidence=confidence)
+    result = use_game_types_as_strata(result, lake.cached(played_games))
+    pairs = pair_groups(result, by)
+    rows = compute_differences(result, pairs, confidence, label=by)
+    return finish_comparison(add_holm_p_values(rows, []), margin, confidence, [])
 
 
-@report(columns=OF_METHOD, is_for_papers=True, title="With and without a method")
+@report(columns=METHOD_COLUMNS, is_for_papers=True, title="With and without a method")
 def compare_with(
     lake: StoredLake,
     method: Annotated[
         str,
         option_spec(
             "METHOD",
-            "Compare models with and without a method: what the names of those with it end with, "
-            "such as pgm, or a column and its value, such as setting.prompt=v2.",
+            "Compare models with and without a method: METHOD is a suffix of model names, such as "
+            "pgm, or a column and its value, such as setting.prompt=v2.",
             "--with",
         ),
     ],
@@ -551,17 +682,18 @@ def compare_with(
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """What a method adds: a row for each metric and each model that is there with and without it.
-    A method is what the names of models with it end with, such as pgm, or a column and its value,
-    such as setting.prompt=v2.
 
-    "pgm" compares gpt-4-pgm or gpt-4+pgm with gpt-4. "setting.prompt=v2" compares games of
-    one model that have this value with its other games. With several models, a further row of each
-    metric has the mean over them, paired by setting if all of them are: what they add at a setting
-    is added up, so the interval knows that they share settings. If only some are, it is the
-    difference of the mean values, which is not the mean of the models' differences. Other
-    arguments, and the pairing, are those of `compare`; p_holm is adjusted for all rows.
+    A method is a suffix of model names, such as pgm, or a column and its value, such as
+    setting.prompt=v2. "pgm" compares gpt-4-pgm or gpt-4+pgm with gpt-4. "setting.prompt=v2"
+    compares the games of a model that have this value with its other games. With several models, a
+    further row of each metric has the mean over them. The mean is paired by setting if all models
+    are paired; the differences at a setting are added up, so the interval takes into account that
+    the models share settings. If only some models are paired, the mean is the difference of the
+    mean values, which is not the mean of the models' differences. Other arguments, and the pairing,
+    are the same as in `compare`; `p_holm` is adjusted for all rows.
 
-    Raises UsageError if no model is there with and without it, and for what `compare` refuses.
+    Raises UsageError if no model has games with and without the method, and for arguments that
+    `compare` does not accept.
 
     >>> rows = lake.compare_with("role=civilian", metric="reasoning", where="side = 'civilian'")
     >>> rows.select("model", pl.col("difference").round(3), "n_models").tail(2).rows()
@@ -569,24 +701,29 @@ def compare_with(
     """
     check_margin(margin, metric, edition, lake.game_types)
     metrics = requested_metrics(metric, edition)
-    name, has_value, _ = method.partition("=")
+    column_name, has_value, _ = method.partition("=")
 
-    def ask(condition: str | None) -> MetricResult:
+    def compute_result(condition: str | None) -> MetricResult:
         request = Request(
             edition=edition,
             by=("model",),
             game_types=as_list(game_type),
             where=parse_condition(metrics, condition),
             expected=expected,
-            varied=(name,) if has_value else (),
+            varied=(column_name,) if has_value else (),
         )
         return compute_metrics(lake, request, names=metrics, confidence=confidence)
 
     if has_value:
-        parse_condition(metrics, where)  # by itself, before it is part of another
-        answer, pairs = by_value(ask, method, where, common_row_schema(metrics[0]))
+        parse_condition(metrics, where)  # checked before it becomes part of another condition
+        result, pairs = pair_by_value(compute_result, method, where, common_row_schema(metrics[0]))
     else:
-        answer = ask(where)
-        pairs = suffix_pairs(answer.rows["model"].drop_nulls(), method)
-    rows = compared(answer, of_models(answer, pairs), confidence)
-    return finished(adjusted(with_means(answer, rows, confidence), []), margin, confidence, [])
+        result = compute_result(where)
+        pairs = pair_by_suffix(result.rows["model"].drop_nulls(), method)
+    rows = compute_differences(result, pair_models(result, pairs), confidence)
+    return finish_comparison(
+        add_holm_p_values(append_mean_differences(result, rows, confidence), []),
+        margin,
+        confidence,
+        [],
+    )

@@ -1,6 +1,7 @@
-"""The difference of each pair of values, with its interval and p-value, or why there is none.
+"""Differences between pairs of values, with intervals, p-values and reasons why there are none.
 
-P-values are adjusted for their number, and with a margin there is a verdict.
+P-values are adjusted for their number, and a margin adds a verdict. Used by the reports `compare`,
+`diff`, `plan` and `ranking`; depends on `pipeline.statistics.pairs`.
 """
 
 from collections import Counter
@@ -35,107 +36,166 @@ from pipeline.statistics.pairs import (
 )
 from pipeline.vocabulary import ALL_GAME_TYPES, Edition
 
-# Which pairs are compared: of models, or of one model's groups.
+# The selection of pairs to compare: pairs of models, or pairs of groups of one model.
 
-MOST_GROUPS = 100
-SIDES = ("entity", "other_entity")
+MAX_GROUPS = 100
+ENTITY_COLUMNS = ("entity", "other_entity")
 
 
 def check_pairs(pairs: Sequence[object]) -> None:
-    """Raises UsageError for something that is no pair of two models, and for a repeated pair."""
-    named: Counter[tuple[str, ...]] = Counter()
+    """Raise UsageError for an item that is not a pair of two models, and for repeated pairs.
+
+    Args:
+        pairs: The pairs of models as passed by a caller.
+
+    Raises:
+        UsageError: If an item is not a pair of two different names, or if a pair occurs twice in
+            either order.
+    """
+    pair_counts: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         match pair:
-            case [str(one), str(other)] if one != other:
-                named[tuple(sorted((one, other)))] += 1
-            case [str(one), str()]:
-                raise UsageError(f"{one} is named twice: name two different models")
+            case [str(model), str(other_model)] if model != other_model:
+                pair_counts[tuple(sorted((model, other_model)))] += 1
+            case [str(model), str()]:
+                raise UsageError(f"{model} is named twice: specify two different models")
             case _:
-                # Such as a name alone, or a list of pairs, from calls that look right.
+                # For example a single name, or a list of pairs passed as one argument.
                 raise UsageError(
                     f'a pair must be two models, such as ("gpt-4", "cohere"), not {pair!r}'
                 )
-    if twice := [" and ".join(pair) for pair, n in named.items() if n > 1]:
-        raise UsageError(f"give each pair only once, in either order: {', '.join(twice)}")
+    if repeated_pairs := [" and ".join(pair) for pair, n in pair_counts.items() if n > 1]:
+        raise UsageError(
+            f"specify each pair only once, in either order: {', '.join(repeated_pairs)}"
+        )
 
 
-def models_of(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
-    """The models of the pairs, each once; None without pairs, as in a request for all models."""
+def models_in_pairs(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
+    """Return the models that occur in the pairs, each once; None without pairs.
+
+    Args:
+        pairs: Pairs of models.
+
+    Returns:
+        The models in order of occurrence. None means all models, as in a `Request`.
+    """
     return tuple(dict.fromkeys(name for pair in pairs for name in pair)) or None
 
 
-def entities(answer: MetricResult) -> pl.DataFrame:
-    """The answer's rows, each with the name `entity` that sums and pairs know it by."""
-    return answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
+def with_entity_ids(result: MetricResult) -> pl.DataFrame:
+    """Return the rows of the result with the column `entity`, a number that identifies the row."""
+    return result.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
-def of_models(
-    answer: MetricResult, pairs: Sequence[tuple[str, str]], label: str = "model"
+def pair_models(
+    result: MetricResult, pairs: Sequence[tuple[str, str]], label: str = "model"
 ) -> pl.DataFrame:
-    """A row for each metric, group and pair of models: metric, the columns of the group, model,
-    other, the entity of each (null if it has no row), and `lacking`, a reason for that.
+    """Return one row for each metric, group and pair of models.
 
-    With another `label`, the pairs are of values of this column in place of models."""
-    everything = entities(answer)
-    rows = everything.filter(pl.col(label).is_not_null())
-    by = ["metric", *(name for name in answer.request.by if name != label)]
-    wanted = pl.DataFrame(list(pairs), schema={label: pl.String, "other": pl.String}, orient="row")
-    # A metric without a row that meets the condition has one row, without a model.
-    is_nothing = ~pl.col("metric").is_in(rows["metric"].unique().implode())
-    groups = (
-        everything.filter(is_nothing | pl.col(label).is_not_null())
-        .select(*by, nothing=pl.when(is_nothing).then("reason"))
-        .unique(maintain_order=True)
-        .join(wanted, how="cross")
+    Args:
+        result: The values of the models.
+        pairs: The pairs of models.
+        label: The column whose values are paired, instead of the models.
+
+    Returns:
+        The metric, the columns of the group, the column `label`, `other`, the ids `entity` and
+        `other_entity` (null if the model has no row), and `lacking`, the reason why a row is
+        missing.
+    """
+    all_rows = with_entity_ids(result)
+    rows = all_rows.filter(pl.col(label).is_not_null())
+    by = ["metric", *(name for name in result.request.by if name != label)]
+    pair_rows = pl.DataFrame(
+        list(pairs), schema={label: pl.String, "other": pl.String}, orient="row"
     )
-    entities_of = rows.select(*by, label, "entity")
-    others = entities_of.rename({label: "other", "entity": "other_entity"})
-    pairs_of = groups.join(
-        entities_of, on=[*by, label], how="left", nulls_equal=True, maintain_order="left"
-    ).join(others, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
-    without = [
+    # A metric for which no row meets the condition has a single row, without a model.
+    has_no_row = ~pl.col("metric").is_in(rows["metric"].unique().implode())
+    groups = (
+        all_rows.filter(has_no_row | pl.col(label).is_not_null())
+        .select(*by, nothing=pl.when(has_no_row).then("reason"))
+        .unique(maintain_order=True)
+        .join(pair_rows, how="cross")
+    )
+    entity_rows = rows.select(*by, label, "entity")
+    other_rows = entity_rows.rename({label: "other", "entity": "other_entity"})
+    paired_rows = groups.join(
+        entity_rows, on=[*by, label], how="left", nulls_equal=True, maintain_order="left"
+    ).join(other_rows, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
+    missing_names = [
         pl.when(pl.col(entity).is_null()).then(pl.col(name))
-        for name, entity in zip((label, "other"), SIDES, strict=True)
+        for name, entity in zip((label, "other"), ENTITY_COLUMNS, strict=True)
     ]
-    names = pl.concat_str(without, separator=", ", ignore_nulls=True)
-    no_rows = pl.when(names != "").then(pl.lit("no rows there of ") + names)
-    return pairs_of.with_columns(lacking=pl.coalesce("nothing", no_rows)).drop("nothing")
+    missing_list = pl.concat_str(missing_names, separator=", ", ignore_nulls=True)
+    missing_reason = pl.when(missing_list != "").then(pl.lit("no rows of ") + missing_list)
+    return paired_rows.with_columns(lacking=pl.coalesce("nothing", missing_reason)).drop("nothing")
 
 
-def of_values(answer: MetricResult, by: str) -> pl.DataFrame:
-    """A row for each metric and pair of groups of one model, in the order of their values."""
-    rows = entities(answer).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
+def pair_groups(result: MetricResult, by: str) -> pl.DataFrame:
+    """Return one row for each metric and pair of groups of one model, in the order of the groups.
+
+    Args:
+        result: The values of the model's groups.
+        by: The column of the groups.
+
+    Returns:
+        The columns `metric`, `model`, `by`, `other`, `entity` and `other_entity`.
+
+    Raises:
+        UsageError: If a metric has more than `MAX_GROUPS` groups.
+    """
+    rows = with_entity_ids(result).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
     if by == "game_type":
         rows = rows.filter(pl.col(by) != ALL_GAME_TYPES)
-    most = rows.group_by("metric").len()["len"].max() or 0
-    if isinstance(most, int) and most > MOST_GROUPS:
+    n_groups = rows.group_by("metric").len()["len"].max() or 0
+    if isinstance(n_groups, int) and n_groups > MAX_GROUPS:
         raise UsageError(
-            f"`{by}` has {most:,} groups: all pairs of at most {MOST_GROUPS} are compared; choose "
-            "some by a condition (--where), or another column"
+            f"`{by}` has {n_groups:,} groups, but at most {MAX_GROUPS} can be compared: "
+            "select some with a condition (--where), or choose another column"
         )
     pairs = [
-        (name, one["model"], str(one[by]), str(other[by]), one["entity"], other["entity"])
-        for (name,), part in rows.partition_by("metric", as_dict=True, maintain_order=True).items()
-        for one, other in combinations(part.sort(by, maintain_order=True).to_dicts(), 2)
+        (
+            metric,
+            group["model"],
+            str(group[by]),
+            str(other_group[by]),
+            group["entity"],
+            other_group["entity"],
+        )
+        for (metric,), metric_rows in rows.partition_by(
+            "metric", as_dict=True, maintain_order=True
+        ).items()
+        for group, other_group in combinations(
+            metric_rows.sort(by, maintain_order=True).to_dicts(), 2
+        )
     ]
-    columns = ["metric", "model", by, "other", *SIDES]
+    columns = ["metric", "model", by, "other", *ENTITY_COLUMNS]
     return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
 
 
-def within(answer: MetricResult, settings: pl.DataFrame) -> MetricResult:
-    """The answer with game types in place of competitions, so that roles can be paired by setting.
+def use_game_types_as_strata(result: MetricResult, settings: pl.DataFrame) -> MetricResult:
+    """Return the result with game types as strata instead of competitions.
 
-    A term that is named after a competition is renamed as well, unless a group has two such terms
-    of one game type. `settings` are those that were `played`.
+    So the roles of a model can be paired by setting, although each role is a competition of its
+    own. Terms named after a competition are renamed, too, unless a group has two such terms of one
+    game type.
+
+    Args:
+        result: The values of a model's groups.
+        settings: The settings of the lake, as returned by `played_games`.
+
+    Returns:
+        The result with renamed strata in `sums`, and with renamed terms where possible.
     """
-    type_of = dict(settings.select("competition", "game_type").unique().drop_nulls().iter_rows())
-    renamed = ["stratum"]
-    terms = answer.terms.with_columns(pl.col("term").replace(type_of))
-    if not terms.select(*answer.request.key_columns, "term").is_duplicated().any():
-        renamed += ["term"]
-        answer = answer._replace(terms=terms)
-    sums = answer.sums.with_columns(pl.col(renamed).replace(type_of))
-    return answer._replace(sums=sums)
+    game_type_by_competition = dict(
+        settings.select("competition", "game_type").unique().drop_nulls().iter_rows()
+    )
+    renamed_columns = ["stratum"]
+    terms = result.terms.with_columns(pl.col("term").replace(game_type_by_competition))
+    if not terms.select(*result.request.key_columns, "term").is_duplicated().any():
+        renamed_columns += ["term"]
+        result = result._replace(terms=terms)
+    sums = result.sums.with_columns(pl.col(renamed_columns).replace(game_type_by_competition))
+    return result._replace(sums=sums)
 
 
 COLUMNS: Mapping[str, column.Column] = {
@@ -143,153 +203,183 @@ COLUMNS: Mapping[str, column.Column] = {
     "model": column.text_column("the model", nullable=True),
     "other": column.text_column("the other model, or the other group", nullable=True),
     "value": column.proportion_column(
-        "the value over all settings of the one, in the metric's unit"
+        "the value of the model over all its settings, in the metric's unit"
     ),
-    "other_value": column.proportion_column("the value of the other"),
+    "other_value": column.proportion_column("the value of the other model or group"),
     "thin": SMALL_SAMPLE_COLUMN,
     "other_thin": SMALL_SAMPLE_COLUMN,
     "difference": column.proportion_column(
-        "on the common settings if `method` is `paired by setting`; value − other_value if it is "
-        "`unpaired`; null, with a `reason`, if either value is null"
+        "the difference on the common settings if `method` is `paired by setting`; value − "
+        "other_value if it is `unpaired`; null, with a `reason`, if either value is null"
     ),
     "ci_low": CI_LOW_COLUMN,
     "ci_high": CI_HIGH_COLUMN,
     "ci_method": column.text_column(
-        f"how the interval was computed: `{MOVER_METHOD}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if p "
-        "has that "
-        "end on the other side of 0: it was put at 0, or next to it"
+        f"how the interval was computed: `{MOVER_METHOD}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if "
+        "that end "
+        "was moved to 0 or next to it, so that the interval agrees with the p-value"
     ),
-    "p_value": column.p_value_column("the p-value of no difference").with_heading("p"),
-    "p_holm": column.p_value_column("the same, adjusted by Holm").with_heading("p (Holm)"),
+    "p_value": column.p_value_column(
+        "p-value of the null hypothesis that there is no difference"
+    ).with_heading("p"),
+    "p_holm": column.p_value_column("the p-value adjusted by Holm's method").with_heading(
+        "p (Holm)"
+    ),
     "family": column.count_column(
-        "how many p-values are adjusted together: those of one metric if all pairs are compared, "
-        "else all"
+        "number of p-values that are adjusted together: those of one metric if all pairs are "
+        "compared, otherwise all"
     ),
     "method": column.text_column("`paired by setting` or `unpaired`"),
     "n_settings": column.count_column(
-        "settings in common; where a model finished games of only one setting of a competition, "
-        "its games are the clusters, and only games that both played are common"
+        "number of common settings; if a model finished games of only one setting of a "
+        "competition, its games are the clusters, and only games that both played are common"
     ).with_heading("settings"),
     "share_paired": column.proportion_column(
-        "how much of the values is about these settings, in 0..1"
+        "share of the values that belongs to the common settings, between 0 and 1"
     ),
     "common_value": column.proportion_column(
-        "the value on these settings, each counted as much for one as for the other: `difference` "
-        "is that of such values; null if `unpaired`"
+        "the value on the common settings, each with the same weight for both: `difference` is "
+        "the difference of these values; null if `unpaired`"
     ),
-    "other_common_value": column.proportion_column("the same of the other"),
+    "other_common_value": column.proportion_column("the common value of the other model or group"),
     "is_replayed": column.boolean_column(
-        f"whether one of the two played about {REPLAY_RATIO:g} times as many games of these "
-        "settings "
-        "or more, in any term"
+        f"whether one of the two played at least about {REPLAY_RATIO:g} times as many games of the "
+        "common settings as the other, in any term"
     ),
     **MISSING_COLUMNS,
     **{f"other_{name}": of_other for name, of_other in MISSING_COLUMNS.items()},
     "reason": column.text_column("why the difference is null"),
 }
 SCHEMA = column.polars_schema(COLUMNS)
-# With a margin.
-OF_MARGIN: Mapping[str, column.Column] = {
+# Further columns of a result with a margin.
+MARGIN_COLUMNS: Mapping[str, column.Column] = {
     "p_alike": column.p_value_column(
-        "of two one-sided tests: the difference is within ± the margin"
+        "p-value of two one-sided tests that the difference is within ± the margin"
     ).with_heading("p alike"),
-    "p_alike_holm": column.p_value_column("the same, adjusted in the same families"),
+    "p_alike_holm": column.p_value_column(
+        "this p-value adjusted by Holm's method, in the same families"
+    ),
     "verdict": column.text_column("alike, better, worse or undecided"),
 }
-# Of models of two systems.
-ACROSS: Mapping[str, column.Column] = {
+# Further columns of a comparison of models of two systems.
+CROSS_SYSTEM_COLUMNS: Mapping[str, column.Column] = {
     "game_types": column.Column(
-        LACKS_DTYPE, "those of the metric that both systems play: they count"
+        LACKS_DTYPE, "the game types of the metric that both systems play and that are counted"
     ),
 }
-ALL_COLUMNS = {**COLUMNS, **OF_MARGIN, **ACROSS}
+ALL_COLUMNS = {**COLUMNS, **MARGIN_COLUMNS, **CROSS_SYSTEM_COLUMNS}
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 
 
-def compared(
-    answer: MetricResult,
+def compute_differences(
+    result: MetricResult,
     pairs: pl.DataFrame,
     confidence: float,
     *,
     label: str = "model",
     with_intervals: bool = True,
 ) -> pl.DataFrame:
-    """The rows of `pairs` with their differences, without p_holm and family.
+    """Compute the difference of each pair, with its interval and p-value.
 
-    `label` is the column by which a reason names either side. Without intervals, p-values alone are
-    sure to be there.
+    Args:
+        result: The values, with their terms and sums.
+        pairs: Pairs of rows, as returned by `pair_models` or `pair_groups`.
+        confidence: Confidence level of the intervals, between 0 and 1.
+        label: The column by which a reason names the two sides.
+        with_intervals: Whether intervals are computed. Without them, only the p-values are
+            reliable.
+
+    Returns:
+        The rows of `pairs` with the columns of `SCHEMA` and with `basis`, the estimates behind each
+        difference. The columns `p_holm` and `family` are null.
     """
-    rows, keys = entities(answer), answer.request.key_columns
-    of_entity = rows.select(*keys, "entity")
+    rows, keys = with_entity_ids(result), result.request.key_columns
+    entity_rows = rows.select(*keys, "entity")
     terms, sums = (
-        frame.join(of_entity, on=keys, nulls_equal=True)
-        .drop(answer.request.by)
+        frame.join(entity_rows, on=keys, nulls_equal=True)
+        .drop(result.request.by)
         .rename({"entity": "model"})
-        for frame in (answer.terms, answer.sums)
+        for frame in (result.terms, result.sums)
     )
     values = rows.select(
         "entity", "value", "thin", "reason", *MISSING_COLUMNS, label=pl.col(label).cast(pl.String)
     ).join(terms.group_by(entity="model").agg(terms="term"), on="entity", how="left")
-    others = values.rename(lambda name: f"other_{name}")
-    both = (
+    other_values = values.rename(lambda name: f"other_{name}")
+    paired_values = (
         pairs.join(values, on="entity", how="left", maintain_order="left")
-        .join(others, on="other_entity", how="left", maintain_order="left")
-        .with_columns(reason=_reason())
+        .join(other_values, on="other_entity", how="left", maintain_order="left")
+        .with_columns(reason=_incomparable_reason())
     )
-    can_be = both.filter(pl.col("reason").is_null()).drop_nulls(SIDES)
+    comparable = paired_values.filter(pl.col("reason").is_null()).drop_nulls(ENTITY_COLUMNS)
     n_games = dict(rows.select("entity", "n_games").iter_rows())
-    paired = [
+    difference_parts = [
         pairwise_differences(
             sums.lazy().filter(metric=name),
             terms.lazy().filter(metric=name),
-            list(part.select(SIDES).iter_rows()),
+            list(metric_pairs.select(ENTITY_COLUMNS).iter_rows()),
             confidence,
             n_games=n_games,
             with_intervals=with_intervals,
         )
-        for (name,), part in can_be.partition_by("metric", as_dict=True).items()
+        for (name,), metric_pairs in comparable.partition_by("metric", as_dict=True).items()
     ]
-    found = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *paired])
-    found = found.rename({"one": "entity", "other": "other_entity"})
-    lacking = "lacking" if "lacking" in pairs.columns else pl.lit(None, pl.String)
-    groups = pairs.drop(SIDES, "lacking", strict=False).columns
+    differences = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *difference_parts])
+    differences = differences.rename({"one": "entity", "other": "other_entity"})
+    missing_row_reason = "lacking" if "lacking" in pairs.columns else pl.lit(None, pl.String)
+    group_columns = pairs.drop(ENTITY_COLUMNS, "lacking", strict=False).columns
     return (
-        both.join(found, on=SIDES, how="left", maintain_order="left")
+        paired_values.join(differences, on=ENTITY_COLUMNS, how="left", maintain_order="left")
         .with_columns(
-            reason=pl.coalesce(lacking, "reason"),
-            common_value=on_common("one"),
-            other_common_value=on_common("other"),
+            reason=pl.coalesce(missing_row_reason, "reason"),
+            common_value=common_value("one"),
+            other_common_value=common_value("other"),
             p_holm=pl.lit(None, pl.Float64),
             family=pl.lit(None, pl.Int64),
         )
         .select(
-            *groups, *(name for name in SCHEMA if name not in ("metric", "model", "other")), "basis"
+            *group_columns,
+            *(name for name in SCHEMA if name not in ("metric", "model", "other")),
+            "basis",
         )
     )
 
 
-def on_common(side: str) -> pl.Expr:
-    """The value of one side on the common settings; null if the comparison is unpaired."""
+def common_value(side: str) -> pl.Expr:
+    """Return the expression of one side's value on the common settings; null if unpaired.
+
+    Args:
+        side: `one` or `other`, a field of the column `basis`.
+
+    Returns:
+        An expression on the rows of `compute_differences`, in the metric's unit.
+    """
     rate = pl.col("basis").struct.field(side)
     value = rate.struct.field("rate") * rate.struct.field("range")
     return pl.when(pl.col("method") == PAIRED).then(value)
 
 
-def _reason() -> pl.Expr:
-    """Why the two entities cannot be compared; null if they can, or if one has no row."""
-    without, only = [], []
-    for one, other in (("", "other_"), ("other_", "")):
-        named = pl.format("{}: {}", f"{one}label", f"{one}reason")
-        without.append(pl.when(pl.col(f"{one}value").is_null()).then(named))
-        more = pl.col(f"{one}terms").list.set_difference(f"{other}terms").list.sort()
-        has_more = pl.format("only {} has {}", f"{one}label", more.list.join(", "))
-        only.append(pl.when(more.list.len() > 0).then(has_more))
-    of_both = pl.format("{} and {}: {}", "label", "other_label", "reason")
-    alike = pl.when(pl.col("reason") == pl.col("other_reason")).then(of_both)
-    said = (pl.concat_str(each, separator="; ", ignore_nulls=True) for each in (without, only))
-    are_there = pl.all_horizontal(pl.col(SIDES).is_not_null())
-    return pl.when(are_there).then(
-        pl.coalesce(alike, *(pl.when(one != "").then(one) for one in said))
+def _incomparable_reason() -> pl.Expr:
+    """Return why two entities cannot be compared; null if they can, or if one has no row."""
+    value_reasons, term_reasons = [], []
+    for prefix, other_prefix in (("", "other_"), ("other_", "")):
+        labeled_reason = pl.format("{}: {}", f"{prefix}label", f"{prefix}reason")
+        value_reasons.append(pl.when(pl.col(f"{prefix}value").is_null()).then(labeled_reason))
+        extra_terms = (
+            pl.col(f"{prefix}terms").list.set_difference(f"{other_prefix}terms").list.sort()
+        )
+        extra_terms_reason = pl.format(
+            "only {} has {}", f"{prefix}label", extra_terms.list.join(", ")
+        )
+        term_reasons.append(pl.when(extra_terms.list.len() > 0).then(extra_terms_reason))
+    common_reason = pl.format("{} and {}: {}", "label", "other_label", "reason")
+    same_reason = pl.when(pl.col("reason") == pl.col("other_reason")).then(common_reason)
+    joined_reasons = (
+        pl.concat_str(reasons, separator="; ", ignore_nulls=True)
+        for reasons in (value_reasons, term_reasons)
+    )
+    have_rows = pl.all_horizontal(pl.col(ENTITY_COLUMNS).is_not_null())
+    return pl.when(have_rows).then(
+        pl.coalesce(same_reason, *(pl.when(reason != "").then(reason) for reason in joined_reasons))
     )
 
 
@@ -301,49 +391,95 @@ def check_margin(
     *,
     may_be_0: bool = False,
 ) -> None:
-    """Raises UsageError for a margin of 0 or less, or larger than any difference can be."""
+    """Raise UsageError for a margin that is not positive or that no difference can reach.
+
+    Args:
+        margin: The margin in the metric's unit; None without a test.
+        names: The requested metrics; None for all.
+        edition: The edition of the metrics.
+        game_types: The game types of the lake.
+        may_be_0: Whether a margin of 0 is valid.
+
+    Raises:
+        UsageError: If the margin is invalid.
+    """
     if margin is None:
         return
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
-    highest = (highest_value(one, edition, game_types) for one in requested_metrics(names, edition))
-    widest = max(highest, default=1.0)
-    if margin >= widest:
+    highest_values = (
+        highest_value(name, edition, game_types) for name in requested_metrics(names, edition)
+    )
+    largest_difference = max(highest_values, default=1.0)
+    if margin >= largest_difference:
         raise UsageError(
-            f"the margin must be less than {widest:g}, since no difference is larger, "
-            f"not {margin:g}"
+            f"the margin must be less than {largest_difference:g}, because no difference is "
+            f"larger, not {margin:g}"
         )
 
 
-def adjusted(
-    rows: pl.DataFrame, by: Sequence[str], p: str = "p_value", into: str = "p_holm"
+def add_holm_p_values(
+    rows: pl.DataFrame,
+    by: Sequence[str],
+    p_column: str = "p_value",
+    adjusted_column: str = "p_holm",
 ) -> pl.DataFrame:
-    """The rows with p-values adjusted for the number of those in the `family`."""
-    n = pl.col(p).count().over(by or pl.lit(0)).cast(pl.Int64)
-    family = pl.when(pl.col(p).is_not_null()).then(n)
-    return rows.with_columns(adjust_holm(pl.col(p), by).alias(into), family=family)
+    """Add p-values adjusted by Holm's method, and the number of p-values in each family.
+
+    Args:
+        rows: Rows with p-values.
+        by: The columns that separate families; if empty, all rows are one family.
+        p_column: The column of the p-values.
+        adjusted_column: The name of the column of adjusted p-values.
+
+    Returns:
+        The rows with the columns `adjusted_column` and `family`, which are null without a p-value.
+    """
+    n_p_values = pl.col(p_column).count().over(by or pl.lit(0)).cast(pl.Int64)
+    family = pl.when(pl.col(p_column).is_not_null()).then(n_p_values)
+    return rows.with_columns(
+        adjust_holm(pl.col(p_column), by).alias(adjusted_column), family=family
+    )
 
 
-def finished(
+def finish_comparison(
     rows: pl.DataFrame, margin: float | None, confidence: float, by: Sequence[str]
 ) -> pl.DataFrame:
-    """The rows without their basis; with a margin also p_alike, p_alike_holm and verdict."""
+    """Remove the column `basis`, and add the verdict if there is a margin.
+
+    Args:
+        rows: Rows of `compute_differences` with adjusted p-values.
+        margin: The equivalence margin in the metric's unit; None without a test.
+        confidence: Confidence level, between 0 and 1.
+        by: The columns that separate families of p-values.
+
+    Returns:
+        The rows; with a margin also `p_alike`, `p_alike_holm` and `verdict`.
+    """
     if margin is None:
         return rows.drop("basis")
-    sides = [None if basis is None else rates_from_basis(basis) for basis in rows["basis"]]
-    p_values = [one and equivalence_p_value(one[0], one[1], margin, one[2]) for one in sides]
-    tested = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
-    tested = adjusted(tested, by, "p_alike", "p_alike_holm")
-    is_apart, is_above = is_significant(pl.col("p_holm"), confidence), pl.col("difference") > 0
+    rates = [None if basis is None else rates_from_basis(basis) for basis in rows["basis"]]
+    p_values = [
+        rate_pair and equivalence_p_value(rate_pair[0], rate_pair[1], margin, rate_pair[2])
+        for rate_pair in rates
+    ]
+    rows_with_p_values = rows.drop("basis").with_columns(
+        p_alike=pl.Series(p_values, dtype=pl.Float64)
+    )
+    rows_with_p_values = add_holm_p_values(rows_with_p_values, by, "p_alike", "p_alike_holm")
+    is_different, is_positive = (
+        is_significant(pl.col("p_holm"), confidence),
+        pl.col("difference") > 0,
+    )
     verdict = (
         pl.when(pl.col("difference").is_null())
         .then(None)
         .when(is_significant(pl.col("p_alike_holm"), confidence))
         .then(pl.lit(ALIKE))
-        .when(is_apart & is_above)
+        .when(is_different & is_positive)
         .then(pl.lit(BETTER))
-        .when(is_apart)
+        .when(is_different)
         .then(pl.lit(WORSE))
         .otherwise(pl.lit(UNDECIDED))
     )
-    return tested.with_columns(verdict=verdict)
+    return rows_with_p_values.with_columns(verdict=verdict)
