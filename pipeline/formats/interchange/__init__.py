@@ -8,7 +8,7 @@ from pipeline.archives.splitting import Splitter, list_splitter
 from pipeline.formats.interchange.document import document_of, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
-from pipeline.formats.sniffer import DocumentSniffer, begun
+from pipeline.formats.sniffer import DocumentSniffer, parse_truncated_object
 from pipeline.game_record import GameRecord
 
 __all__ = [
@@ -56,7 +56,11 @@ EXAMPLE = """\
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The games of a JSON list; what is no list is cut as any JSON."""
     text = head.lstrip()
-    is_list = text[:1] == b"[" and VERSION_KEY.encode() in text and VERSION_KEY in begun(text[1:])
+    is_list = (
+        text[:1] == b"["
+        and VERSION_KEY.encode() in text
+        and VERSION_KEY in parse_truncated_object(text[1:])
+    )
     return list_splitter() if is_list else None
 
 

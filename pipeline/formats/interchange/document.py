@@ -18,7 +18,12 @@ from pipeline import game_record
 from pipeline.action_tables import ACTION_TABLES as SHARED, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.formats.record_builder import EVERYONE, Int64, ModelName
-from pipeline.formats.sniffer import UNDECODABLE, decode, invalid_document_error, leaves
+from pipeline.formats.sniffer import (
+    UNDECODABLE,
+    decode,
+    invalid_document_error,
+    iter_keys_and_leaves,
+)
 from pipeline.game_record import (
     TYPE_RULE,
     Event as game_Event,
@@ -367,7 +372,7 @@ def check_setting(setting: Mapping[str, Any]) -> None:
     """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
     if faults := _mistyped_setting(setting, "$.setting"):
         raise InvalidDocumentError(*faults)
-    for path, depth, value in leaves(setting):
+    for path, depth, value in iter_keys_and_leaves(setting):
         if depth > _DEEPEST:
             rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
             raise invalid_document_error("$.setting", rule, "there are more")

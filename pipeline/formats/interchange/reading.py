@@ -27,20 +27,20 @@ from pipeline.formats.interchange.document import (
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
-    USED,
-    Spoken,
+    USAGE_FIELDS,
+    LoggedMessage,
+    add_round_totals,
+    as_name_tuple,
+    build_messages,
     check_players,
-    is_thought,
-    messages,
-    most_points,
-    named,
-    names_in,
-    pooled,
-    results,
+    find_player,
+    has_highest_score,
+    is_private_thought,
+    parse_usage,
+    results_of_tested_seats,
     team_results,
-    unseated,
-    unshown,
-    usage,
+    unknown_audience_faults,
+    unseated_speaker_faults,
 )
 from pipeline.formats.sniffer import check_end, check_start, check_winners, invalid_document_error
 from pipeline.game_record import (
@@ -83,7 +83,7 @@ def derived(table: str, rows: DerivedRows, around: Around) -> list[dict[str, Any
             ]
         case "contributions":  # the least and the total of each round with all amounts
             puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
-            of_rows = pooled(puts, len(around.seats))
+            of_rows = add_round_totals(puts, len(around.seats))
             return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
         case "proposals":  # the place of each share in its proposal, and whether that is the last
             proposals = [(row["seat"], row["round"]) for row in rows]
@@ -175,7 +175,7 @@ def game_of(document: Document) -> GameRecord:
             for n, one in enumerate(document.seats, 1)
             if one.failure and one.failure.strip()
         },
-        messages=messages(_spoken(document.events), seats),
+        messages=build_messages(_spoken(document.events), seats),
         order=order if any(order) else (),
         faults=faults,
     )
@@ -187,15 +187,16 @@ def game_of(document: Document) -> GameRecord:
         game.results = _stated(document.results, game, kind)
         check_winners(game, "$.results")
     shown = [event.visible_to for event in document.events]
-    game.faults += unshown(shown, numbers, "$.events")
+    game.faults += unknown_audience_faults(shown, numbers, "$.events")
     # Nothing where no seat says it.
-    if any(getattr(seat, name) is not None for seat in document.seats for name in USED):
-        keys = dict(zip(USED, USED, strict=True))
+    if any(getattr(seat, name) is not None for seat in document.seats for name in USAGE_FIELDS):
+        keys = dict(zip(USAGE_FIELDS, USAGE_FIELDS, strict=True))
         game.usage = [
-            usage(seat, keys, f"$.seats[{n}]", game.faults) for n, seat in enumerate(document.seats)
+            parse_usage(seat, keys, f"$.seats[{n}]", game.faults)
+            for n, seat in enumerate(document.seats)
         ]
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
-    game.faults += unseated(game.messages.course, "$.events", at_event)
+    game.faults += unseated_speaker_faults(game.messages.course, "$.events", at_event)
     return game
 
 
@@ -208,7 +209,7 @@ def derived_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     agreed = _agreed(game)
     wins = wins if agreed is None else [agreed] * len(wins)
     tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    return [replace(one, agreed=agreed) for one in results(game, tested)]
+    return [replace(one, agreed=agreed) for one in results_of_tested_seats(game, tested)]
 
 
 def _agreed(game: GameRecord) -> bool | None:
@@ -231,7 +232,7 @@ def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bo
     if not game.is_finished or _agreed(game) is not None or kind.has_sides:
         return wins
     if kind.most_points_win:
-        by_score = most_points([seat.score for seat in document.seats])
+        by_score = has_highest_score([seat.score for seat in document.seats])
         wins = [score if own is None else own for own, score in zip(wins, by_score, strict=True)]
     for number, (seat, is_win) in enumerate(zip(game.seats, wins, strict=True)):
         if is_win is None and seat.is_tested and document.results is UNSET:
@@ -256,7 +257,7 @@ def phase_of(event: Event) -> str:
     """What an event's text is if it does not say so: what its first act is."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
-    if is_thought(event.actor, event.visible_to):
+    if is_private_thought(event.actor, event.visible_to):
         return _THOUGHT
     for act in event.acts:
         if (phase := _PHASE_OF.get(type(act))) is not None:
@@ -280,7 +281,7 @@ def _seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
     return seats
 
 
-def _spoken(events: list[Event]) -> Iterator[Spoken]:
+def _spoken(events: list[Event]) -> Iterator[LoggedMessage]:
     known = set(games.phase_names())
     for number, event in enumerate(events):
         if event.text is None:
@@ -292,7 +293,7 @@ def _spoken(events: list[Event]) -> Iterator[Spoken]:
             rule = f"a phase is one of {', '.join(sorted(known))}"
             raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
         # By place: a document is made of these, and by name they take half as long again.
-        yield Spoken(
+        yield LoggedMessage(
             MODERATOR if event.actor is None else event.actor,
             event.text,
             phase,
@@ -362,7 +363,7 @@ def _rows(
         else:
             index, n_texts = n_texts, n_texts + 1
             order.append(None)
-            if event.acts and is_thought(event.actor or MODERATOR, event.visible_to):
+            if event.acts and is_private_thought(event.actor or MODERATOR, event.visible_to):
                 rule = (
                     "a text that nobody is shown is a thought, without acts: name who is shown it "
                     f"(the game itself is {MODERATOR}), or put the acts into an event without text"
@@ -423,9 +424,9 @@ def _check_act(
         if row[name] in known:
             continue
         row[name] = (
-            named(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
+            find_player(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
         )
-        if strangers := set(names_in(row[name])) - known:
+        if strangers := set(as_name_tuple(row[name])) - known:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
             raise invalid_document_error(f"{_at(*place)}.{name}", rule, listed)

@@ -20,7 +20,7 @@ from pipeline.formats.interchange.document import (
     Event,
 )
 from pipeline.formats.interchange.reading import Around, derived, derived_results, phase_of
-from pipeline.formats.record_builder import EVERYONE, MODERATOR, names_in
+from pipeline.formats.record_builder import EVERYONE, MODERATOR, as_name_tuple
 from pipeline.game_record import Event as Row, GameRecord, Usage
 from pipeline.games import game_definition
 
@@ -86,7 +86,7 @@ def _unseated(game: GameRecord) -> tuple[str, ...]:
         for name in names
         for row in _rows(game, table)
     ]
-    names = dict.fromkeys(name for one in named for name in names_in(one or ()))
+    names = dict.fromkeys(name for one in named for name in as_name_tuple(one or ()))
     players = {seat.player for seat in game.seats}
     return tuple(name for name in names if name not in players)
 

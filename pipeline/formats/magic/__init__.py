@@ -11,7 +11,7 @@ from types import ModuleType
 import msgspec
 
 from pipeline.formats.magic.log import Log, UsualLog
-from pipeline.formats.record_builder import once, unseated
+from pipeline.formats.record_builder import call_cached, unseated_speaker_faults
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.game_record import GameRecord
 from pipeline.games import game_type_names
@@ -60,7 +60,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)
-            game.faults += once(unseated, game.messages.course)
+            game.faults += call_cached(unseated_speaker_faults, game.messages.course)
             return game
     raise invalid_document_error(
         "$", "the keys are those of one of MAgIC's games", "a history, but no game's keys"

@@ -28,5 +28,5 @@ def game(log: Log) -> GameRecord:
         votes_key="player_votes",
         winners=("chameleon", "non-chameleon"),
     )
-    built.guesses = hidden_roles.guesses(built, hidden_roles.CHAMELEON, setting.code)
+    built.guesses = hidden_roles.build_guesses(built, hidden_roles.CHAMELEON, setting.code)
     return built

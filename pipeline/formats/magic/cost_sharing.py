@@ -29,14 +29,14 @@ from pipeline.formats.record_builder import (
     PUBLIC,
     History,
     ModelName,
-    Prompted,
+    PromptedPhases,
     Timeline,
-    check_distinct,
+    call_cached,
     check_players,
-    in_seats,
-    once,
-    results,
-    row_messages as messages,
+    check_unique_keys,
+    messages_from_rows as messages,
+    results_of_tested_seats,
+    sort_by_seat,
 )
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat
@@ -68,7 +68,7 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or known(log.nego_turn) is not None
 
 
-def _timeline(logged: History, begun: Prompted) -> Timeline:
+def _timeline(logged: History, begun: PromptedPhases) -> Timeline:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player can be recognised only because it is private.
@@ -99,7 +99,7 @@ def _timeline(logged: History, begun: Prompted) -> Timeline:
 
 def game(log: Log) -> GameRecord:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
-    seats = once(_seats, as_bytes(log.player_backends), log.test_player_name)
+    seats = call_cached(_seats, as_bytes(log.player_backends), log.test_player_name)
     ended = result(log, (AGREE, FAIL))
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     (tested,) = [seat for seat in seats if seat.is_tested]
@@ -133,15 +133,15 @@ def game(log: Log) -> GameRecord:
     first_choice = _first_choice(built, log, numbers) if agreed else None
     built.results = [
         replace(one, agreed=agreed, first_choice_seat=first_choice)
-        for one in results(built, {numbers[tested.player]: agreed})
+        for one in results_of_tested_seats(built, {numbers[tested.player]: agreed})
     ]
     return built
 
 
 def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
-    models = in_seats(required(backends, dict[str, ModelName], "player_backends"))
+    models = sort_by_seat(required(backends, dict[str, ModelName], "player_backends"))
     check_players(models, "$.player_backends", most=len(PARTIES))
-    check_distinct(backends, "$.player_backends")
+    check_unique_keys(backends, "$.player_backends")
     if tested is UNSET or tested not in models:
         raise invalid_document_error(
             "$.test_player_name", "it names a player that has a backend", repr(tested)
@@ -164,9 +164,9 @@ def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[
         is_last = last[seat] == index
         registered = logged.pop(course.player[index], None) if is_last else None
         if isinstance(registered, dict):
-            shares = once(_shares, tuple(registered.items()), n_seats)
+            shares = call_cached(_shares, tuple(registered.items()), n_seats)
         else:
-            shares = once(_stated_shares, texts[index], n_seats)
+            shares = call_cached(_stated_shares, texts[index], n_seats)
         rows += _rows(shares, seat, round_, index, is_last=is_last)
     for player, registered in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.

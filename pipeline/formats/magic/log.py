@@ -11,25 +11,25 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.hidden_roles import Rules
+from pipeline.formats.hidden_roles import HiddenRoleRules
 from pipeline.formats.record_builder import (
     MODERATOR,
     TO_MODERATOR,
     History,
     Int64,
     ModelName,
-    Prompted,
+    PromptedPhases,
     Row,
     Timeline,
-    check_distinct,
-    check_number,
+    call_cached,
+    check_number_of_players,
     check_players,
-    history,
-    in_seats,
-    once,
+    check_unique_keys,
+    messages_from_rows as messages,
     player_number,
-    results,
-    row_messages as messages,
+    results_of_tested_seats,
+    sort_by_seat,
+    to_history,
 )
 from pipeline.formats.sniffer import WELL_FORMED, decode, invalid_document_error
 from pipeline.game_record import (
@@ -137,7 +137,7 @@ def known(value: T | UnsetType) -> T | None:
 def history_of(log: Log) -> History:
     """The log's message rows, column by column."""
     assert log.history is not UNSET
-    return history(log.history)
+    return to_history(log.history)
 
 
 def setting_keys(log: Log) -> Set[str]:
@@ -203,7 +203,7 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-def _timeline(logged: History, _: Prompted, *, decision: Phase) -> Timeline:
+def _timeline(logged: History, _: PromptedPhases, *, decision: Phase) -> Timeline:
     """Each row's phase and round; what a player tells the moderator alone is its decision.
 
     The log does not number decisions. A round ends where the moderator speaks, or where a player
@@ -254,7 +254,7 @@ def point_game(
     ended = result(log, (WIN, LOSE))
     logged = history_of(log)
     scores = known(log.scores) or []
-    names = once(_names, len(scores), logged.player, logged.visible_to, tested)
+    names = call_cached(_names, len(scores), logged.player, logged.visible_to, tested)
     other = None if players.other_player is UNSET else players.other_player.model
     seats = [
         Seat(
@@ -281,7 +281,9 @@ def point_game(
         seats=seats,
         messages=spoken,
     )
-    built.results = results(built, {numbers[tested]: None if ended is None else ended == WIN})
+    built.results = results_of_tested_seats(
+        built, {numbers[tested]: None if ended is None else ended == WIN}
+    )
     return built
 
 
@@ -300,7 +302,7 @@ def _names(
             "$.test_player_name", "players are numbered from 1 without gaps", repr(tested)
         )
     strangers = sorted(name for name in named if player_number(name) is None)
-    check_number(n_seats + len(strangers), "$")
+    check_number_of_players(n_seats + len(strangers), "$")
     return (*(f"Player {number}" for number in range(1, n_seats + 1)), *strangers)
 
 
@@ -312,7 +314,7 @@ _TRUTHS = {0: False, 1: True}
 
 def hidden_role_game(
     log: Log,
-    rules: Rules,
+    rules: HiddenRoleRules,
     hidden: str,
     *,
     setting: dict[str, JsonValue],
@@ -323,8 +325,8 @@ def hidden_role_game(
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """
-    seats, numbers, is_pgm = once(_cast, rules, hidden, as_bytes(log.player_backends))
-    spoken = hidden_roles.messages(rules, history_of(log), numbers)
+    seats, numbers, is_pgm = call_cached(_cast, rules, hidden, as_bytes(log.player_backends))
+    spoken = hidden_roles.messages_with_phases(rules, history_of(log), numbers)
     course = spoken.course
     flag = known(log.win_flag)
     outcome = rules.outcome_of_flag(flag)
@@ -339,7 +341,7 @@ def hidden_role_game(
         is_finished=is_finished,
         outcome=outcome if is_finished else None,
         outcome_code=flag,
-        n_rounds=hidden_roles.n_rounds(rules, course),
+        n_rounds=hidden_roles.n_clue_rounds(rules, course),
         seats=list(seats),
         messages=spoken,
     )
@@ -369,18 +371,18 @@ def hidden_role_game(
 
 
 def _cast(
-    rules: Rules, hidden: str, logged: bytes | UnsetType
+    rules: HiddenRoleRules, hidden: str, logged: bytes | UnsetType
 ) -> tuple[tuple[Seat, ...], dict[str, int], bool]:
     """Who plays: the seats, their numbers by name, and whether one is a PGM player."""
-    backends = in_seats(required(logged, dict[str, Backend], "player_backends"))
+    backends = sort_by_seat(required(logged, dict[str, Backend], "player_backends"))
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
-    check_distinct(logged, "$.player_backends")
+    check_unique_keys(logged, "$.player_backends")
     if hidden not in models:
         raise invalid_document_error("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith("-fix")}
     return (
-        tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
+        tuple(hidden_roles.build_seats(rules, hidden, dict(models), tested)),
         {player: number for number, player in enumerate(models, start=1)},
         any(model.endswith(PGM_SUFFIX) for model in models.values()),
     )

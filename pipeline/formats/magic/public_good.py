@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from pipeline.formats.magic.log import PGM, Log, Opponents, point_game, required, setting_keys
-from pipeline.formats.record_builder import contributions
+from pipeline.formats.record_builder import build_contributions
 from pipeline.game_record import GameRecord
 from pipeline.vocabulary import GameType, Phase
 
@@ -43,7 +43,7 @@ def game(log: Log) -> GameRecord:
     texts, is_pgm = built.messages.content, built.format_version == PGM
     indices = built.messages.course.said(Phase.CONTRIBUTION)
     amounts = [registered(texts[index], is_pgm) for index in indices]
-    built.contributions = contributions(built, amounts)
+    built.contributions = build_contributions(built, amounts)
     return built
 
 
