@@ -17,8 +17,8 @@ from msgspec.structs import astuple, replace
 from pipeline.archives.inspect_log import EvalHeader, iter_samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.interchange import VERSION_KEY
-from pipeline.formats.interchange.document import End, document_of
-from pipeline.formats.interchange.reading import derived_results, game_of
+from pipeline.formats.interchange.document import End, parse_document
+from pipeline.formats.interchange.reading import build_game, derive_results
 from pipeline.formats.record_builder import parse_amount, parse_usage
 from pipeline.formats.sniffer import DocumentSniffer, decode, parse_object, parse_truncated_object
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Usage
@@ -174,7 +174,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         InvalidDocumentError: If the game is invalid; the error names the path in the sample.
     """
     at, data = _find_game_document(look) or ("$", b"")
-    document = document_of(data, at)
+    document = parse_document(data, at)
     sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
     header = decode(EvalHeader, look.top.get("eval", b"{}"), "$.eval")
     # Only the log states the models of roles, the start and the limit. A player without a model has
@@ -189,7 +189,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     if not document.is_finished and end.ended_by is None:
         document.end = replace(end, ended_by=sample.ended_by)
     try:
-        game = game_of(document)
+        game = build_game(document)
     except InvalidDocumentError as error:
         raise InvalidDocumentError(
             *(_move_fault_below(fault, at) for fault in error.faults)
@@ -216,7 +216,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     if sample.invalidation is not None:  # the game counts as unfinished, and nobody failed
         game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
         game.failures = {}
-        game.results = derived_results(game, [None] * len(game.seats))
+        game.results = derive_results(game, [None] * len(game.seats))
     # If several models are tested, the failed one is unknown. An operator stopped it by hand.
     elif (
         not game.is_finished

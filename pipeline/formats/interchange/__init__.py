@@ -5,8 +5,8 @@ magic does not know can write it, in place of a format.
 """
 
 from pipeline.archives.splitting import Splitter, list_splitter
-from pipeline.formats.interchange.document import document_of, schema
-from pipeline.formats.interchange.reading import FORMAT, game_of
+from pipeline.formats.interchange.document import parse_document, schema
+from pipeline.formats.interchange.reading import FORMAT, build_game
 from pipeline.formats.interchange.writing import encoded
 from pipeline.formats.sniffer import DocumentSniffer, parse_truncated_object
 from pipeline.game_record import GameRecord
@@ -69,4 +69,4 @@ def claims(look: DocumentSniffer) -> bool:
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    return game_of(document_of(look.data))
+    return build_game(parse_document(look.data))

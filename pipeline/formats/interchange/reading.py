@@ -62,14 +62,14 @@ Row = Mapping[str, Any]
 DerivedRows = Sequence[Row]
 
 
-class Around(NamedTuple):
+class GameContext(NamedTuple):
     """What is known of the game besides: its players' seats by name, and its secret word."""
 
     seats: Mapping[str, int]
     word: Any
 
 
-def derived(table: str, rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
+def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> list[dict[str, Any]]:
     """For each row the values of fields that it may leave out."""
     n_rows: Counter[tuple[int, int]] = Counter()
     values: list[dict[str, Any]] = []
@@ -131,7 +131,7 @@ _AGREEMENTS = {"agreed": True, "not_agreed": False}
 _side = attrgetter("model", "role", "seat")
 
 
-def game_of(document: Document) -> GameRecord:
+def build_game(document: Document) -> GameRecord:
     """The game of a document; raises BrokenDocument where it breaks a rule."""
     known = games.game_type_names()
     if document.game_type not in known:
@@ -142,7 +142,7 @@ def game_of(document: Document) -> GameRecord:
         raise invalid_document_error("$.game_type", rule, repr(document.game_type))
     kind = games.game_definition(document.game_type)
     check_setting(document.setting)
-    seats = _seats(document.seats, kind)
+    seats = _build_seats(document.seats, kind)
     end = document.end or End()
     if end.outcome is None and document.is_finished and len(kind.endings) == 1:
         end = replace(end, outcome=kind.endings[0].outcome)
@@ -150,7 +150,7 @@ def game_of(document: Document) -> GameRecord:
     _place_eliminations(document.events)
     _mark_outages(document.events)
     faults: list[RecordError] = []
-    rows, order = _rows(document, numbers, kind, faults)
+    rows, order = _act_rows_and_order(document, numbers, kind, faults)
     n_rounds = document.n_rounds
     if n_rounds is UNSET:
         of_rows = (row["round"] for row in chain.from_iterable(rows.values()))
@@ -175,16 +175,16 @@ def game_of(document: Document) -> GameRecord:
             for n, one in enumerate(document.seats, 1)
             if one.failure and one.failure.strip()
         },
-        messages=build_messages(_spoken(document.events), seats),
+        messages=build_messages(_iter_messages(document.events), seats),
         order=order if any(order) else (),
         faults=faults,
     )
     check_start(game, "$.started_at")
     check_end(game, "$.end.outcome")
-    _add_rows(game, rows, Around(numbers, game.word), document)
-    game.results = derived_results(game, _wins(document, game, kind))
+    _add_act_rows(game, rows, GameContext(numbers, game.word), document)
+    game.results = derive_results(game, _stated_or_derived_wins(document, game, kind))
     if document.results is not UNSET:
-        game.results = _stated(document.results, game, kind)
+        game.results = _build_stated_results(document.results, game, kind)
         check_winners(game, "$.results")
     shown = [event.visible_to for event in document.events]
     game.faults += unknown_audience_faults(shown, numbers, "$.events")
@@ -200,25 +200,27 @@ def game_of(document: Document) -> GameRecord:
     return game
 
 
-def derived_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
+def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     """The results that follow from how the game ended and, without sides, from who won."""
     kind = games.game_definition(game.game_type)
     if kind.has_sides:
         truths = (guess.is_correct for guess in game.guesses)
         return team_results(game, kind, guess_is_correct=next(truths, None))
-    agreed = _agreed(game)
+    agreed = _is_agreed(game)
     wins = wins if agreed is None else [agreed] * len(wins)
     tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
     return [replace(one, agreed=agreed) for one in results_of_tested_seats(game, tested)]
 
 
-def _agreed(game: GameRecord) -> bool | None:
+def _is_agreed(game: GameRecord) -> bool | None:
     """Whether a negotiation ended in agreement, by which all win; null if it did not end."""
     is_negotiation = game.game_type == GameType.COST_SHARING
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 
 
-def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bool | None]:
+def _stated_or_derived_wins(
+    document: Document, game: GameRecord, kind: GameDefinition
+) -> list[bool | None]:
     """Who won, by seat: as stated, or else by the scores; of some games the outcome says it.
 
     Raises BrokenDocument where it is stated of a game that is not won so, and where nothing says
@@ -227,9 +229,9 @@ def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bo
     wins = [seat.is_win for seat in document.seats]
     is_stated = wins.count(None) < len(wins)
     for number, is_win in enumerate(wins if is_stated else ()):
-        if is_win is not None and (rule := _why_not_won(is_win, game, kind)):
+        if is_win is not None and (rule := _stated_win_problem(is_win, game, kind)):
             raise invalid_document_error(f"$.seats[{number}].is_win", rule, str(is_win).lower())
-    if not game.is_finished or _agreed(game) is not None or kind.has_sides:
+    if not game.is_finished or _is_agreed(game) is not None or kind.has_sides:
         return wins
     if kind.most_points_win:
         by_score = has_highest_score([seat.score for seat in document.seats])
@@ -244,16 +246,18 @@ def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bo
     return wins
 
 
-def _why_not_won(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
+def _stated_win_problem(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
     """The rule that a seat breaks which says whether it won, null if it may."""
     if kind.has_sides:
         return "in a game with sides, the outcome says who won"
     if not game.is_finished:
         return "nobody has won an unfinished game"
-    return None if _agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
+    return (
+        None if _is_agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
+    )
 
 
-def phase_of(event: Event) -> str:
+def phase_of_event(event: Event) -> str:
     """What an event's text is if it does not say so: what its first act is."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
@@ -265,7 +269,7 @@ def phase_of(event: Event) -> str:
     return _OTHER
 
 
-def _seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
+def _build_seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
     check_players([seat.player for seat in given], "$.seats")
     roles = [role.name for role in kind.roles]
     seats = []
@@ -281,14 +285,14 @@ def _seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
     return seats
 
 
-def _spoken(events: list[Event]) -> Iterator[LoggedMessage]:
+def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
     known = set(games.phase_names())
     for number, event in enumerate(events):
         if event.text is None:
             continue
         phase = event.phase
         if phase is UNSET:
-            phase = phase_of(event)
+            phase = phase_of_event(event)
         elif phase not in known:
             rule = f"a phase is one of {', '.join(sorted(known))}"
             raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
@@ -344,7 +348,7 @@ def _mark_outages(events: list[Event]) -> None:
             event.text = OUTAGE_MARK + (event.text or "")
 
 
-def _rows(
+def _act_rows_and_order(
     document: Document, numbers: dict[str, int], kind: GameDefinition, faults: list[RecordError]
 ) -> tuple[Rows, Order]:
     """Return the rows that acts are, by table, as far as stated, and the order of all events.
@@ -359,7 +363,7 @@ def _rows(
     for number, event in enumerate(document.events):
         index = None
         if event.text is None:
-            _check_silent(event, number)
+            _check_event_without_text(event, number)
         else:
             index, n_texts = n_texts, n_texts + 1
             order.append(None)
@@ -377,7 +381,9 @@ def _rows(
                 if OWN_TABLES.get(table, kind.name) != kind.name:
                     own = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
                     rule = f"in {kind.name} an act is one of {', '.join(own)}"
-                    raise invalid_document_error(f"{_at(number, place)}.act", rule, repr(table))
+                    raise invalid_document_error(
+                        f"{_act_path(number, place)}.act", rule, repr(table)
+                    )
                 of_table = rows[table] = []
             row = asdict(act)
             if row.pop("outage") and "parse_status" in row:
@@ -393,13 +399,15 @@ def _rows(
                     "by a text, only who says it does something, though anybody can be out: "
                     "another's act is an event without a text"
                 )
-                raise invalid_document_error(f"{_at(number, place)}.player", rule, repr(player))
+                raise invalid_document_error(
+                    f"{_act_path(number, place)}.player", rule, repr(player)
+                )
             _check_act(table, row, player, known, (number, place))
             if table == "eliminations":
                 if row["seat"] in eliminated:
                     rule = "a player leaves the game once"
                     faults.append(
-                        RecordError(_at(number, place), rule, f"{player!r} is out already")
+                        RecordError(_act_path(number, place), rule, f"{player!r} is out already")
                     )
                     continue
                 eliminated.add(row["seat"])
@@ -415,11 +423,11 @@ def _check_act(
     """Raises BrokenDocument for an act that is nobody's, of no round, or names a stranger."""
     if row["seat"] is None:
         raise invalid_document_error(
-            _at(*place), "an act is by a player at the table", repr(player)
+            _act_path(*place), "an act is by a player at the table", repr(player)
         )
     if row["round"] is None:
         rule = "an act has a round, its own or its event's"
-        raise invalid_document_error(_at(*place), rule, "neither has one")
+        raise invalid_document_error(_act_path(*place), rule, "neither has one")
     for name in NAMING[table]:
         if row[name] in known:
             continue
@@ -429,23 +437,23 @@ def _check_act(
         if strangers := set(as_name_tuple(row[name])) - known:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
-            raise invalid_document_error(f"{_at(*place)}.{name}", rule, listed)
+            raise invalid_document_error(f"{_act_path(*place)}.{name}", rule, listed)
 
 
-def _at(event: int, act: int) -> str:
+def _act_path(event: int, act: int) -> str:
     return f"$.events[{event}].acts[{act}]"
 
 
-def _at_row(events: list[Event], table: str, number: int) -> str:
+def _act_path_of_row(events: list[Event], table: str, number: int) -> str:
     """The path of the act that is the row of this number in its table."""
     acts = (
         (n, place, act) for n, event in enumerate(events) for place, act in enumerate(event.acts)
     )
-    paths = (_at(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
+    paths = (_act_path(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
     return next(islice(paths, number, None))
 
 
-def _check_silent(event: Event, number: int) -> None:
+def _check_event_without_text(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
         raise invalid_document_error(
@@ -457,28 +465,28 @@ def _check_silent(event: Event, number: int) -> None:
             raise invalid_document_error(f"$.events[{number}].{name}", rule, "it has no text")
 
 
-def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) -> None:
+def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: Document) -> None:
     """Puts the rows into the game, each with what is derived for it."""
     for table, of_table in sorted(rows.items()):
-        for row, values in zip(of_table, derived(table, of_table, around), strict=True):
+        for row, values in zip(of_table, derive_field_values(table, of_table, around), strict=True):
             for name, value in values.items():
                 if row[name] is UNSET:
                     row[name] = value
-        _check_distinct(table, of_table, document.events)
+        _check_unique_acts(table, of_table, document.events)
         for number, row in enumerate(of_table if table == "proposals" else ()):
             if (row["party_seat"] or 0) > len(around.seats):
-                at = f"{_at_row(document.events, table, number)}.party_seat"
+                at = f"{_act_path_of_row(document.events, table, number)}.party_seat"
                 raise invalid_document_error(
                     at, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
                 )
-        made = [_event(table, row) for row in of_table]
+        made = [_build_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
         else:
             getattr(game, table).extend(made)
 
 
-def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
+def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
     """Raises BrokenDocument for an act that its player did before, in the same round."""
     names, parts = KEYS[table], [of_table]
     if table == "role_analyses":  # each measure of an act is a row of its own
@@ -496,11 +504,11 @@ def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Eve
                 )
             number = next(n for n, row in enumerate(of_table) if row is second)
             raise invalid_document_error(
-                _at_row(events, table, number), f"the contract of {table}: {rule}", has
+                _act_path_of_row(events, table, number), f"the contract of {table}: {rule}", has
             )
 
 
-def _event(table: str, row: dict[str, Any]) -> game_Event:
+def _build_event(table: str, row: dict[str, Any]) -> game_Event:
     if table in REGISTERED:
         registered = REGISTERED[table]
         row["is_logged"] = row[registered] is not UNSET
@@ -512,7 +520,7 @@ def _event(table: str, row: dict[str, Any]) -> game_Event:
     return TABLES[table].event(**row)
 
 
-def _stated(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
+def _build_stated_results(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
     """The results as stated, of the sides that `game.results` has."""
     for number, one in enumerate(given):
         at = f"$.results[{number}]"

@@ -19,29 +19,34 @@ from pipeline.formats.interchange.document import (
     End,
     Event,
 )
-from pipeline.formats.interchange.reading import Around, derived, derived_results, phase_of
+from pipeline.formats.interchange.reading import (
+    GameContext,
+    derive_field_values,
+    derive_results,
+    phase_of_event,
+)
 from pipeline.formats.record_builder import EVERYONE, MODERATOR, as_name_tuple
 from pipeline.game_record import Event as Row, GameRecord, Usage
 from pipeline.games import game_definition
 
-_Done = tuple[Row, Act]
+_RowAndAct = tuple[Row, Act]
 
 
 def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
     """The game as JSON on one line, without an end of line; the hash is that of its log's bytes."""
-    return json.encode(document_of(game, log_sha256))
+    return json.encode(to_document(game, log_sha256))
 
 
-def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
+def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
     """The game as a document."""
-    events = _events(game)
+    events = _build_events(game)
     # Unknown where there are sides, which win as a whole.
     won = {result.seat: result.is_win for result in game.results}
     has_sides = game_definition(game.game_type).has_sides
     wins = [None if has_sides else won.get(n) for n in range(1, len(game.seats) + 1)]
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
-    is_derived = derived_results(game, wins) == game.results
+    is_derived = derive_results(game, wins) == game.results
     end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
     return Document(
         magic_interchange=VERSION,
@@ -72,28 +77,28 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
                 zip(game.seats, game.usage or [Usage()] * len(wins), wins, strict=True), start=1
             )
         ],
-        unseated=_unseated(game),
+        unseated=_names_without_seats(game),
         events=events,
         results=UNSET if is_derived else [parts.Result(**asdict(one)) for one in game.results],
     )
 
 
-def _unseated(game: GameRecord) -> tuple[str, ...]:
+def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
     """The names in acts that no player has, in their order."""
     named = [
         getattr(row, name)
         for table, names in NAMING.items()
         for name in names
-        for row in _rows(game, table)
+        for row in _table_rows(game, table)
     ]
     names = dict.fromkeys(name for one in named for name in as_name_tuple(one or ()))
     players = {seat.player for seat in game.seats}
     return tuple(name for name in names if name not in players)
 
 
-def _events(game: GameRecord) -> list[Event]:
+def _build_events(game: GameRecord) -> list[Event]:
     """The texts with the acts read from them, and the silent acts, in the order of the game."""
-    spoken, unspoken = _acts(game)
+    spoken, unspoken = _acts_by_message_and_table(game)
     silent = {
         table: iter(
             [
@@ -103,12 +108,16 @@ def _events(game: GameRecord) -> list[Event]:
         )
         for table, of_table in unspoken.items()
     }
-    texts = (_spoken(game, index, spoken.get(index, [])) for index in range(len(game.messages)))
-    order = game.order or _order(game, unspoken)
+    texts = (
+        _build_text_event(game, index, spoken.get(index, [])) for index in range(len(game.messages))
+    )
+    order = game.order or _iter_default_order(game, unspoken)
     return [next(texts if table is None else silent[table]) for table in order]
 
 
-def _order(game: GameRecord, silent: Mapping[str, Sequence[_Done]]) -> Iterator[str | None]:
+def _iter_default_order(
+    game: GameRecord, silent: Mapping[str, Sequence[_RowAndAct]]
+) -> Iterator[str | None]:
     """Where the log does not say it, each silent act comes after the texts of its round."""
     rounds = game.messages.course.round
     place: dict[int, int] = {}
@@ -124,7 +133,7 @@ def _order(game: GameRecord, silent: Mapping[str, Sequence[_Done]]) -> Iterator[
     yield from before[len(rounds)]
 
 
-def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
+def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> Event:
     course = game.messages.course
     player = course.player[index]
     event = Event(
@@ -145,37 +154,46 @@ def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
             for row, act in acts
         ],
     )
-    if phase_of(event) != course.phase[index]:
+    if phase_of_event(event) != course.phase[index]:
         event.phase = str(course.phase[index])
     return event
 
 
-def _acts(game: GameRecord) -> tuple[dict[int, list[_Done]], dict[str, list[_Done]]]:
+def _acts_by_message_and_table(
+    game: GameRecord,
+) -> tuple[dict[int, list[_RowAndAct]], dict[str, list[_RowAndAct]]]:
     """The acts in their order: by the index of their message, and those without one by table."""
-    around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
-    spoken, silent = defaultdict[int, list[_Done]](list), defaultdict[str, list[_Done]](list)
+    around = GameContext({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
+    spoken, silent = (
+        defaultdict[int, list[_RowAndAct]](list),
+        defaultdict[str, list[_RowAndAct]](list),
+    )
     for table in ACTS:
-        rows = _rows(game, table) if game.order else _ordered(_rows(game, table))
+        rows = (
+            _table_rows(game, table) if game.order else _sort_by_message(_table_rows(game, table))
+        )
         fields = list(map(asdict, rows))
-        for row, stated in zip(rows, _stated(table, fields, around), strict=True):
+        for row, stated in zip(rows, _iter_fields_to_state(table, fields, around), strict=True):
             of = silent[table] if row.message_index is None else spoken[row.message_index]
             of.append((row, ACTS[table](**stated)))
     return spoken, silent
 
 
-def _rows(game: GameRecord, table: str) -> list[Any]:
+def _table_rows(game: GameRecord, table: str) -> list[Any]:
     return game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
 
 
-def _ordered(rows: list[Row]) -> list[Row]:
+def _sort_by_message(rows: list[Row]) -> list[Row]:
     """The rows in the order in which a reader of the document meets them."""
     last = max((row.message_index or 0 for row in rows), default=0) + 1
     return sorted(rows, key=lambda row: last if row.message_index is None else row.message_index)
 
 
-def _stated(table: str, rows: list[dict[str, Any]], around: Around) -> Iterator[dict[str, Any]]:
+def _iter_fields_to_state(
+    table: str, rows: list[dict[str, Any]], around: GameContext
+) -> Iterator[dict[str, Any]]:
     """Of each row what an act has to state: its own fields, but what is derived."""
-    for row, values in zip(rows, derived(table, rows, around), strict=True):
+    for row, values in zip(rows, derive_field_values(table, rows, around), strict=True):
         own = {name: value for name, value in row.items() if name in ACTS[table].__struct_fields__}
         del own["round"]
         if table in REGISTERED and not row["is_logged"]:

@@ -25,8 +25,8 @@ from pipeline.formats.hidden_roles import (
     n_clue_rounds,
 )
 from pipeline.formats.magic.log import TIMELINES
-from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
-from pipeline.formats.magic.public_good import registered
+from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, build_decisions
+from pipeline.formats.magic.public_good import parse_contribution
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
@@ -511,7 +511,7 @@ def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
     built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     if len(built.seats) != N_PLAYERS:
         raise lacking(title, f"it says what three players get, and {len(built.seats)} play")
-    built.decisions = decisions(built, payoffs)
+    built.decisions = build_decisions(built, payoffs)
     points = [0.0] * N_PLAYERS
     for decision in built.decisions:
         points[decision.seat - 1] += decision.payoff or 0
@@ -562,7 +562,7 @@ def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]
         # MAgIC's PGM games, in which amounts are read otherwise, ask for private reflections.
         rows = zip(talk.history.player, talk.history.visible_to, strict=True)
         is_pgm = any(readers in (player, (player,)) for player, readers in rows)
-        return [registered(text, is_pgm) for text in texts]
+        return [parse_contribution(text, is_pgm) for text in texts]
     if texts and not any("contribut" in text.lower() for text in texts):
         raise lacking(title, "no player tells it a contribution", texts[0])
     return list(map(_amount, texts))
