@@ -123,7 +123,7 @@ class Act(
 def struct_fields_of_event(
     event: type[Struct], columns: Mapping[str, Column], left_out: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
-    """The fields of an event for a struct of a document: what they hold, and are if left out."""
+    """Return the name, type and default of an event's fields for a struct of the document."""
     of_event = {field.name: field for field in fields(event)}
     return [
         (name, _type_bounded_by_column(of_event[name].type, columns.get(name), default), default)
@@ -132,13 +132,13 @@ def struct_fields_of_event(
 
 
 def default_if_left_out(field: FieldInfo) -> Any:
-    """What a field of an event is if it is left out: its default, or null where it can be."""
+    """Return the default of an event's field; None for a nullable field without a default."""
     can_be_null = field.default is NODEFAULT and NoneType in get_args(field.type)
     return None if can_be_null else field.default
 
 
 def _type_bounded_by_column(kind: Any, column: Column | None, default: Any) -> Any:
-    """The type, a number within what its column can hold."""
+    """Return a field's type, with numbers limited to the range of their column."""
     held = [one for one in get_args(kind) if one is not NoneType] or [kind]
     if column is not None and held in ([int], [float]):
         most = {"Int32": MOST, "Int64": 2**63 - 1}.get(str(column.dtype))
@@ -304,7 +304,7 @@ class Document(_Part, kw_only=True):
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a document, as a dictionary."""
+    """Return the JSON Schema of an interchange document as a dictionary."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     described = msgspec.json.schema(Document)
     for one in described["$defs"].values():
@@ -340,10 +340,7 @@ OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
 def parse_document(data: bytes, at: str = "$") -> Document:
-    """The document in the data, which stands at `at`.
-
-    Raises BrokenDocument with the faults of all values that have another type than their fields.
-    """
+    """Parse an interchange document; raise an error with all mistyped values."""
     try:
         return decode(Document, data, at)
     except InvalidDocumentError as error:
@@ -373,7 +370,7 @@ def _setting_type_faults(setting: Mapping[str, Any], at: str) -> list[RecordErro
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:
-    """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
+    """Raise InvalidDocumentError for a setting that is too large, too deep or not storable."""
     if faults := _setting_type_faults(setting, "$.setting"):
         raise InvalidDocumentError(*faults)
     for path, depth, value in iter_keys_and_leaves(setting):

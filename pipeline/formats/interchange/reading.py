@@ -1,4 +1,4 @@
-"""A document made into a game: rows of acts completed by what is derived, and rules checked."""
+"""Convert an interchange document to a game: derive omitted values, check rules."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,14 +63,19 @@ DerivedRows = Sequence[Row]
 
 
 class GameContext(NamedTuple):
-    """What is known of the game besides: its players' seats by name, and its secret word."""
+    """The facts of a game from which fields of its actions are derived.
+
+    Attributes:
+        seats: The seat numbers by player.
+        word: The secret word of the setting, if there is one.
+    """
 
     seats: Mapping[str, int]
     word: Any
 
 
 def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> list[dict[str, Any]]:
-    """For each row the values of fields that it may leave out."""
+    """Return for each row of a table the values of the fields that a document may leave out."""
     n_rows: Counter[tuple[int, int]] = Counter()
     values: list[dict[str, Any]] = []
     match table:
@@ -132,7 +137,7 @@ _side = attrgetter("model", "role", "seat")
 
 
 def build_game(document: Document) -> GameRecord:
-    """The game of a document; raises BrokenDocument where it breaks a rule."""
+    """Build the game of a document; raise InvalidDocumentError if it breaks a rule."""
     known = games.game_type_names()
     if document.game_type not in known:
         rule = (
@@ -201,7 +206,7 @@ def build_game(document: Document) -> GameRecord:
 
 
 def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
-    """The results that follow from how the game ended and, without sides, from who won."""
+    """Return the results that follow from the outcome or, without sides, from who won."""
     kind = games.game_definition(game.game_type)
     if kind.has_sides:
         truths = (guess.is_correct for guess in game.guesses)
@@ -213,7 +218,7 @@ def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
 
 
 def _is_agreed(game: GameRecord) -> bool | None:
-    """Whether a negotiation ended in agreement, by which all win; null if it did not end."""
+    """Return whether a negotiation ended in agreement; None for other or unfinished games."""
     is_negotiation = game.game_type == GameType.COST_SHARING
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 
@@ -221,10 +226,9 @@ def _is_agreed(game: GameRecord) -> bool | None:
 def _stated_or_derived_wins(
     document: Document, game: GameRecord, kind: GameDefinition
 ) -> list[bool | None]:
-    """Who won, by seat: as stated, or else by the scores; of some games the outcome says it.
+    """Return by seat who won: as stated, else by the scores or the outcome.
 
-    Raises BrokenDocument where it is stated of a game that is not won so, and where nothing says
-    whether a player under test won.
+    Raises InvalidDocumentError if a statement is not allowed, or if nothing says who won.
     """
     wins = [seat.is_win for seat in document.seats]
     is_stated = wins.count(None) < len(wins)
@@ -247,7 +251,7 @@ def _stated_or_derived_wins(
 
 
 def _stated_win_problem(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
-    """The rule that a seat breaks which says whether it won, null if it may."""
+    """Return the rule that a seat with a stated win breaks; None if it breaks none."""
     if kind.has_sides:
         return "in a game with sides, the outcome says who won"
     if not game.is_finished:
@@ -258,7 +262,7 @@ def _stated_win_problem(is_win: bool, game: GameRecord, kind: GameDefinition) ->
 
 
 def phase_of_event(event: Event) -> str:
-    """What an event's text is if it does not say so: what its first act is."""
+    """Return the default phase of an event's text, which is that of its first action."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
     if is_private_thought(event.actor, event.visible_to):
@@ -309,7 +313,7 @@ def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
 
 
 def _place_eliminations(events: list[Event]) -> None:
-    """States of each elimination that leaves it out whether it is before the votes of its round."""
+    """Set for each elimination that does not state it whether it comes before its round's votes."""
     voted = set[int | None]()
     waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
     for event in events:
@@ -327,9 +331,9 @@ def _place_eliminations(events: list[Event]) -> None:
 
 
 def _mark_outages(events: list[Event]) -> None:
-    """Make each outage a text of its player that begins as the benchmark's logs write one.
+    """Convert each outage to a text of its player that begins like one of the benchmark's logs.
 
-    Raises BrokenDocument for an event in which somebody else, or the player too, did something.
+    Raises InvalidDocumentError for an event that also has other actions.
     """
     for number, event in enumerate(events):
         if not any(act.outage for act in event.acts):
@@ -351,9 +355,9 @@ def _mark_outages(events: list[Event]) -> None:
 def _act_rows_and_order(
     document: Document, numbers: dict[str, int], kind: GameDefinition, faults: list[RecordError]
 ) -> tuple[Rows, Order]:
-    """Return the rows that acts are, by table, as far as stated, and the order of all events.
+    """Return the stated rows of all actions by table, and the order of all events.
 
-    An elimination of a player who is out already is a fault, and no row.
+    A second elimination of a player is a fault, not a row.
     """
     rows: Rows = {}
     eliminated = set[int]()
@@ -420,7 +424,7 @@ def _act_rows_and_order(
 def _check_act(
     table: str, row: dict[str, Any], player: str | None, known: set[Any], place: tuple[int, int]
 ) -> None:
-    """Raises BrokenDocument for an act that is nobody's, of no round, or names a stranger."""
+    """Raise an error for an action without a player or round, or with an unknown name."""
     if row["seat"] is None:
         raise invalid_document_error(
             _act_path(*place), "an act is by a player at the table", repr(player)
@@ -445,7 +449,7 @@ def _act_path(event: int, act: int) -> str:
 
 
 def _act_path_of_row(events: list[Event], table: str, number: int) -> str:
-    """The path of the act that is the row of this number in its table."""
+    """Return the JSON path of the action that is the row of this number in its table."""
     acts = (
         (n, place, act) for n, event in enumerate(events) for place, act in enumerate(event.acts)
     )
@@ -454,7 +458,7 @@ def _act_path_of_row(events: list[Event], table: str, number: int) -> str:
 
 
 def _check_event_without_text(event: Event, number: int) -> None:
-    """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
+    """Raise an error if an event without a text has no action, or has fields of a text."""
     if not event.acts:
         raise invalid_document_error(
             f"$.events[{number}]", "an event has a text, or acts, or both", "neither"
@@ -466,7 +470,7 @@ def _check_event_without_text(event: Event, number: int) -> None:
 
 
 def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: Document) -> None:
-    """Puts the rows into the game, each with what is derived for it."""
+    """Add the rows to the game, with their derived values."""
     for table, of_table in sorted(rows.items()):
         for row, values in zip(of_table, derive_field_values(table, of_table, around), strict=True):
             for name, value in values.items():
@@ -487,7 +491,7 @@ def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: D
 
 
 def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
-    """Raises BrokenDocument for an act that its player did before, in the same round."""
+    """Raise InvalidDocumentError if a player repeats an action in the same round."""
     names, parts = KEYS[table], [of_table]
     if table == "role_analyses":  # each measure of an act is a row of its own
         parts = [[row for row in of_table if row[kind] is not None] for kind in AnalysisKind]
@@ -521,7 +525,7 @@ def _build_event(table: str, row: dict[str, Any]) -> game_Event:
 
 
 def _build_stated_results(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
-    """The results as stated, of the sides that `game.results` has."""
+    """Return the stated results; raise an error unless they cover the sides under test."""
     for number, one in enumerate(given):
         at = f"$.results[{number}]"
         if kind.role(one.role) is None:

@@ -1,4 +1,4 @@
-"""A game made into a document: it states what `reading` would not derive."""
+"""Convert a game to an interchange document, which states only what `reading` would not derive."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,17 +33,27 @@ _RowAndAct = tuple[Row, Act]
 
 
 def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
-    """The game as JSON on one line, without an end of line; the hash is that of its log's bytes."""
+    """Encode a game as an interchange document in JSON on one line, without a line break.
+
+    Args:
+        game: The game.
+        log_sha256: The SHA-256 of the log's bytes.
+    """
     return json.encode(to_document(game, log_sha256))
 
 
 def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
-    """The game as a document."""
+    """Convert a game to an interchange document.
+
+    Args:
+        game: The game.
+        log_sha256: The SHA-256 of the log's bytes.
+    """
     events = _build_events(game)
     # Unknown where there are sides, which win as a whole.
-    won = {result.seat: result.is_win for result in game.results}
+    is_win_by_seat = {result.seat: result.is_win for result in game.results}
     has_sides = game_definition(game.game_type).has_sides
-    wins = [None if has_sides else won.get(n) for n in range(1, len(game.seats) + 1)]
+    wins = [None if has_sides else is_win_by_seat.get(n) for n in range(1, len(game.seats) + 1)]
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
     is_derived = derive_results(game, wins) == game.results
@@ -84,7 +94,7 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
 
 
 def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
-    """The names in acts that no player has, in their order."""
+    """Return the names in actions that no player has, in the order of their use."""
     named = [
         getattr(row, name)
         for table, names in NAMING.items()
@@ -97,8 +107,8 @@ def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
 
 
 def _build_events(game: GameRecord) -> list[Event]:
-    """The texts with the acts read from them, and the silent acts, in the order of the game."""
-    spoken, unspoken = _acts_by_message_and_table(game)
+    """Return the texts with their actions, and the actions without a text, in the game's order."""
+    acts_by_message, silent_acts_by_table = _acts_by_message_and_table(game)
     silent = {
         table: iter(
             [
@@ -106,19 +116,20 @@ def _build_events(game: GameRecord) -> list[Event]:
                 for row, act in of_table
             ]
         )
-        for table, of_table in unspoken.items()
+        for table, of_table in silent_acts_by_table.items()
     }
     texts = (
-        _build_text_event(game, index, spoken.get(index, [])) for index in range(len(game.messages))
+        _build_text_event(game, index, acts_by_message.get(index, []))
+        for index in range(len(game.messages))
     )
-    order = game.order or _iter_default_order(game, unspoken)
+    order = game.order or _iter_default_order(game, silent_acts_by_table)
     return [next(texts if table is None else silent[table]) for table in order]
 
 
 def _iter_default_order(
     game: GameRecord, silent: Mapping[str, Sequence[_RowAndAct]]
 ) -> Iterator[str | None]:
-    """Where the log does not say it, each silent act comes after the texts of its round."""
+    """Yield the order of events if the log has none: actions without a text end their round."""
     rounds = game.messages.course.round
     place: dict[int, int] = {}
     before = defaultdict(list)
@@ -162,8 +173,8 @@ def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> E
 def _acts_by_message_and_table(
     game: GameRecord,
 ) -> tuple[dict[int, list[_RowAndAct]], dict[str, list[_RowAndAct]]]:
-    """The acts in their order: by the index of their message, and those without one by table."""
-    around = GameContext({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
+    """Return the actions by the index of their message, and those without a message by table."""
+    context = GameContext({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
     spoken, silent = (
         defaultdict[int, list[_RowAndAct]](list),
         defaultdict[str, list[_RowAndAct]](list),
@@ -173,7 +184,7 @@ def _acts_by_message_and_table(
             _table_rows(game, table) if game.order else _sort_by_message(_table_rows(game, table))
         )
         fields = list(map(asdict, rows))
-        for row, stated in zip(rows, _iter_fields_to_state(table, fields, around), strict=True):
+        for row, stated in zip(rows, _iter_fields_to_state(table, fields, context), strict=True):
             of = silent[table] if row.message_index is None else spoken[row.message_index]
             of.append((row, ACTS[table](**stated)))
     return spoken, silent
@@ -184,16 +195,16 @@ def _table_rows(game: GameRecord, table: str) -> list[Any]:
 
 
 def _sort_by_message(rows: list[Row]) -> list[Row]:
-    """The rows in the order in which a reader of the document meets them."""
+    """Sort rows by their message; rows without a message come last."""
     last = max((row.message_index or 0 for row in rows), default=0) + 1
     return sorted(rows, key=lambda row: last if row.message_index is None else row.message_index)
 
 
 def _iter_fields_to_state(
-    table: str, rows: list[dict[str, Any]], around: GameContext
+    table: str, rows: list[dict[str, Any]], context: GameContext
 ) -> Iterator[dict[str, Any]]:
-    """Of each row what an act has to state: its own fields, but what is derived."""
-    for row, values in zip(rows, derive_field_values(table, rows, around), strict=True):
+    """Yield for each row the fields that an action must state because they cannot be derived."""
+    for row, values in zip(rows, derive_field_values(table, rows, context), strict=True):
         own = {name: value for name, value in row.items() if name in ACTS[table].__struct_fields__}
         del own["round"]
         if table in REGISTERED and not row["is_logged"]:
