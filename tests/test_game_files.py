@@ -16,7 +16,14 @@ import pipeline
 from pipeline import games as kinds
 from pipeline.cli import main
 from pipeline.events import contracts
-from pipeline.games import VARIABLE, Ending, GameDefinition, Role, load_game_definition, of_files
+from pipeline.games import (
+    GAMES_VARIABLE,
+    Ending,
+    GameDefinition,
+    Role,
+    iter_games_from_environment,
+    load_game_definition,
+)
 from pipeline.lake import stored_lake as of_lake
 from pipeline.plugins import PluginError
 from pipeline.vocabulary import Side
@@ -267,12 +274,15 @@ def test_games_of_several_files(
     for name, text in texts.items():
         (tmp_path / f"{name}.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(VARIABLE, os.pathsep.join(named))
+    monkeypatch.setenv(GAMES_VARIABLE, os.pathsep.join(named))
     if what is None:
-        assert [kind.name for _, kind in of_files(())] == ["secret_hitler", "other"]
+        assert [kind.name for _, kind in iter_games_from_environment(())] == [
+            "secret_hitler",
+            "other",
+        ]
         return
     with pytest.raises(PluginError, match=what):
-        [*of_files(())]
+        [*iter_games_from_environment(())]
 
 
 def test_validate_knows_the_other_games(
@@ -290,7 +300,9 @@ def test_validate_knows_the_other_games(
     assert all("a.toml has a game of this name too" in row["message"] for row in rows[1:])
     # A file that is in use already is not its own rival.
     monkeypatch.setattr(
-        kinds, "_of_files", lambda: (("./a.toml", load_game_definition(Path("a.toml"))),)
+        kinds,
+        "_definitions_from_environment",
+        lambda: (("./a.toml", load_game_definition(Path("a.toml"))),),
     )
     assert main(["validate", "a.toml"]) == 0
     assert main(["validate", "b.toml"]) == 4

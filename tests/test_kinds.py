@@ -11,7 +11,7 @@ from pipeline import column, games
 from pipeline.action_tables import ACTION_TABLES
 from pipeline.events.contracts import TABLES
 from pipeline.game_record import Event
-from pipeline.games import Ending, EventTable, GameDefinition, Role, check
+from pipeline.games import Ending, EventTable, GameDefinition, Role, check_definition
 from pipeline.plugins import OWN_PACKAGE, PluginError
 from pipeline.vocabulary import Side
 
@@ -67,13 +67,13 @@ def test_a_mistake_names_the_kind_and_its_package(mistake: str) -> None:
     kind = MISTAKES[mistake]
     for package, of_package in ((OWN_PACKAGE, ""), ("some-games", " of the package some-games")):
         with pytest.raises(PluginError) as raised:
-            check(kind, package)
+            check_definition(kind, package)
         assert str(raised.value) == f"the game `hunt`{of_package}: {mistake}"
 
 
 def test_kinds_without_mistakes() -> None:
     for kind in (KIND, of_columns(PREY | TARGET), *games.game_definitions().values()):
-        check(kind, OWN_PACKAGE)
+        check_definition(kind, OWN_PACKAGE)
 
 
 @pytest.mark.parametrize("name", ["votes", "documents", "roles"])
@@ -85,7 +85,9 @@ def test_a_table_of_every_lake_is_no_table_of_a_kind(
     }
     of_kind = replace(KIND, tables={name: KIND.tables["hunts"]})
     monkeypatch.setattr(games, "game_definitions", lambda: {"hunt": of_kind})
-    monkeypatch.setattr(games, "_added", lambda: (("hunt", "some-games", of_kind),))
+    monkeypatch.setattr(
+        games, "_all_definitions_with_source", lambda: (("hunt", "some-games", of_kind),)
+    )
     with pytest.raises(PluginError) as raised:
         games.game_type_tables(shared)
     assert "the game `hunt` of the package some-games" in str(raised.value)

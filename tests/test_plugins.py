@@ -310,7 +310,7 @@ def test_a_package_that_cannot_be_imported_is_named(
 
 
 FORMAT = """
-from pipeline.formats.record_builder import messages
+from pipeline.formats.record_builder import build_messages
 from pipeline.game_record import GameRecord, Seat, Vote
 NAME, NAMES_MODELS = {name!r}, True
 def claims(look):

@@ -19,7 +19,12 @@ from pipeline.archives.splitting import (
     read_whole_file,
     section_splitter,
 )
-from pipeline.formats.record_builder import Spoken, contributions, messages, results
+from pipeline.formats.record_builder import (
+    LoggedMessage,
+    build_contributions,
+    build_messages,
+    results_of_tested_seats,
+)
 from pipeline.formats.sniffer import DocumentSniffer, invalid_document_error
 from pipeline.game_record import GameRecord, Seat
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
@@ -33,7 +38,7 @@ def game(name: str, amounts: dict[str, float]) -> GameRecord:
         raise invalid_document_error("$", "somebody puts something in", "nobody does")
     seats = [Seat(player, f"model-{player}", PLAYER, is_tested=True) for player in amounts]
     spoken = [
-        Spoken(player, f"I contribute {amount:g}", Phase.CONTRIBUTION, 1)
+        LoggedMessage(player, f"I contribute {amount:g}", Phase.CONTRIBUTION, 1)
         for player, amount in amounts.items()
     ]
     built = GameRecord(
@@ -46,12 +51,12 @@ def game(name: str, amounts: dict[str, float]) -> GameRecord:
         outcome=Outcome.COMPLETED,
         n_rounds=1,
         seats=seats,
-        messages=messages(spoken, seats),
+        messages=build_messages(spoken, seats),
     )
-    built.contributions = contributions(built, list(amounts.values()))
+    built.contributions = build_contributions(built, list(amounts.values()))
     least = min(amounts.values())
     wins = {seat: amount == least for seat, amount in enumerate(amounts.values(), start=1)}
-    built.results = results(built, wins)
+    built.results = results_of_tested_seats(built, wins)
     return built
 
 
@@ -118,7 +123,7 @@ EVENTS = SimpleNamespace(
     read=_lines,
 )
 _REAL = pipeline.formats.available_formats()
-_UNCACHED = pipeline.formats._splitters.__wrapped__
+_UNCACHED = pipeline.formats._splitter_choosers.__wrapped__
 FORMATS = (SECTIONS, ROWS, ENTRIES, EVENTS)
 
 
@@ -126,4 +131,4 @@ def make_known(monkeypatch: pytest.MonkeyPatch, *more: SimpleNamespace) -> None:
     """Has these formats known beside those that there are."""
     known = (*_REAL, *FORMATS, *more)
     monkeypatch.setattr(pipeline.formats, "available_formats", lambda: known)
-    monkeypatch.setattr(pipeline.formats, "_splitters", _UNCACHED)
+    monkeypatch.setattr(pipeline.formats, "_splitter_choosers", _UNCACHED)

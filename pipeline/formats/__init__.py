@@ -1,12 +1,11 @@
-"""Log formats, one module each: what one document says, as a typed `GameRecord`.
+"""Log formats: one module for each format turns a document into a typed `GameRecord`.
 
-A format is any module or package in here, or in `systems`, that has `NAME`, `NAMES_MODELS`,
-`claims` and `read`, or each of its `FORMATS` that has them; there is no list of them to keep. Where
-a file of its logs is not one game, it has `splitter` too; where its program also logs what is not
-read, `describes` says of such a document what it is. A package outside adds one by an entry point
-of the group `magic_pipeline.formats` that leads to a module, or an object, with the same. `SHAPE`
-spares one in here whose logs have few keys a second pass over them (see `Look`); every format then
-trusts these keys, so no package outside has it.
+A format is a module or package in this folder or in `systems` with `NAME`, `NAMES_MODELS`, `claims`
+and `read`, or an entry with these of the module's `FORMATS`. The modules are discovered, so there
+is no list to keep. A format may also have `splitter`, if a file of its logs contains several games,
+and `describes`, if its program also writes logs that are not read. Other packages add formats with
+an entry point of the group `magic_pipeline.formats`. A built-in format whose logs have few keys may
+have a `SHAPE`, a decoder that saves a second pass over the document (see `DocumentSniffer`).
 """
 
 import importlib
@@ -37,12 +36,12 @@ from pipeline.archives.splitting import (
     starts_like_json,
 )
 from pipeline.formats import systems
-from pipeline.formats.record_builder import side_results, untested
+from pipeline.formats.record_builder import no_tested_player_faults, side_results
 from pipeline.formats.sniffer import (
     UNDECODABLE,
     DocumentSniffer,
     Shapes,
-    check_kind,
+    check_against_game_definition,
     check_winners,
     decode,
     invalid_document_error,
@@ -50,13 +49,13 @@ from pipeline.formats.sniffer import (
 from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.plugins import FORMATS, OWN_PACKAGE, PluginError, check_unique_names, load_plugins
 
-_NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
+_REQUIRED_ATTRIBUTES = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
-_N_KEYS = 3
-_AS_LINES = "write each on a line, as .jsonl"
+_N_NAMED_KEYS = 3
+_WRITE_AS_LINES_HINT = "write each on a line, as .jsonl"
 _WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
 NOT_READ = "not read: "
-"""What the reason begins with for a log of a known program that has no game that is read."""
+"""The beginning of the reason for a log of a known program whose games are not read."""
 _OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
@@ -64,55 +63,70 @@ ERROR_REASON = "its format reads it without an unexpected error"
 
 
 class Format(Protocol):
-    """What a format module offers. `NAMES_MODELS`: whether its logs say who played.
+    """The interface of a log format.
 
-    `claims` says whether a document is a log of this format, by its keys or what it begins with;
-    `read` gives the game in one that it claims, and raises BrokenDocument where that breaks a rule.
+    Attributes:
+        NAME: The unique name of the format.
+        NAMES_MODELS: Whether the logs of the format name the models that played.
     """
 
     NAME: str
     NAMES_MODELS: bool
 
-    def claims(self, look: DocumentSniffer) -> bool: ...
+    def claims(self, look: DocumentSniffer) -> bool:
+        """Return whether the document is a log of this format, by its keys or its first bytes."""
+        ...
 
-    def read(self, look: DocumentSniffer, model: str | None) -> GameRecord: ...
+    def read(self, look: DocumentSniffer, model: str | None) -> GameRecord:
+        """Return the game in a claimed document; raise InvalidDocumentError if it is invalid."""
+        ...
 
 
 @cache
 def available_formats() -> tuple[Format, ...]:
-    """Every format there is, in the order of their names.
+    """Return the built-in formats and the formats of plugins, sorted by name.
 
-    Raises PluginError for a package that adds what is none, or one of a name that is taken.
+    Raises:
+        PluginError: If a plugin is not a valid format, or if two formats have the same name.
     """
-    own = [(format_.NAME, OWN_PACKAGE, format_) for format_ in _own()]
-    added = [(format_.NAME, package, format_) for package, format_ in _of_plugins()]
+    own = [(format_.NAME, OWN_PACKAGE, format_) for format_ in _load_built_in_formats()]
+    added = [(format_.NAME, package, format_) for package, format_ in _load_plugin_formats()]
     known = check_unique_names("the format", [*own, *added])
     return tuple(format_ for *_, format_ in sorted(known, key=itemgetter(0)))
 
 
-def package_of(name: str) -> str | None:
-    """The package that adds the format of this name, None for one of ours."""
-    return next((package for package, format_ in _of_plugins() if name == format_.NAME), None)
+def package_of_format(name: str) -> str | None:
+    """Return the package that adds the format with this name; None for a built-in format."""
+    return next(
+        (package for package, format_ in _load_plugin_formats() if name == format_.NAME), None
+    )
 
 
 @cache
-def _own() -> tuple[Any, ...]:
-    names = [
-        f"{package.__name__}.{found.name}"
+def _load_built_in_formats() -> tuple[Any, ...]:
+    """Return the formats of all modules in this folder and in `systems`."""
+    module_names = [
+        f"{package.__name__}.{module_info.name}"
         for package in (sys.modules[__name__], systems)
-        for found in pkgutil.iter_modules(package.__path__)
+        for module_info in pkgutil.iter_modules(package.__path__)
     ]
-    of_modules = [
-        getattr(module, "FORMATS", (module,)) for module in map(importlib.import_module, names)
+    formats_by_module = [
+        getattr(module, "FORMATS", (module,))
+        for module in map(importlib.import_module, module_names)
     ]
-    return tuple(one for one in chain.from_iterable(of_modules) if hasattr(one, "read"))
+    return tuple(
+        format_ for format_ in chain.from_iterable(formats_by_module) if hasattr(format_, "read")
+    )
 
 
 @cache
-def _of_plugins() -> tuple[tuple[str, Format], ...]:
+def _load_plugin_formats() -> tuple[tuple[str, Format], ...]:
+    """Return the package and format of each plugin; raise PluginError for an invalid format."""
     for plugin in load_plugins(FORMATS):
-        if missing := [name for name in _NEEDED if not hasattr(plugin.value, name)]:
-            raise PluginError(f"{plugin}: a format has {', '.join(_NEEDED)}; it lacks {missing[0]}")
+        if missing := [name for name in _REQUIRED_ATTRIBUTES if not hasattr(plugin.value, name)]:
+            raise PluginError(
+                f"{plugin}: a format has {', '.join(_REQUIRED_ATTRIBUTES)}; it lacks {missing[0]}"
+            )
         name: object = cast(Format, plugin.value).NAME
         if not (isinstance(name, str) and name):
             raise PluginError(f"{plugin}: the `NAME` of a format is a text, not {name!r}")
@@ -120,37 +134,49 @@ def _of_plugins() -> tuple[tuple[str, Format], ...]:
 
 
 def find_splitter(path: str, head: bytes) -> Splitter | None:
-    """How a file of this path that begins so is cut into documents; None where no format says it.
+    """Return the function that splits a file into documents; None if no format has one.
 
-    Raises UnfitError where two formats do.
+    Args:
+        path: The path of the file.
+        head: The first bytes of the file.
+
+    Returns:
+        The splitter of the only format that claims the file, or None.
+
+    Raises:
+        RejectedInputError: If several formats claim the file, or if the format of a plugin fails.
     """
     head = head.removeprefix(BYTE_ORDER_MARK)
-    asked = [(name, choose(path, head)) for name, choose in _splitters()]
-    chosen = {name: cut for name, cut in asked if cut is not None}
-    if len(chosen) > 1:
-        raise RejectedInputError(_claimed_twice(list(chosen)))
-    return next(iter(chosen.values()), None)
+    choices = [(name, choose(path, head)) for name, choose in _splitter_choosers()]
+    splitters = {name: splitter for name, splitter in choices if splitter is not None}
+    if len(splitters) > 1:
+        raise RejectedInputError(_several_claims_message(list(splitters)))
+    return next(iter(splitters.values()), None)
 
 
-def _chosen(format_: Any, path: str, head: bytes) -> Splitter | None:
-    """What a format of another package chooses; raises UnfitError where it fails."""
-    with _unfit(format_.NAME):
-        cut = format_.splitter(path, head)
-        if not (cut is None or callable(cut)):
-            raise TypeError(f"`splitter` gives a {type(cut).__name__}, not a function")
-    # The whole file is known by what its splitter is.
-    return cut if cut in (None, read_whole_file) else partial(_parts, format_.NAME, cut)
+def _choose_plugin_splitter(format_: Any, path: str, head: bytes) -> Splitter | None:
+    """Return the splitter that a plugin's format chooses for a file, with its errors re-raised."""
+    with _reraise_as_rejected_input(format_.NAME):
+        splitter = format_.splitter(path, head)
+        if not (splitter is None or callable(splitter)):
+            raise TypeError(f"`splitter` gives a {type(splitter).__name__}, not a function")
+    # Callers recognize a file that is read whole by the identity of `read_whole_file`.
+    return (
+        splitter
+        if splitter in (None, read_whole_file)
+        else partial(_iter_plugin_parts, format_.NAME, splitter)
+    )
 
 
-def _parts(name: str, cut: Splitter, *arguments: Any) -> Iterator[DocumentPart]:
-    """What a splitter of another package cuts, whose failures are that package's."""
-    with _unfit(name):
-        yield from cut(*arguments)
+def _iter_plugin_parts(name: str, splitter: Splitter, *arguments: Any) -> Iterator[DocumentPart]:
+    """Yield the documents that a plugin's splitter cuts, with its errors re-raised."""
+    with _reraise_as_rejected_input(name):
+        yield from splitter(*arguments)
 
 
 @contextmanager
-def _unfit(name: str) -> Iterator[None]:
-    """Raises UnfitError for what fails within, which names the package of this format."""
+def _reraise_as_rejected_input(name: str) -> Iterator[None]:
+    """Re-raise errors as RejectedInputError that names the format and its package."""
     try:
         yield
     except (RejectedInputError, MemoryError):
@@ -160,42 +186,56 @@ def _unfit(name: str) -> Iterator[None]:
 
 
 @cache
-def _splitters() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
+def _splitter_choosers() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
+    """Return the name and the `splitter` function of each format that has one."""
     return tuple(
-        (format_.NAME, choose if package_of(format_.NAME) is None else partial(_chosen, format_))
+        (
+            format_.NAME,
+            choose
+            if package_of_format(format_.NAME) is None
+            else partial(_choose_plugin_splitter, format_),
+        )
         for format_ in available_formats()
         if (choose := getattr(format_, "splitter", None)) is not None
     )
 
 
 @cache
-def shapes() -> Shapes:
-    """What knows the keys of whole documents: the `SHAPE` of each format of ours that has one."""
-    return tuple(format_.SHAPE for format_ in _own() if hasattr(format_, "SHAPE"))
+def whole_log_decoders() -> Shapes:
+    """Return the decoders (`SHAPE`) with which built-in formats decode a whole log at once."""
+    return tuple(format_.SHAPE for format_ in _load_built_in_formats() if hasattr(format_, "SHAPE"))
 
 
 def read_game(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
-    """The game in a document, or None where no format claims it.
+    """Return the game in a document, or None if no format claims the document.
 
-    `model` names who played where the format cannot. Raises `BrokenDocument` for a document that
-    does not decode, or that is a log and breaks a rule.
+    Args:
+        data: The bytes of the document.
+        model: The model that played, for formats whose logs do not name it.
+        path: The path of the document in its source.
+
+    Returns:
+        The game with its results and faults, or None.
+
+    Raises:
+        InvalidDocumentError: If the document cannot be decoded, or is a log that breaks a rule.
     """
-    look = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK), shapes())
-    found = _claimed(look, model)
-    if found is None:
+    sniffer = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK), whole_log_decoders())
+    format_and_game = _read_with_claiming_format(sniffer, model)
+    if format_and_game is None:
         is_text = containing_file_type(path).kind == "text"  # of a file that need not be JSON
         if not is_text or is_lfs_pointer(data) or starts_like_json(data[: 1 << 12]):
-            decode(_WELL_FORMED, look.data)
-        if name := _name_of_first(look):
-            rule = f"each log is a document of its own: {_AS_LINES}"
+            decode(_WELL_FORMED, sniffer.data)
+        if name := _format_of_first_list_entry(sniffer):
+            rule = f"each log is a document of its own: {_WRITE_AS_LINES_HINT}"
             raise invalid_document_error("$", rule, f"a JSON list of logs of {name}")
         return None
-    format_, game = found
-    check_kind(game)
+    format_, game = format_and_game
+    check_against_game_definition(game)
     if not game.results:
         game.results = side_results(game)
         check_winners(game)
-    game.faults += untested(game)
+    game.faults += no_tested_player_faults(game)
     if format_.NAMES_MODELS:
         return game
     if model is None:
@@ -210,107 +250,133 @@ def read_game(data: bytes, model: str | None = None, path: str = "") -> GameReco
 
 
 def ignored_reason(data: bytes, path: str = "") -> str:
-    """What a document is that no format claims, in words that many documents share."""
-    look = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK))
-    describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
-    named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
-    named = named or _describe_wrapped(look)
-    return f"{NOT_READ}{named}" if named else _why_no_log(look)
+    """Return why a document that no format claims is ignored, in words that many documents share.
 
-
-def _claimed(look: DocumentSniffer, model: str | None) -> tuple[Format, GameRecord] | None:
-    """The one format that claims a document, and the game that it reads; None where none does.
-
-    Raises BrokenDocument where several do, or where one of another package fails, or ends the
-    process.
+    Args:
+        data: The bytes of the document.
+        path: The path of the document in its source.
     """
-    claimants, asked = [], ""
+    sniffer = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK))
+    describing_formats = [
+        format_ for format_ in _load_built_in_formats() if hasattr(format_, "describes")
+    ]
+    description = next(
+        filter(None, (format_.describes(sniffer) for format_ in describing_formats)), None
+    )
+    description = description or _describe_logs_in_object(sniffer)
+    return f"{NOT_READ}{description}" if description else _unclaimed_document_reason(sniffer)
+
+
+def _read_with_claiming_format(
+    sniffer: DocumentSniffer, model: str | None
+) -> tuple[Format, GameRecord] | None:
+    """Return the only format that claims the document and its game; None if none claims it.
+
+    Raises InvalidDocumentError if several formats claim the document or if a plugin's format fails.
+    """
+    claimants, format_name = [], ""
     try:
         for format_ in available_formats():
-            asked = format_.NAME
-            if format_.claims(look):
+            format_name = format_.NAME
+            if format_.claims(sniffer):
                 claimants.append(format_)
         if not claimants:
             return None
-        asked = claimants[0].NAME
+        format_name = claimants[0].NAME
         if len(claimants) > 1:
             names = [format_.NAME for format_ in claimants]
             raise invalid_document_error(
-                "$", "one format alone claims a document", _claimed_twice(names)
+                "$", "one format alone claims a document", _several_claims_message(names)
             )
-        game = claimants[0].read(look, model)
+        game = claimants[0].read(sniffer, model)
         if not isinstance(game, GameRecord):
             raise TypeError(f"`read` gives a {type(game).__name__}, not a GameRecord")
     except (InvalidDocumentError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if package_of(asked) is None:
+        if package_of_format(format_name) is None:
             raise
         raise invalid_document_error(
-            "$", ERROR_REASON, describe_format_error(error, asked)
+            "$", ERROR_REASON, describe_format_error(error, format_name)
         ) from error
     return claimants[0], game
 
 
 def describe_format_error(error: BaseException, name: str) -> str:
-    """An error in few words, and whom to tell of it: who wrote the format of this name."""
-    package = package_of(name)
-    whose = (
+    """Return an unexpected error of a format in few words, with the place to report it.
+
+    Args:
+        error: The error that the format raised.
+        name: The name of the format.
+    """
+    package = package_of_format(name)
+    report_hint = (
         "this is a bug in magic, please report it"
         if package is None
         else f"this is a bug in the format {name} of the package {package}: report it there"
     )
-    first, *_ = str(error).strip().splitlines() or [""]  # some libraries give advice to our code
-    return f"{type(error).__name__}: {first}"[:500] + f"; {whose}"
+    first_line, *_ = str(error).strip().splitlines() or [
+        ""
+    ]  # some libraries give advice to our code
+    return f"{type(error).__name__}: {first_line}"[:500] + f"; {report_hint}"
 
 
-def _claimed_twice(names: list[str]) -> str:
-    packages = {name: package_of(name) for name in names}
-    claimed = [f"{name} of the package {of}" if of else name for name, of in packages.items()]
-    without = "; without one of their packages the document is read"
+def _several_claims_message(names: list[str]) -> str:
+    """Return the message for a file or document that several formats claim."""
+    packages = {name: package_of_format(name) for name in names}
+    claimants = [
+        f"{name} of the package {package}" if package else name
+        for name, package in packages.items()
+    ]
+    hint = "; without one of their packages the document is read"
     can_be_left_out = len({*packages.values()}) > 1
     return (
-        f"the formats {' and '.join(claimed)} claim it: this is a bug, please report it"
-        f"{without if can_be_left_out else ''}"
+        f"the formats {' and '.join(claimants)} claim it: this is a bug, please report it"
+        f"{hint if can_be_left_out else ''}"
     )
 
 
-def _describe_wrapped(look: DocumentSniffer) -> str | None:
-    """Return what stands in a JSON object that has logs at one of its keys; None if it has none."""
-    for key, value in islice(look.top.items(), 100):
-        inner = DocumentSniffer(look.path, bytes(value))
-        if name := _name_of_first(inner) or _claimant(inner):
-            at = f"key `{key}`" if _WORD.fullmatch(key) else "a key"
-            return f"logs of {name} at {at} of an object: {_AS_LINES}"
+def _describe_logs_in_object(sniffer: DocumentSniffer) -> str | None:
+    """Return a description of a JSON object with logs at one of its keys; None for others."""
+    for key, value in islice(sniffer.top.items(), 100):
+        inner = DocumentSniffer(sniffer.path, bytes(value))
+        if name := _format_of_first_list_entry(inner) or _claiming_format_name(inner):
+            location = f"key `{key}`" if _WORD.fullmatch(key) else "a key"
+            return f"logs of {name} at {location} of an object: {_WRITE_AS_LINES_HINT}"
     return None
 
 
-def _name_of_first(look: DocumentSniffer) -> str | None:
-    """Return the format of the first entry of a JSON list; None where none of ours claims it."""
-    return _claimant(DocumentSniffer(look.path, next(look.listed(), b"")))
+def _format_of_first_list_entry(sniffer: DocumentSniffer) -> str | None:
+    """Return the built-in format that claims the first entry of a JSON list, or None."""
+    return _claiming_format_name(DocumentSniffer(sniffer.path, next(sniffer.listed(), b"")))
 
 
-def _claimant(look: DocumentSniffer) -> str | None:
-    names = (format_.NAME for format_ in _own() if look.data and format_.claims(look))
+def _claiming_format_name(sniffer: DocumentSniffer) -> str | None:
+    """Return the name of the first built-in format that claims the document, or None."""
+    names = (
+        format_.NAME
+        for format_ in _load_built_in_formats()
+        if sniffer.data and format_.claims(sniffer)
+    )
     return next(names, None)
 
 
-def _why_no_log(look: DocumentSniffer) -> str:
-    """What the document is; keys are named where they are words, not numbers or texts of a log."""
-    if look.first not in ("{", "["):
+def _unclaimed_document_reason(sniffer: DocumentSniffer) -> str:
+    """Return why the document is not a log, with its first keys if these are plain words."""
+    if sniffer.first not in ("{", "["):
         try:
-            _WELL_FORMED.decode(look.data)
+            _WELL_FORMED.decode(sniffer.data)
         except UNDECODABLE:
-            return unclaimed_text_reason(look.data)
-    if not look.keys:
+            return unclaimed_text_reason(sniffer.data)
+    if not sniffer.keys:
         return _NO_KEYS
-    first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
-    if not all(map(_WORD.fullmatch, first)):
+    first_keys = [key for key, _ in zip(sniffer.keys, range(_N_NAMED_KEYS), strict=False)]
+    if not all(map(_WORD.fullmatch, first_keys)):
         return _OTHER_KEYS
-    more = ", …" if len(look.keys) > _N_KEYS else ""
-    return f"{_OTHER_KEYS} ({', '.join(first)}{more})"
+    ellipsis = ", …" if len(sniffer.keys) > _N_NAMED_KEYS else ""
+    return f"{_OTHER_KEYS} ({', '.join(first_keys)}{ellipsis})"
 
 
 def may_be_log(reason: str) -> bool:
-    """Whether what is ignored for this reason can be a log of a program that no format knows."""
+    """Return whether a document ignored for this reason can be a log of an unsupported program."""
     return reason.startswith((_OTHER_KEYS, REASON_UNKNOWN_TEXT, NOT_READ))

@@ -1,7 +1,7 @@
-"""What games with a hidden role share: the phases of their messages, and what an outcome is worth.
+"""What games with a hidden role share: phases of messages, seats, guesses, and a werewolf builder.
 
-Chameleon and Undercover are played the same way: clues, an accusation, and in Chameleon a last
-guess by the one who was caught.
+Chameleon and Undercover are played in the same way: clues, an accusation, and in Chameleon a last
+guess by the player who was caught. `WerewolfGameBuilder` is for the formats of werewolf games.
 """
 
 import re
@@ -16,12 +16,12 @@ from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     History,
-    Prompted,
-    Spoken,
+    LoggedMessage,
+    PromptedPhases,
     Timeline,
-    is_nobody,
-    messages as building_messages,
-    target,
+    build_messages as building_messages,
+    find_target,
+    means_nobody,
 )
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import (
@@ -38,7 +38,7 @@ from pipeline.game_record import (
     Vote,
 )
 from pipeline.games import GameDefinition, magic_games
-from pipeline.games.other_games import WEREWOLF as KIND
+from pipeline.games.other_games import WEREWOLF as WEREWOLF_DEFINITION
 from pipeline.thinking_text import remove_thoughts
 from pipeline.vocabulary import ParseStatus, Phase
 
@@ -52,9 +52,9 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
 }
 _PROMPTS = {"Now vote": Phase.VOTE, "can guess": Phase.GUESS}
 
-# A guess is read while its document is decoded, since few games have one, and its patterns look
-# ahead, which the engine of polars cannot. They are bounded, so that no text makes a search slow: a
-# guess is a word or two.
+# A guess is parsed while its document is decoded, because few games have one, and because its
+# patterns use lookahead, which polars does not support. The patterns are bounded, because a guess
+# is a word or two and no text may make the search slow.
 _QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]{1,80}?)[\"“”'‘’](?!\w)")
 _GUESS = re.compile(
     r"\b(?:code|word)\b[^\"“'‘\n]{0,40}?\b(?:is|be|was)\b:?\s{0,8}"
@@ -65,8 +65,17 @@ _SECOND_GUESS = re.compile(r"\bor\s{0,8}[\"“'‘]([^\"”\n]{1,80}?)[\"”'’
 _REASON = re.compile(r"(?<!\s)\s+(?:because|since|as)\b.*", re.IGNORECASE)
 
 
-class Rules(Struct, frozen=True, eq=False):
-    """What differs between the games. `outcomes` are by the log's `win_flag`, from 0."""
+class HiddenRoleRules(Struct, frozen=True, eq=False):
+    """The rules in which Chameleon and Undercover differ.
+
+    Attributes:
+        kind: The definition of the game.
+        hidden_role: The name of the hidden role.
+        civilian_role: The name of the other role.
+        outcomes: The outcomes, indexed by the log's `win_flag` from 0.
+        every_clue_is_a_round: Whether each clue opens a round; otherwise each player's n-th clue
+            belongs to round n.
+    """
 
     kind: GameDefinition
     hidden_role: str
@@ -75,18 +84,18 @@ class Rules(Struct, frozen=True, eq=False):
     every_clue_is_a_round: bool
 
     def outcome_of_flag(self, flag: int | None) -> str | None:
-        """How a game with this flag ended, None if none ends so."""
+        """Return the outcome for a log's `win_flag`; None if no game ends with this flag."""
         return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
 
 
-CHAMELEON = Rules(
+CHAMELEON = HiddenRoleRules(
     magic_games.CHAMELEON,
     hidden_role="chameleon",
     civilian_role="non_chameleon",
     outcomes=("guessed_wrong", "guessed_right", "voted_wrong", "tie"),
     every_clue_is_a_round=True,
 )
-UNDERCOVER = Rules(
+UNDERCOVER = HiddenRoleRules(
     magic_games.UNDERCOVER,
     hidden_role="undercover",
     civilian_role="civilian",
@@ -96,30 +105,38 @@ UNDERCOVER = Rules(
 GUESS_FLAGS = {0: False, 1: True}
 
 
-def messages(rules: Rules, logged: History, seats: Iterable[str]) -> Messages:
-    """The rows as messages: the moderator's prompts move the game on, and rounds are of clues."""
-    return record_builder.row_messages(
+def messages_with_phases(rules: HiddenRoleRules, logged: History, seats: Iterable[str]) -> Messages:
+    """Return the messages of a game with phases from the moderator's prompts and rounds from clues.
+
+    Args:
+        rules: The rules of the game.
+        logged: The logged rows, by column.
+        seats: The players in the order of their seats.
+    """
+    return record_builder.messages_from_rows(
         logged, seats, _TIMELINES[rules.every_clue_is_a_round], _PROMPTS
     )
 
 
-def _timeline(logged: History, prompted: Prompted, *, every_clue_is_a_round: bool) -> Timeline:
-    """Each row's phase and round.
+def _build_timeline(
+    logged: History, prompted_phases: PromptedPhases, *, every_clue_is_a_round: bool
+) -> Timeline:
+    """Return the phase and round of each logged row.
 
-    Plain logs call every answer `text`, so that the moderator's prompts tell them apart. In
-    Chameleon each clue opens a round of questions, in Undercover each player's clue of its own;
-    elsewhere a player's n-th answer in a phase is that of round n.
+    Plain logs give every answer the type `text`, so the moderator's prompts tell them apart. In
+    Chameleon each clue opens a round, in Undercover each player's n-th clue belongs to round n. In
+    every other phase a player's n-th answer also belongs to round n.
     """
-    prompts = iter(prompted)
-    asked_for, clue_round = Phase.CLUE, 0
+    prompts = iter(prompted_phases)
+    prompted_phase, clue_round = Phase.CLUE, 0
     n_answers: Counter[tuple[Phase, str]] = Counter()
     timeline = Timeline([], [])
     for player, msg_type in zip(logged.player, logged.msg_type, strict=True):
         round_: int | None = None
         if player == MODERATOR:
             phase = Phase.MODERATION
-            asked_for = next(prompts) or asked_for
-        elif (phase := _PHASE_OF_TYPE.get(msg_type, asked_for)) is Phase.REFLECTION:
+            prompted_phase = next(prompts) or prompted_phase
+        elif (phase := _PHASE_OF_TYPE.get(msg_type, prompted_phase)) is Phase.REFLECTION:
             round_ = clue_round or None
         else:
             n_answers[phase, player] += 1
@@ -131,20 +148,34 @@ def _timeline(logged: History, prompted: Prompted, *, every_clue_is_a_round: boo
     return timeline
 
 
-# Named, since a course is known by what placed it.
+# Created once, because the cache of message columns uses the timeline function as a key.
 _TIMELINES = {
-    by_clue: partial(_timeline, every_clue_is_a_round=by_clue) for by_clue in (True, False)
+    by_clue: partial(_build_timeline, every_clue_is_a_round=by_clue) for by_clue in (True, False)
 }
 
 
-def n_rounds(rules: Rules, course: MessageColumns) -> int:
-    """The number of rounds of clues that were begun."""
+def n_clue_rounds(rules: HiddenRoleRules, course: MessageColumns) -> int:
+    """Return the number of rounds of clues that began.
+
+    Args:
+        rules: The rules of the game.
+        course: The messages of the game, by column.
+    """
     n_clues = [len(clues) for clues in course.answered(Phase.CLUE).values()]
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
-def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
-    """The seats in the order of `models`; the player `hidden` has the hidden role."""
+def build_seats(
+    rules: HiddenRoleRules, hidden: str, models: dict[str, str | None], tested: set[str]
+) -> list[Seat]:
+    """Return the seats of a game in the order of `models`.
+
+    Args:
+        rules: The rules of the game.
+        hidden: The player who has the hidden role.
+        models: The model of each player.
+        tested: The players whose models are tested.
+    """
     return [
         Seat(
             player=player,
@@ -156,10 +187,13 @@ def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[
     ]
 
 
-def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
-    """The guess of the one who was caught; whether it was right is the game's word, not ours.
+def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret: str) -> list[Guess]:
+    """Return the guess of the caught player as a list; empty if the game did not end with a guess.
 
-    What another player says in answer to that prompt is not it.
+    Args:
+        game: The game with its seats, messages and outcome code, which says if the guess was right.
+        rules: The rules of the game.
+        secret: The secret word.
     """
     if game.outcome_code not in GUESS_FLAGS:
         return []
@@ -173,7 +207,7 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
     index = indices[-1] if indices else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
-        word, status = stated_guess(game.messages.content[index])
+        word, status = parse_guess(game.messages.content[index])
     return [
         Guess(
             seat=hidden,
@@ -187,43 +221,58 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
     ]
 
 
-def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
-    """The word that a guess names, without quotes, and how clearly it does.
+def parse_guess(text: str) -> tuple[str | None, ParseStatus]:
+    """Parse the one word that an answer guesses.
 
-    Strict: a text that names two is `ambiguous`, one that names none `unreadable`.
+    Args:
+        text: The answer of the caught player.
+
+    Returns:
+        The word without quotes, or None, and the parse status: `ambiguous` if the text names
+        several words, `unreadable` if it names none, and `outage` if the model failed to answer.
     """
     if text.startswith(OUTAGE_MARK):
         return None, ParseStatus.OUTAGE
     text = remove_thoughts(text, Phase.GUESS)
-    words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
+    words = {_strip_reason_and_quotes(quoted or bare) for quoted, bare in _GUESS.findall(text)}
     if words:
-        words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
+        words |= {
+            _strip_reason_and_quotes(second_word) for second_word in _SECOND_GUESS.findall(text)
+        }
     else:
-        words = {_bare(quoted) for quoted in _QUOTED.findall(text)}
+        words = {_strip_reason_and_quotes(quoted) for quoted in _QUOTED.findall(text)}
     words.discard("")
     if len(words) == 1:
         return words.pop(), ParseStatus.OK
     return None, ParseStatus.AMBIGUOUS if words else ParseStatus.UNREADABLE
 
 
-def _bare(word: str) -> str:
+def _strip_reason_and_quotes(word: str) -> str:
+    """Return a guessed word without a reason that follows it, quotes and punctuation."""
     return _REASON.sub("", word).strip(" \t\"“”'‘’.!").removesuffix("<eos>").strip()
 
 
-# What happens in a game of werewolf, day by day, as any format tells it, made into a game.
-#
-# A day is a round; the night after day d belongs to round d, and the first night to round 0.
+# In a game of werewolf a day is a round. The night after day d belongs to round d, and the first
+# night to round 0.
 
-# Whispers and attacks are stored for each werewolf. The largest games known have 15 players.
-MOST_PLAYERS = 25
-MOST_DAYS = 1_000
+# The number is limited, because whispers and attacks are stored for each werewolf. The largest
+# known games have 15 players.
+MAX_WEREWOLF_PLAYERS = 25
+MAX_DAYS = 1_000
 WEREWOLF = "werewolf"
 TALK, WHISPER = "talk", "whisper"
 EXECUTED, ATTACKED = "vote", "attack"
 
 
-class Village:
-    """The players of a game, who of them is still in it, and all that they did so far."""
+class WerewolfGameBuilder:
+    """Collects what happens in a game of werewolf, day by day, and builds the game record from it.
+
+    Attributes:
+        seats: The seats of the game.
+        faults: The faults found so far.
+        eliminations: The eliminations added so far.
+        abilities: The uses of abilities added so far.
+    """
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
@@ -234,58 +283,58 @@ class Village:
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self._roles = {seat.player: seat.role for seat in seats}
         self._living = dict.fromkeys(self._numbers)
-        self._spoken: list[Spoken] = []
+        self._spoken: list[LoggedMessage] = []
         self._votes: dict[tuple[int, str], Vote] = {}
         self._attacked: set[int] = set()
         self._n_used: dict[tuple[int, str], int] = {}
 
     def is_in_game(self, player: str) -> bool:
-        """Whether a player is still in the game."""
+        """Return whether the player has not left the game yet."""
         return player in self._living
 
     def is_player(self, player: str, at: str) -> bool:
-        """Whether whoever acts is a player; if not, it is a fault, `at` where the log says so."""
+        """Return whether the name is a player's; add a fault at the JSON path if not."""
         if player not in self._roles:
             self.faults.append(RecordError(at, "whoever acts is a player", repr(player[:50])))
         return player in self._roles
 
     def role(self, player: str) -> str | None:
-        """The role of a player, None for who is none."""
+        """Return the role of a player; None for a name that is not a player's."""
         return self._roles.get(player)
 
     def target(self, value: object, at: str) -> str | None:
-        """The player at whom an act is aimed; None for nobody, with a fault where it is no name."""
-        return target(value, self._known, at, self.faults)
+        """Return the target player of an action; None for nobody or an unknown name."""
+        return find_target(value, self._known, at, self.faults)
 
     def somebody(self, name: str | None) -> str | None:
-        """A name, null where it is a word for nobody and no player is called so."""
-        return None if name not in self._roles and is_nobody(name) else name
+        """Return the name, or None if it is a word for nobody and no player has it."""
+        return None if name not in self._roles and means_nobody(name) else name
 
     def living(self, role: str) -> tuple[str, ...]:
-        """The players of a role who are still in the game."""
+        """Return the players with this role who are still in the game."""
         return tuple(player for player in self._living if self._roles[player] == role)
 
     def add_message(
         self, player: str, text: str, day: int, turn: int | None = None, *, is_whisper: bool = False
     ) -> None:
-        """Adds what a player says to all, or whispers: then the living werewolves hear it."""
-        phase, heard_by = (WHISPER, self.living(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
-        self._spoken.append(Spoken(player, text, phase, day, heard_by, turn))
+        """Add a message to all players, or a whisper that only the living werewolves hear."""
+        phase, audience = (WHISPER, self.living(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
+        self._spoken.append(LoggedMessage(player, text, phase, day, audience, turn))
 
     def vote(self, player: str, target: str | None, day: int) -> None:
-        """Adds a vote, in place of the player's vote before if a tie is voted on again."""
+        """Add a player's vote, which replaces the player's earlier vote of the same day."""
         self._votes[day, player] = Vote(self._numbers[player], day, None, target)
 
     def use(
-        self, player: str, kind: str, target: str | None, day: int, finding: str | None = None
+        self, player: str, ability: str, target: str | None, day: int, finding: str | None = None
     ) -> None:
-        """Adds the use of an ability, and what the player learnt by it."""
+        """Add the use of an ability, with what the player learnt from it."""
         number = self._n_used[day, player] = self._n_used.get((day, player), 0) + 1
         seat = self._numbers[player]
-        self.abilities.append(Ability(seat, day, None, number, kind, target, finding))
+        self.abilities.append(Ability(seat, day, None, number, ability, target, finding))
 
     def attack(self, target: str, day: int, at: str) -> None:
-        """Adds an attack on a player, which is that of all living werewolves."""
+        """Add an attack on a player by all living werewolves; raise if it is the night's second."""
         if day in self._attacked:
             raise invalid_document_error(
                 at, "the werewolves attack once a night", repr(target[:50])
@@ -296,7 +345,7 @@ class Village:
             self.use(wolf, "attack", attacked, day)
 
     def eliminate(self, player: str, day: int, cause: str, at: str) -> None:
-        """Takes a player out of the game; raises BrokenDocument where it is not in it."""
+        """Remove a player from the game; raise an error if the player is not in it."""
         if player not in self._living:
             raise invalid_document_error(
                 at, "whoever leaves the game is still in it", repr(player[:50])
@@ -313,14 +362,22 @@ class Village:
         setting: Mapping[str, JsonValue] | None = None,
         ended_by: str | None = None,
     ) -> GameRecord:
-        """The game, finished if it has an outcome; the format is called as its system.
+        """Build the game record, which is finished if it has an outcome.
 
-        Its setting begins with how many players have each role.
+        Args:
+            system: The name of the system, which is also the name of the format.
+            outcome: How the game ended; None if it did not end.
+            n_rounds: The number of rounds.
+            setting: Further entries of the setting, after the number of players in each role.
+            ended_by: Why the game stopped, if it was stopped.
+
+        Returns:
+            The game record.
         """
         roles = [seat.role for seat in self.seats]
         composition: JsonValue = {role: roles.count(role) for role in sorted(set(roles))}
         return GameRecord(
-            game_type=KIND.name,
+            game_type=WEREWOLF_DEFINITION.name,
             system=system,
             format=system,
             setting={"roles": composition, **(setting or {})},
@@ -337,10 +394,18 @@ class Village:
         )
 
 
-def role_of(word: str, at: str) -> str:
-    """The role that a log's word at a path stands for; raises BrokenDocument for another word."""
-    role = KIND.role(word.lower())
+def parse_werewolf_role(word: str, at: str) -> str:
+    """Return the name of the werewolf role that a word of the log means.
+
+    Args:
+        word: The word of the log, in any case.
+        at: The JSON path of the word.
+
+    Raises:
+        InvalidDocumentError: If the word is not the name of a role.
+    """
+    role = WEREWOLF_DEFINITION.role(word.lower())
     if role is None:
-        rule = f"a role is one of {', '.join(known.name for known in KIND.roles)}"
+        rule = f"a role is one of {', '.join(role_.name for role_ in WEREWOLF_DEFINITION.roles)}"
         raise invalid_document_error(at, rule, repr(word[:50]))
     return role.name

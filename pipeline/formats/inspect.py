@@ -1,8 +1,8 @@
-"""Logs of Inspect in whose samples a task left the game that was played, in interchange JSON.
+"""Format of Inspect logs whose samples contain a game in interchange JSON.
 
-A document is one sample with what the log's header says of the models: `archives.inspect_log` cuts
-a log into these. A player who is called as a role used what the role did. Another used what its
-model did, if nobody else in the game has it. See docs/inspect.md.
+A document is one sample with the log header's information about models; `archives.inspect_log`
+splits a log into such documents. A player who was called as a role has the usage of that role. Any
+other player has the usage of the model, if no other player has this model. See docs/inspect.md.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from msgspec.structs import astuple, replace
 from pipeline.archives.inspect_log import EvalHeader, iter_samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.interchange import VERSION_KEY
-from pipeline.formats.interchange.document import End, document_of
-from pipeline.formats.interchange.reading import derived_results, game_of
-from pipeline.formats.record_builder import amount, usage
-from pipeline.formats.sniffer import DocumentSniffer, begun, decode, object_of
+from pipeline.formats.interchange.document import End, parse_document
+from pipeline.formats.interchange.reading import build_game, derive_results
+from pipeline.formats.record_builder import parse_amount, parse_usage
+from pipeline.formats.sniffer import DocumentSniffer, decode, parse_object, parse_truncated_object
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Usage
 
 T = TypeVar("T")
@@ -29,16 +29,22 @@ NAME = "inspect"
 NAMES_MODELS = True
 
 _LOG_KEYS = {"version", "status", "plan", "stats", "results"}
-_FEWEST = 2
-_GAME = "magic"
-_LONGEST = 200
+_MIN_LOG_KEYS = 2
+_GAME_KEY = "magic"
+_MAX_REASON_LENGTH = 200
 ANSWERED_BY_REQUESTED = "every call is answered by the model that was requested"
 
 
-_USED = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "cost": "total_cost"}
+_USAGE_KEYS = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cost": "total_cost",
+}
 
 
-class Used(Struct, gc=False):
+class LoggedUsage(Struct, gc=False):
+    """The tokens and cost of model calls, as Inspect logs them."""
+
     input_tokens: Any = None
     input_tokens_cache_read: Any = None
     input_tokens_cache_write: Any = None
@@ -47,8 +53,8 @@ class Used(Struct, gc=False):
     total_cost: Any = None
 
 
-class Call(Struct, gc=False):
-    """An event of a sample; `working_time` are the seconds of a call that went well."""
+class LoggedEvent(Struct, gc=False):
+    """An event of a sample; `working_time` is the time in seconds of a successful call."""
 
     event: Any = None
     role: Any = None
@@ -57,46 +63,60 @@ class Call(Struct, gc=False):
     output: Raw = Raw(b"null")
 
 
-class Output(Struct, gc=False):
-    usage: Used | None = None
+class ModelOutput(Struct, gc=False):
+    """The usage in the output of a model call."""
+
+    usage: LoggedUsage | None = None
 
 
-class Fallback(Struct):
-    """A model that answered `count` calls in place of the requested one."""
+class ModelFallback(Struct):
+    """A model that answered calls in place of the requested model.
+
+    Attributes:
+        model: The requested model.
+        fallback_model: The model that answered.
+        count: The number of calls.
+    """
 
     model: str
     fallback_model: str
     count: int
 
 
-_USAGE = msgspec.json.Decoder(dict[str, Used] | None)
-_OUTPUT = msgspec.json.Decoder(Output | None)
-_FALLBACKS = msgspec.json.Decoder(list[Fallback] | None)
-_EVENTS = msgspec.json.Decoder(list[Call] | None)
+_USAGE = msgspec.json.Decoder(dict[str, LoggedUsage] | None)
+_OUTPUT = msgspec.json.Decoder(ModelOutput | None)
+_FALLBACKS = msgspec.json.Decoder(list[ModelFallback] | None)
+_EVENTS = msgspec.json.Decoder(list[LoggedEvent] | None)
 
 
-class Limit(Struct):
+class SampleLimit(Struct):
+    """The limit that stopped a sample, such as `time`."""
+
     type: str
 
 
-class Error(Struct):
+class SampleError(Struct):
+    """The error that stopped a sample."""
+
     message: str
 
 
 class Invalidation(Struct):
+    """The mark, set after the run, that a sample does not count."""
+
     reason: str | None = None
 
 
 class Sample(Struct):
-    """What a sample says besides its game; a limit or an error is why it did not run its course.
+    """The fields of a sample other than its game.
 
-    Who read the log can have said of a sample that it does not count.
+    `limit` and `error` say why a sample stopped early; `invalidation` says that it does not count.
     """
 
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
     invalidation: Invalidation | None = None
-    limit: Limit | None = None
-    error: Error | None = None
+    limit: SampleLimit | None = None
+    error: SampleError | None = None
     uuid: str | None = None
     model_fallbacks: Raw = Raw(b"null")
     role_usage: Raw = Raw(b"{}")
@@ -105,70 +125,99 @@ class Sample(Struct):
 
     @property
     def ended_by(self) -> str | None:
-        """Why it does not count, else the limit that stopped it, else the error; null for none."""
+        """The invalidation, else the limit, else the error of the sample; None without these."""
         if self.invalidation is not None:
             reason = self.invalidation.reason
-            return f"invalidated: {reason[:_LONGEST]}" if reason else "invalidated"
+            return f"invalidated: {reason[:_MAX_REASON_LENGTH]}" if reason else "invalidated"
         if self.limit is not None:
             return f"{self.limit.type} limit"
-        return None if self.error is None else f"error: {self.error.message[:_LONGEST]}"
+        return None if self.error is None else f"error: {self.error.message[:_MAX_REASON_LENGTH]}"
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """The samples of a log that is one JSON object, in the order of keys that Inspect writes."""
+    """Return the splitter of an Inspect log that is one JSON object; None for any other file.
+
+    Args:
+        path: The path of the file.
+        head: The first bytes of the file, in which Inspect writes the header's keys.
+    """
     if head.find(b'"eval"', 0, 1 << 8) < 0:
         return None
-    first = begun(head).keys()
-    return iter_samples if "eval" in first and len(first & _LOG_KEYS) >= _FEWEST else None
+    first_keys = parse_truncated_object(head).keys()
+    return (
+        iter_samples
+        if "eval" in first_keys and len(first_keys & _LOG_KEYS) >= _MIN_LOG_KEYS
+        else None
+    )
 
 
 def claims(look: DocumentSniffer) -> bool:
-    return look.first == "{" and "sample" in look.keys and _game(look) is not None
+    """Return whether the document is a sample that contains a game.
+
+    Args:
+        look: The document.
+    """
+    return look.first == "{" and "sample" in look.keys and _find_game_document(look) is not None
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game that a sample has; raises BrokenDocument, with the place in the sample."""
-    at, data = _game(look) or ("$", b"")
-    document = document_of(data, at)
+    """Return the game in a sample; models, start, end and usage that it lacks are the log's.
+
+    Args:
+        look: The document.
+        model: Not used, because the logs name their models.
+
+    Returns:
+        The game record.
+
+    Raises:
+        InvalidDocumentError: If the game is invalid; the error names the path in the sample.
+    """
+    at, data = _find_game_document(look) or ("$", b"")
+    document = parse_document(data, at)
     sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
     header = decode(EvalHeader, look.top.get("eval", b"{}"), "$.eval")
-    # What only the log says: models by the roles that players had, the start, and a limit. A player
-    # without a model had that of the role of its name, or else that of the eval: so does Inspect's
-    # `get_model(role=...)`. A role that is bound to several models names none.
+    # Only the log states the models of roles, the start and the limit. A player without a model has
+    # the model of the role with the player's name, or else the model of the eval, as Inspect's
+    # `get_model(role=...)` does. A role that is bound to several models names none of them.
     for seat in document.seats:
         if seat.model is None and seat.is_bot is False:
-            bound = header.model_of(seat.player)
-            seat.model = None if bound in ("", "none/none") else bound
+            bound_model = header.model_of(seat.player)
+            seat.model = None if bound_model in ("", "none/none") else bound_model
     document.started_at = document.started_at or sample.started_at
     end = document.end or End()
     if not document.is_finished and end.ended_by is None:
         document.end = replace(end, ended_by=sample.ended_by)
     try:
-        game = game_of(document)
+        game = build_game(document)
     except InvalidDocumentError as error:
-        raise InvalidDocumentError(*(_placed(fault, at) for fault in error.faults)) from error
+        raise InvalidDocumentError(
+            *(_move_fault_below(fault, at) for fault in error.faults)
+        ) from error
     game.format = NAME
-    game.faults = [_placed(fault, at) for fault in game.faults]
-    game.usage = _usage(game, header, sample)
+    game.faults = [_move_fault_below(fault, at) for fault in game.faults]
+    game.usage = _usage_of_seats(game, header, sample)
     game.log_id = sample.uuid
     at_fallbacks = "$.sample.model_fallbacks"
-    # They are the first, because an ingest keeps only the first faults of a document. The view
-    # `fallback_models` reads them.
+    # These faults come first, because an ingest keeps only the first faults of a document, and the
+    # view `fallback_models` reads them.
     game.faults[:0] = [
         RecordError(
             at_fallbacks,
             ANSWERED_BY_REQUESTED,
             f"{fallback.fallback_model} answered {fallback.count} calls of {fallback.model}",
         )
-        for fallback in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults)
+        for fallback in _decode_or_add_fault(
+            _FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults
+        )
         or ()
     ]
     tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    if sample.invalidation is not None:  # it did not end, whatever it says, and nobody failed
+    if sample.invalidation is not None:  # the game counts as unfinished, and nobody failed
         game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
         game.failures = {}
-        game.results = derived_results(game, [None] * len(game.seats))
-    # Of several models under test nobody knows which failed. By hand whoever watched stopped it.
+        game.results = derive_results(game, [None] * len(game.seats))
+    # If several models are tested, the failed one is unknown. An operator stopped it by hand.
     elif (
         not game.is_finished
         and sample.ended_by is not None
@@ -180,52 +229,62 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
 
 
 def describes(look: DocumentSniffer) -> str | None:
-    """What a log of Inspect is, or a sample of it, that has no game; null for anything else."""
-    spec = object_of(bytes(look.top.get("eval", b"")))
-    if "task" not in spec or not (look.has({"eval", "sample"}, 2) or look.has(_LOG_KEYS, _FEWEST)):
-        return None
-    task = bytes(spec["task"])[1 : _LONGEST - 1].rstrip(b'"').decode(errors="replace")
-    is_whole = "samples" in look.keys  # a splitter would have cut it
-    why = "its header not before its samples" if is_whole else "samples without a game document"
-    return f"an Inspect log of task {task}, {why}: see docs/inspect.md"
+    """Return a description of an Inspect log or sample without a game; None for other documents.
 
-
-def _game(look: DocumentSniffer) -> tuple[str, bytes] | None:
-    """Where a sample has a game, and its document; None for one that has none.
-
-    It can be of another type than it should be: several in a list, or JSON as a text.
+    Args:
+        look: The document.
     """
-    sample = object_of(bytes(look.top.get("sample", b"")))
-    # Where a task can leave its game: the first counts that has one.
+    eval_spec = parse_object(bytes(look.top.get("eval", b"")))
+    if "task" not in eval_spec or not (
+        look.has({"eval", "sample"}, 2) or look.has(_LOG_KEYS, _MIN_LOG_KEYS)
+    ):
+        return None
+    task = (
+        bytes(eval_spec["task"])[1 : _MAX_REASON_LENGTH - 1].rstrip(b'"').decode(errors="replace")
+    )
+    is_whole = "samples" in look.keys  # the splitter did not recognize it
+    reason = "its header not before its samples" if is_whole else "samples without a game document"
+    return f"an Inspect log of task {task}, {reason}: see docs/inspect.md"
+
+
+def _find_game_document(look: DocumentSniffer) -> tuple[str, bytes] | None:
+    """Return the JSON path and text of the game in a sample; None if the sample has no game.
+
+    A list of games or JSON in a string is also returned, so that it is reported as invalid.
+    """
+    sample = parse_object(bytes(look.top.get("sample", b"")))
+    # A task can leave its game in two places; the first place with a game counts.
     for place in ("store", "metadata"):
-        held = object_of(bytes(sample.get(place, b"")))
-        data = bytes(held.get(_GAME, b""))
-        if VERSION_KEY in object_of(data) or (
+        entries = parse_object(bytes(sample.get(place, b"")))
+        data = bytes(entries.get(_GAME_KEY, b""))
+        if VERSION_KEY in parse_object(data) or (
             data[:1] in (b"[", b'"') and VERSION_KEY.encode() in data
         ):
-            return f"$.sample.{place}.{_GAME}", data
+            return f"$.sample.{place}.{_GAME_KEY}", data
     return None
 
 
-def _placed(fault: RecordError, at: str) -> RecordError:
-    """A fault of the document as one of the sample that has it."""
+def _move_fault_below(fault: RecordError, at: str) -> RecordError:
+    """Return the fault of a game document with the path that it has in the sample."""
     return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
 
 
-def _usage(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
-    """Return what each seat used: as the document says it, and else as the log does.
+def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
+    """Return the usage of each seat: as the game states it, else as the log does.
 
-    It is null where the log does not say it of the seat alone. What a role without a seat, such as
-    a grader, used of a model is no seat's.
+    Values are None if the log does not state them for the seat alone. The usage of a role without a
+    seat, such as a grader, belongs to no seat.
     """
     seats, faults = game.seats, game.faults
-    events = _decoded(_EVENTS, sample.events, "$.sample.events", faults)
+    events = _decode_or_add_fault(_EVENTS, sample.events, "$.sample.events", faults)
     calls = [call for call in events or () if call.event == "model"]
-    roles, models = (
+    usage_by_role, usage_by_model = (
         {
-            name: _of(used, f"$.sample.{key}_usage.{name}", faults)
+            name: _parse_usage_with_cache_tokens(used, f"$.sample.{key}_usage.{name}", faults)
             for name, used in (
-                _decoded(_USAGE, getattr(sample, f"{key}_usage"), f"$.sample.{key}_usage", faults)
+                _decode_or_add_fault(
+                    _USAGE, getattr(sample, f"{key}_usage"), f"$.sample.{key}_usage", faults
+                )
                 or {}
             ).items()
         }
@@ -233,83 +292,109 @@ def _usage(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
     )
     n_seats = Counter(seat.model for seat in seats)
     players = {seat.player for seat in seats}
-    # What a role was called with is more than what the header binds it to, which can be nothing.
-    others = {
+    # The calls of a role name its models; the header's binding is used only without calls.
+    models_by_other_role = {
         role: {call.model for call in calls if call.role == role} or {header.model_of(role)}
-        for role in roles.keys() - players
+        for role in usage_by_role.keys() - players
     }
-    of_seats = []
+    usage_by_seat = []
     for seat in seats:
-        if seat.player in roles:
-            found, own = roles[seat.player], [call for call in calls if call.role == seat.player]
-        elif seat.model in models and n_seats[seat.model] == 1:
-            of_model = [call for call in calls if call.model == seat.model]
-            # What a role with several models used may have been of this one.
-            beside = [
-                roles[role] if names == {seat.model} else Usage()
-                for role, names in others.items()
+        if seat.player in usage_by_role:
+            seat_usage, seat_calls = (
+                usage_by_role[seat.player],
+                [call for call in calls if call.role == seat.player],
+            )
+        elif seat.model in usage_by_model and n_seats[seat.model] == 1:
+            model_calls = [call for call in calls if call.model == seat.model]
+            # The usage of a role with several models may partly be of this model.
+            other_usages = [
+                usage_by_role[role] if names == {seat.model} else Usage()
+                for role, names in models_by_other_role.items()
                 if names & {seat.model, None}
             ]
-            if not roles:  # an older log, which says only what was called
-                called = [call for call in of_model if call.role not in {None, *players}]
-                beside = [Usage() for call in called if _is_within(call, models[seat.model])]
-            found = _without(models[seat.model], beside)
-            own = [call for call in of_model if call.role in (None, seat.player)]
+            if not usage_by_role:  # an older log, which has no usage by role
+                other_calls = [call for call in model_calls if call.role not in {None, *players}]
+                other_usages = [
+                    Usage()
+                    for call in other_calls
+                    if _fits_into_usage(call, usage_by_model[seat.model])
+                ]
+            seat_usage = _subtract_usages(usage_by_model[seat.model], other_usages)
+            seat_calls = [call for call in model_calls if call.role in (None, seat.player)]
         else:
-            of_seats.append(Usage())
+            usage_by_seat.append(Usage())
             continue
-        times = [call.working_time for call in own]
-        seconds = [amount(time, "$.sample.events", faults) for time in times if time is not None]
+        times = [call.working_time for call in seat_calls]
+        seconds = [
+            parse_amount(time, "$.sample.events", faults) for time in times if time is not None
+        ]
         is_timed = bool(seconds) and None not in seconds
-        of_seats.append(replace(found, seconds=sum(seconds) if is_timed else None))
-    stated = game.usage or [Usage()] * len(of_seats)
-    pairs = zip(map(astuple, stated), map(astuple, of_seats), strict=True)
+        usage_by_seat.append(replace(seat_usage, seconds=sum(seconds) if is_timed else None))
+    stated_usage = game.usage or [Usage()] * len(usage_by_seat)
+    pairs = zip(map(astuple, stated_usage), map(astuple, usage_by_seat), strict=True)
     return [
-        Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
+        Usage(
+            *(
+                log if seat_calls is None else seat_calls
+                for seat_calls, log in zip(*pair, strict=True)
+            )
+        )
         for pair in pairs
     ]
 
 
-def _is_within(call: Call, used: Usage) -> bool:
-    """Return whether a model's usage can contain that of the call: it is not larger."""
-    output = _decoded(_OUTPUT, call.output, "$.sample.events", [])
-    of_call = _of(output.usage, "$.sample.events", []) if output and output.usage else Usage()
-    return (of_call.input_tokens or 0) <= (used.input_tokens or 0)
+def _fits_into_usage(call: LoggedEvent, used: Usage) -> bool:
+    """Return whether a model's total usage can include a call: its input tokens are not more."""
+    output = _decode_or_add_fault(_OUTPUT, call.output, "$.sample.events", [])
+    call_usage = (
+        _parse_usage_with_cache_tokens(output.usage, "$.sample.events", [])
+        if output and output.usage
+        else Usage()
+    )
+    return (call_usage.input_tokens or 0) <= (used.input_tokens or 0)
 
 
-def _without(used: Usage, others: Sequence[Usage]) -> Usage:
-    """Return what is left of a model's usage without that of others; null where that is unknown."""
+def _subtract_usages(used: Usage, others: Sequence[Usage]) -> Usage:
+    """Return a usage minus the usage of others; None in fields whose difference is unknown."""
     amounts = [
-        None if None in (whole, *parts) or sum(parts) > whole else whole - sum(parts)
-        for whole, *parts in zip(astuple(used), *map(astuple, others), strict=True)
+        None if None in (total, *parts) or sum(parts) > total else total - sum(parts)
+        for total, *parts in zip(astuple(used), *map(astuple, others), strict=True)
     ]
     return Usage(*amounts)
 
 
-def _of(logged: Used, at: str, faults: list[RecordError]) -> Usage:
-    """Return what a role or a model used, with the tokens of caches.
+def _parse_usage_with_cache_tokens(
+    logged: LoggedUsage, at: str, faults: list[RecordError]
+) -> Usage:
+    """Return the usage of a role or a model, with cached tokens among the input tokens.
 
-    Some versions of Inspect count the tokens of caches among `input_tokens`, others apart from
-    them: the total says which.
+    Some versions of Inspect count cached tokens among `input_tokens`, others separately; the total
+    shows which.
     """
-    found = usage(logged, _USED, at, faults)
-    cached = [
-        amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True)
+    parsed_usage = parse_usage(logged, _USAGE_KEYS, at, faults)
+    cached_tokens = [
+        parse_amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True)
         for key in ("input_tokens_cache_read", "input_tokens_cache_write")
     ]
-    if found.input_tokens is None:
-        return found
-    most = found.input_tokens + sum(filter(None, cached))
-    total = amount(logged.total_tokens, f"{at}.total_tokens", faults, is_whole=True)
-    by_total = most if None in (total, found.output_tokens) else total - found.output_tokens
-    is_possible = found.input_tokens <= by_total <= most
-    return replace(found, input_tokens=by_total if is_possible else most)
+    if parsed_usage.input_tokens is None:
+        return parsed_usage
+    max_input_tokens = parsed_usage.input_tokens + sum(filter(None, cached_tokens))
+    total = parse_amount(logged.total_tokens, f"{at}.total_tokens", faults, is_whole=True)
+    input_tokens_by_total = (
+        max_input_tokens
+        if None in (total, parsed_usage.output_tokens)
+        else total - parsed_usage.output_tokens
+    )
+    is_possible = parsed_usage.input_tokens <= input_tokens_by_total <= max_input_tokens
+    return replace(
+        parsed_usage, input_tokens=input_tokens_by_total if is_possible else max_input_tokens
+    )
 
 
-def _decoded(
+def _decode_or_add_fault(
     decoder: msgspec.json.Decoder[T], data: Raw, at: str, faults: list[RecordError]
 ) -> T | None:
-    """What a part of the sample holds; None, and a fault, for another thing."""
+    """Return the decoded part of a sample; add a fault and return None if it is invalid."""
     try:
         return decode(decoder, data, at)
     except InvalidDocumentError as error:

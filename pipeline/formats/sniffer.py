@@ -1,4 +1,8 @@
-"""What every format is shown of a document, to say whether it is one of its own."""
+"""What every format sees of a document in order to decide whether it is one of its logs.
+
+Contains `DocumentSniffer`, JSON decoding whose errors name the path and the rule, and the checks of
+a game against its definition. All formats use it; it depends on `archives` and `games`.
+"""
 
 import codecs
 import json
@@ -19,58 +23,82 @@ from pipeline.archives.splitting import is_multiline_json, iter_json_values
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, type_error
 from pipeline.games import game_definitions
 
-# Decoding that names the place and the rule where a document, or a part of one, is broken.
+# Decoding with errors that name the JSON path and the broken rule.
 
 T = TypeVar("T")
 
 
-class _Faulty(Protocol):
+class _HasFaults(Protocol):
     faults: list[RecordError]
 
 
-F = TypeVar("F", bound=_Faulty)
+F = TypeVar("F", bound=_HasFaults)
 
-_ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
-_HALF = re.compile(r"[\ud800-\udfff]")
-_decoder_of: Callable[[Any], Any] = cache(msgspec.json.Decoder)
+_NON_JSON_VALUE = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_decoder_for_type: Callable[[Any], Any] = cache(msgspec.json.Decoder)
 UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 WELL_FORMED = "the document is well-formed JSON in UTF-8"
 
 
 def invalid_document_error(json_path: str, rule: str, message: str) -> InvalidDocumentError:
-    """The error to raise for a document that breaks a rule at a JSON path.
+    """Return the error for a document that breaks a rule at a JSON path.
 
-    A message that is a value of the log may be empty, and then says so.
+    Args:
+        json_path: The path of the invalid value, such as `$.seats[0]`.
+        rule: The rule that the document breaks.
+        message: What was found instead; an empty value becomes "it is empty".
     """
     return InvalidDocumentError(RecordError(json_path, rule, message or "it is empty"))
 
 
 def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, at: str = "$") -> T:
-    """The value of the type, or of the decoder's, in data at the path `at`; raises BrokenDocument.
+    """Decode JSON data to a value of a type.
 
-    The decoder of a type is made once.
+    Args:
+        kind: The type, or a decoder for it. The decoder of a type is created once.
+        data: The JSON text.
+        at: The JSON path of the data in its document, for errors.
+
+    Returns:
+        The decoded value.
+
+    Raises:
+        InvalidDocumentError: If the data is not JSON, or its value does not have the type.
     """
-    decoder = kind if isinstance(kind, msgspec.json.Decoder) else _decoder_of(kind)
+    decoder = kind if isinstance(kind, msgspec.json.Decoder) else _decoder_for_type(kind)
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
         raise InvalidDocumentError(type_error(error, at)) from error
     except UNDECODABLE as error:
-        raise not_json(error, bytes(data), at) from error
+        raise not_json_error(error, bytes(data), at) from error
 
 
-def each(listed: Any, kind: type[T], at: str, faults: list[RecordError]) -> Iterator[tuple[str, T]]:
-    """The entries of the list `at`, each with its place; of one that is no `kind`, a fault.
+def iter_valid_entries(
+    listed: Any, kind: type[T], at: str, faults: list[RecordError]
+) -> Iterator[tuple[str, T]]:
+    """Yield each valid entry of a list with its JSON path, and add a fault for each invalid entry.
 
-    So one that is broken leaves the others, and a list that is none has no entries.
+    Args:
+        listed: The value that should be a list. Another value has no entries and is one fault.
+        kind: The type of a valid entry.
+        at: The JSON path of the list.
+        faults: The list to which faults are added.
+
+    Yields:
+        The JSON path and the converted value of each valid entry.
     """
-    for number, entry in enumerate(_converted(listed, list[Any], at, faults) or ()):
-        place = f"{at}[{number}]"
-        if (converted := _converted(entry, kind, place, faults)) is not None:
-            yield place, converted
+    for number, entry in enumerate(_convert_or_add_fault(listed, list[Any], at, faults) or ()):
+        entry_path = f"{at}[{number}]"
+        if (converted := _convert_or_add_fault(entry, kind, entry_path, faults)) is not None:
+            yield entry_path, converted
 
 
-def _converted(value: Any, kind: type[T], at: str, faults: list[RecordError]) -> T | None:
+def _convert_or_add_fault(
+    value: Any, kind: type[T], at: str, faults: list[RecordError]
+) -> T | None:
+    """Return the value converted to a type; add a fault and return None if that is impossible."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -78,96 +106,128 @@ def _converted(value: Any, kind: type[T], at: str, faults: list[RecordError]) ->
         return None
 
 
-def but_for_a_cut_line(build: Callable[[bytes], F], data: bytes) -> F:
-    """What is built of a document's lines; where the last was cut, of those before it.
+def build_ignoring_truncated_last_line(build: Callable[[bytes], F], data: bytes) -> F:
+    """Build a game from a document in lines, and ignore the last line if it is truncated.
 
-    So a writer leaves it that was killed: broken, and without an end. It is then a fault.
+    A program that is killed leaves such a line.
+
+    Args:
+        build: The function that builds the result from the document's bytes.
+        data: The bytes of the document.
+
+    Returns:
+        The result of `build`. If the last line was ignored, its error is one of the faults.
+
+    Raises:
+        InvalidDocumentError: If another line is invalid.
     """
     try:
         return build(data)
     except InvalidDocumentError as error:
-        before, _, cut = data.rpartition(b"\n")
-        last = before.count(b"\n") + 1
-        if not (before and cut) or error.fault.json_path != f"$[{last}]":
+        before, _, last_line_text = data.rpartition(b"\n")
+        last_line = before.count(b"\n") + 1
+        if not (before and last_line_text) or error.fault.json_path != f"$[{last_line}]":
             raise
         built = build(before)
         built.faults.append(error.fault)
         return built
 
 
-def text_of(data: bytes, rule: str, *, may_be_cut: bool = False) -> str:
-    """The bytes as text; raises BrokenDocument, with the rule, where they are not in UTF-8.
+def decode_utf8(data: bytes, rule: str, *, may_be_cut: bool = False) -> str:
+    """Decode bytes in UTF-8 to a string.
 
-    Where they may be cut, a last character of which a part is there is left out.
+    Args:
+        data: The bytes.
+        rule: The rule of the error for invalid bytes.
+        may_be_cut: Whether to ignore an incomplete last character.
+
+    Returns:
+        The string.
+
+    Raises:
+        InvalidDocumentError: If the bytes are not valid UTF-8.
     """
     try:
         return codecs.utf_8_decode(data, "strict", not may_be_cut)[0]
     except UnicodeDecodeError as error:
-        raise invalid_document_error("$", rule, _not_utf8(data, error)) from error
+        raise invalid_document_error("$", rule, _not_utf8_message(data, error)) from error
 
 
-def _not_utf8(data: bytes, error: UnicodeDecodeError) -> str:
+def _not_utf8_message(data: bytes, error: UnicodeDecodeError) -> str:
     return f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
 
 
-def not_json(error: Exception, data: bytes, at: str) -> InvalidDocumentError:
-    """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
-    path, why = _odd_value(data) or ("", _why_not_json(error, data))
-    return invalid_document_error(at + path, WELL_FORMED, why)
+def not_json_error(error: Exception, data: bytes, at: str) -> InvalidDocumentError:
+    """Return the error for data at a JSON path that a decoder rejects because it is not JSON.
+
+    Args:
+        error: The error of the decoder.
+        data: The rejected data.
+        at: The JSON path of the data.
+    """
+    path, message = _find_non_json_value(data) or ("", _not_json_message(error, data))
+    return invalid_document_error(at + path, WELL_FORMED, message)
 
 
-def _why_not_json(error: Exception, data: bytes) -> str:
-    """Why a text does not decode, without Python's own words."""
-    if why := encoding_problem(data):
-        return why
+def _not_json_message(error: Exception, data: bytes) -> str:
+    """Return why data is not JSON, with the line and column if they are known."""
+    if message := encoding_problem(data):
+        return message
     try:
         data.decode()
-    except UnicodeDecodeError as wrong:
-        return _not_utf8(data, wrong)
+    except UnicodeDecodeError as decode_error:
+        return _not_utf8_message(data, decode_error)
     if not data.strip():
         return "the document is empty"
     if isinstance(error, RecursionError):
         return "lists or objects are nested too deeply"
     if str(error) == "Input data was truncated":
         return "the text ends too early, or an escape such as \\ud83e lacks its second half"
-    why, at, place = str(error).partition(" (byte ")
-    if not at:
-        return why
-    before = data[: int(place.rstrip(")"))].decode(errors="replace")
+    message, separator, position = str(error).partition(" (byte ")
+    if not separator:
+        return message
+    before = data[: int(position.rstrip(")"))].decode(errors="replace")
     column = len(before) - before.rfind("\n")
-    return f"{why} in line {before.count(chr(10)) + 1:,}, column {column:,}"
+    return f"{message} in line {before.count(chr(10)) + 1:,}, column {column:,}"
 
 
-def _odd_value(data: bytes) -> tuple[str, str] | None:
-    """The first value that programs write and JSON does not have: its path, and what it is."""
-    if len(data) > 1 << 23 or not _ODD.search(data):
+def _find_non_json_value(data: bytes) -> tuple[str, str] | None:
+    """Return the path and a description of the first NaN, infinity or lone surrogate."""
+    if len(data) > 1 << 23 or not _NON_JSON_VALUE.search(data):
         return None
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    for path, _, leaf in leaves(value):
+    for path, _, leaf in iter_keys_and_leaves(value):
         if isinstance(leaf, float) and not math.isfinite(leaf):
-            sign = json.dumps(leaf)
-            return path, f"{sign} is no number of JSON: write null, or another number"
-        if isinstance(leaf, str) and (half := _HALF.search(leaf)):
-            escape = half[0].encode("ascii", "backslashreplace").decode()
+            literal = json.dumps(leaf)
+            return path, f"{literal} is no number of JSON: write null, or another number"
+        if isinstance(leaf, str) and (surrogate := _LONE_SURROGATE.search(leaf)):
+            escape = surrogate[0].encode("ascii", "backslashreplace").decode()
             return path, f"{escape} is half of a character, the other half is missing"
     return None
 
 
-def leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
-    """Each key and each value that holds no other, in order: its path below `$`, and its depth."""
-    left = [("", 0, value)]
-    while left:
-        path, depth, part = left.pop()
-        if isinstance(part, dict) and part:
-            yield from ((path, depth, key) for key in part)
-            left += [(f"{path}.{key}", depth + 1, inner) for key, inner in part.items()][::-1]
-        elif isinstance(part, list) and part:
-            left += [(f"{path}[{n}]", depth + 1, inner) for n, inner in enumerate(part)][::-1]
+def iter_keys_and_leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
+    """Yield each key and each leaf of a decoded JSON value in document order.
+
+    Args:
+        value: The decoded JSON value.
+
+    Yields:
+        The path below `$`, the depth, and the key or leaf (a scalar or an empty container).
+    """
+    stack = [("", 0, value)]
+    while stack:
+        path, depth, node = stack.pop()
+        if isinstance(node, dict) and node:
+            yield from ((path, depth, key) for key in node)
+            stack += [(f"{path}.{key}", depth + 1, inner) for key, inner in node.items()][::-1]
+        elif isinstance(node, list) and node:
+            stack += [(f"{path}[{n}]", depth + 1, inner) for n, inner in enumerate(node)][::-1]
         else:
-            yield path, depth, part
+            yield path, depth, node
 
 
 Shapes = Sequence[msgspec.json.Decoder[Any]]
@@ -181,24 +241,32 @@ _LIST = msgspec.json.Decoder(list[Raw])
 
 
 class DocumentSniffer:
-    """A document: its path and its bytes, and what these begin with; the rest when asked for.
+    """A document whose keys and values are decoded only when a format asks for them.
 
-    `first` is the first byte that is not blank, as text; empty where there is none. `path` is the
-    document's in its source, such as `runs/a.csv#17`, and can be empty. `shapes` decode structs
-    that list every key a log may have, refuse others, and leave UNSET those that are missing: what
-    one made of the document is `shaped` once keys were asked for, which then took no pass of their
-    own.
+    Attributes:
+        path: The document's path in its source, such as `runs/a.csv#17`; can be empty.
+        data: The bytes of the document.
+        first: The first byte that is not whitespace, as a string; empty if there is none.
+        shaped: The whole log as a struct, if one of the `shapes` decoded it when `keys` was read.
     """
 
     __slots__ = ("_keys", "_listed", "_shapes", "_top", "data", "first", "path", "shaped")
 
     def __init__(self, path: str, data: bytes, shapes: Shapes = ()) -> None:
+        """Store the document without decoding it.
+
+        Args:
+            path: The document's path in its source.
+            data: The bytes of the document.
+            shapes: Decoders of structs that list every key a log may have, reject other keys,
+                and leave missing keys UNSET. They save a separate pass for the keys.
+        """
         self.path = path
         self.data = data
-        found = _NOT_BLANK.search(data)
-        self.first = chr(data[found.start()]) if found else ""
+        first_byte = _NOT_BLANK.search(data)
+        self.first = chr(data[first_byte.start()]) if first_byte else ""
         self._shapes = shapes
-        # Plain fields: `cached_property` takes a lock, for each of millions of documents.
+        # Plain fields, because `cached_property` takes a lock for each of millions of documents.
         self._top: Mapping[str, Raw] | None = None
         self._keys: Set[str] | None = None
         self._listed: Sequence[Raw] | None = None
@@ -206,48 +274,57 @@ class DocumentSniffer:
 
     @property
     def top(self) -> Mapping[str, Raw]:
-        """The values of a JSON object by key, not decoded; nothing for another document.
+        """The undecoded values of a JSON object by key; empty for any other document.
 
-        Where several follow one another, as in lines, it is the first.
+        If several objects follow one another, as in JSON lines, only the first one counts.
         """
         if self._top is None:
-            self._top = _top(self.data) if self.first == "{" else {}
+            self._top = _parse_top_level(self.data) if self.first == "{" else {}
         return self._top
 
     @property
     def keys(self) -> Set[str]:
-        """The keys of `top`, of a JSON list those of all its objects; by a shape in no order."""
+        """The keys of the JSON object, or of all objects in the JSON list, in any order."""
         if self._keys is None:
             if self.first == "[":
                 self._keys = dict.fromkeys(
-                    chain.from_iterable(map(object_of, self.listed()))
+                    chain.from_iterable(map(parse_object, self.listed()))
                 ).keys()
             else:
                 self._keys = self._keys_by_shape() or self.top.keys()
         return self._keys
 
     def _keys_by_shape(self) -> Set[str]:
-        """The keys of a document that one of the shapes decodes, none for another."""
+        """Return the keys of a document that one of the shapes decodes, else none."""
         for shape in self._shapes:
             try:
-                whole = shape.decode(self.data)
+                log = shape.decode(self.data)
             except UNDECODABLE:
                 continue
-            self.shaped = whole
-            values = zip(whole.__struct_fields__, astuple(whole), strict=True)
+            self.shaped = log
+            values = zip(log.__struct_fields__, astuple(log), strict=True)
             return {name for name, value in values if value is not UNSET}
         return frozenset()
 
     def has(self, keys: Set[str], least: int) -> bool:
-        """Whether the document is an object with at least so many of the keys."""
+        """Return whether the document is an object that has at least `least` of the keys.
+
+        Args:
+            keys: The keys to look for.
+            least: The minimum number of them.
+        """
         return self.first == "{" and len(keys & self.keys) >= least
 
     def within(self, key: str) -> Set[str]:
-        """The keys of the object at a key of the document; none for another value."""
-        return object_of(bytes(self.top.get(key, b""))).keys()
+        """Return the keys of the object at a top-level key; empty if the value is not an object.
+
+        Args:
+            key: The top-level key.
+        """
+        return parse_object(bytes(self.top.get(key, b""))).keys()
 
     def listed(self) -> Iterator[bytes]:
-        """The entries of a JSON list, as they are written; none of what is no list."""
+        """Return an iterator over the undecoded entries of the JSON list, if it is one."""
         if self._listed is None:
             try:
                 self._listed = _LIST.decode(self.data)
@@ -256,87 +333,116 @@ class DocumentSniffer:
         return map(bytes, self._listed)
 
     def lists(self, key: str, *others: str) -> bool:
-        """Whether any object in a JSON list has the key, and one of the others if there are some.
+        """Return whether an object in the JSON list has the key and one of any `others`.
 
-        The first that has is the last that is read.
+        Args:
+            key: The required key.
+            *others: Alternative keys, of which the same object needs at least one.
         """
         return self.first == "[" and any(
             key in entry and (not others or not entry.keys().isdisjoint(others))
-            for entry in map(object_of, self.listed())
+            for entry in map(parse_object, self.listed())
         )
 
 
-def begun(head: bytes) -> dict[str, Any]:
-    """The values of the JSON object that a head begins with; null for the last if that is cut."""
+def parse_truncated_object(head: bytes) -> dict[str, Any]:
+    """Return the values of the JSON object at the start of a file's first bytes.
+
+    Args:
+        head: The first bytes of a file, which can end anywhere.
+
+    Returns:
+        The complete values by key; None for the last key if its value is truncated.
+    """
     text = head.decode(errors="replace").lstrip()
     members: dict[str, Any] = {}
-    end, sign = 0, text[:1]
+    end, delimiter = 0, text[:1]
     try:
-        while sign in ("{", ","):
-            key, end = _VALUE.raw_decode(text, _after(text, end + 1))
+        while delimiter in ("{", ","):
+            key, end = _VALUE.raw_decode(text, _skip_whitespace(text, end + 1))
             members[key] = None
-            # After the colon that stands between them.
-            members[key], end = _VALUE.raw_decode(text, _after(text, _after(text, end) + 1))
-            end = _after(text, end)
-            sign = text[end : end + 1]
+            # The value begins after the colon.
+            members[key], end = _VALUE.raw_decode(
+                text, _skip_whitespace(text, _skip_whitespace(text, end) + 1)
+            )
+            end = _skip_whitespace(text, end)
+            delimiter = text[end : end + 1]
     except (ValueError, TypeError, RecursionError):
         pass
     return members
 
 
-def _after(text: str, start: int) -> int:
-    """The place of the first sign from a place on that is not blank."""
-    found = _BLANK.match(text, start)
-    return start if found is None else found.end()
+def _skip_whitespace(text: str, start: int) -> int:
+    """Return the index of the first character at or after `start` that is not whitespace."""
+    match = _BLANK.match(text, start)
+    return start if match is None else match.end()
 
 
-def _top(data: bytes) -> Mapping[str, Raw]:
+def _parse_top_level(data: bytes) -> Mapping[str, Raw]:
+    """Return the undecoded values of a document's first JSON object by key."""
     end = data.find(b"\n")
-    # Of a log in lines the first is enough: all of it would be read, and refused for the second.
-    if data[end + 1 : end + 2] == b"{" and end > 0 and (first := object_of(data[:end])):
+    # The first line of a log in lines is enough: a decoder would read all of it, and then fail.
+    if data[end + 1 : end + 2] == b"{" and end > 0 and (first := parse_object(data[:end])):
         return first
     try:
         return _OBJECT.decode(data)
     except UNDECODABLE:
         if not is_multiline_json(data[: 1 << 12]):
-            return object_of(data.lstrip().partition(b"\n")[0])
+            return parse_object(data.lstrip().partition(b"\n")[0])
         part = next(iter_json_values(iter((data,)), len(data)))
-        return object_of((part.data or b"").lstrip())
+        return parse_object((part.data or b"").lstrip())
 
 
-def object_of(data: bytes) -> Mapping[str, Raw]:
-    """A JSON object's values by key; nothing for what is none."""
+def parse_object(data: bytes) -> Mapping[str, Raw]:
+    """Return the undecoded values of a JSON object by key; empty if the data is not an object.
+
+    Args:
+        data: The JSON text, without whitespace at its start.
+    """
     try:
         return _OBJECT.decode(data) if data[:1] == b"{" else {}
     except UNDECODABLE:
         return {}
 
 
-# What a format gives held against the kind of its game: roles, outcome and tables of its own.
-#
-# Contracts allow the words of all games in a column; a game is held to those of its own kind.
-# Whether it ended is said in several places, which agree.
+# Checks of a game against its definition, because the contracts of tables allow in a column the
+# words of all games. Whether the game ended is stated in several places, which must agree.
 
 
-def check_kind(game: GameRecord) -> None:
-    """Raises BrokenDocument for a role, an outcome or a table that games of this kind lack."""
-    kind = game_definitions().get(game.game_type)
-    if kind is None:
+def check_against_game_definition(game: GameRecord) -> None:
+    """Check that the roles, event tables, outcome and winners of a game are those of its game type.
+
+    Args:
+        game: The game that a format has read.
+
+    Raises:
+        InvalidDocumentError: If the game has a role, an outcome or a table that its type lacks.
+    """
+    definition = game_definitions().get(game.game_type)
+    if definition is None:
         raise invalid_document_error("$", "the kind of game is known", repr(game.game_type))
-    roles = {role.name for role in kind.roles}
+    roles = {role.name for role in definition.roles}
     for seat in game.seats:
         if seat.role not in roles:
-            raise _refused("a role", seat.role, roles, game)
+            raise _unknown_value_error("a role", seat.role, roles, game)
     for table in game.events:
-        if table not in kind.tables:
-            raise _refused("a table", table, kind.tables, game)
+        if table not in definition.tables:
+            raise _unknown_value_error("a table", table, definition.tables, game)
     check_start(game)
     check_end(game)
     check_winners(game)
 
 
 def check_start(game: GameRecord, at: str = "$") -> None:
-    """Raises BrokenDocument for a start, which the document has at `at`, that no column holds."""
+    """Check that the start of a game is a valid time in UTC.
+
+    Args:
+        game: The game that a format has read.
+        at: The JSON path of the start in the document.
+
+    Raises:
+        InvalidDocumentError: If the start in UTC is outside the years 1 to 9999.
+    """
     try:
         _ = game.started_at and game.started_at.astimezone(UTC)
     except OverflowError as error:
@@ -345,38 +451,52 @@ def check_start(game: GameRecord, at: str = "$") -> None:
 
 
 def check_end(game: GameRecord, at: str = "$") -> None:
-    """Raises BrokenDocument unless the outcome is one of its kind, and there where it is finished.
+    """Check that a finished game has an outcome of its game type, and an unfinished game has none.
 
-    `at` is where the document has its outcome.
+    Args:
+        game: The game that a format has read.
+        at: The JSON path of the outcome in the document.
+
+    Raises:
+        InvalidDocumentError: If the outcome is missing, unknown, or that of an unfinished game.
     """
     outcome = game.outcome
     if outcome is not None and not game.is_finished:
         raise invalid_document_error(at, "an unfinished game has no outcome", repr(str(outcome)))
     outcomes = {ending.outcome for ending in game_definitions()[game.game_type].endings}
     if game.is_finished and outcome not in outcomes:
-        raise _refused("an outcome", outcome, outcomes, game, at)
+        raise _unknown_value_error("an outcome", outcome, outcomes, game, at)
 
 
 def check_winners(game: GameRecord, at: str = "$") -> None:
-    """Raises BrokenDocument unless each result says who won if the game is finished, and only then.
+    """Check that each result says who won if the game is finished, and does not otherwise.
 
-    `at` is where the document has its results.
+    Args:
+        game: The game that a format has read.
+        at: The JSON path of the results in the document.
+
+    Raises:
+        InvalidDocumentError: If a result has or lacks `is_win` or `win_credit` against this rule.
     """
-    for one in game.results:
-        if {one.is_win is not None, one.win_credit is not None} != {game.is_finished}:
+    for result in game.results:
+        if {result.is_win is not None, result.win_credit is not None} != {game.is_finished}:
             rule = (
                 "a result of a finished game has `is_win` and `win_credit`"
                 if game.is_finished
                 else "a result of an unfinished game has neither `is_win` nor `win_credit`"
             )
-            has = f"is_win {one.is_win}, win_credit {one.win_credit} ({one.role}, seat {one.seat})"
+            has = (
+                f"is_win {result.is_win}, win_credit {result.win_credit} "
+                f"({result.role}, seat {result.seat})"
+            )
             raise invalid_document_error(at, rule, has)
 
 
-def _refused(
-    what: str, word: str | None, known: Iterable[str], game: GameRecord, at: str = "$"
+def _unknown_value_error(
+    noun: str, value: str | None, allowed_values: Iterable[str], game: GameRecord, at: str = "$"
 ) -> InvalidDocumentError:
-    rule = f"{what} of {game.game_type} is one of: {', '.join(sorted(known)) or 'none'}"
+    """Return the error for a role, an outcome or a table that the game type does not define."""
+    rule = f"{noun} of {game.game_type} is one of: {', '.join(sorted(allowed_values)) or 'none'}"
     return invalid_document_error(
-        at, rule, "there is none, and the game is finished" if word is None else repr(str(word))
+        at, rule, "there is none, and the game is finished" if value is None else repr(str(value))
     )

@@ -1,7 +1,8 @@
-"""The kinds of games, found in the modules here. There is no list of them.
+"""Definitions of games, discovered in the modules of this folder; there is no list to keep.
 
-A package outside adds one by an entry point of the group `magic_pipeline.games` that leads to a
-`GameKind`; a TOML document that `MAGIC_GAMES` names adds one without a package.
+A package adds a game with an entry point of the group `magic_pipeline.games` that leads to a
+`GameDefinition`. A TOML document named in the environment variable `MAGIC_GAMES` adds one without a
+package. Formats, contracts, metrics and reports use the definitions.
 """
 
 import os
@@ -30,18 +31,21 @@ from pipeline.plugins import (
 )
 from pipeline.vocabulary import ALL_GAME_TYPES, PLAYER, GameType, Phase, Side
 
-# What a kind of game is, as data: its roles and sides, how it ends, what is done in it.
+# The definition of a game as data: roles, sides, endings, phases and tables.
 
-# Fields of an event that name a player, whose seat is another column.
+# Fields of an event that name a player; the player's seat is a further column.
 SEAT_COLUMNS = ("target", "leader")
 
 
 class Role(Struct, frozen=True):
-    """A role of a game, and the side that it is on.
+    """A role of a game.
 
-    `competition` is what its results count for in Win Rate; roles can share one, and a side then
-    wins or loses as a whole. `is_sought` says that votes are right if they name a player of this
-    role.
+    Attributes:
+        name: The name of the role.
+        side: The side on which the role plays.
+        competition: What the role's results count for in Win Rate. Roles of one side can share a
+            competition, and then win or lose together.
+        is_sought: Whether votes are right if they name a player of this role.
     """
 
     name: str
@@ -51,10 +55,13 @@ class Role(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way in which a game ends, and what each side is credited with for it (0..1).
+    """One way in which a game can end.
 
-    Null is for games in which points or proposals decide who won. `hidden_wins` is needed only
-    where a credit of less than 1 is a win of the hidden side.
+    Attributes:
+        outcome: The name of the outcome.
+        hidden: The credit of the hidden side, from 0 to 1; None if points or proposals decide.
+        civilian: The credit of the civilian side, from 0 to 1; None as for `hidden`.
+        hidden_wins: Whether the hidden side wins; needed only if it wins with a credit below 1.
     """
 
     outcome: str
@@ -63,13 +70,13 @@ class Ending(Struct, frozen=True, forbid_unknown_fields=True):
     hidden_wins: bool | None = None
 
     def credit(self, side: str) -> float | None:
-        """What the side is credited with."""
+        """Return the credit of a side; None if the outcome gives it none."""
         if side == Side.HIDDEN:
             return self.hidden
         return self.civilian if side == Side.CIVILIAN else None
 
     def is_win(self, side: str) -> bool | None:
-        """Whether the side won."""
+        """Return whether a side won; None if the outcome does not decide it."""
         if side == Side.HIDDEN and self.hidden_wins is not None:
             return self.hidden_wins
         credit = self.credit(side)
@@ -77,11 +84,16 @@ class Ending(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventTable(Struct, frozen=True):
-    """A table that only games of one kind have: what a row is, and its own columns.
+    """A table that only the games of one type have.
 
-    A row is something that a seat did, an `event` that a format puts into `GameRecord.events`. Its
-    fields are columns; those of game, player, seat, round and message come with every such table.
-    Of a column in `SEATED`, such as `target`, the column `target_seat` is derived.
+    A row is something that a seat did. Every such table also has columns for game, player, seat,
+    round and message. From a column in `SEAT_COLUMNS`, such as `target`, a column
+    `target_seat` is derived.
+
+    Attributes:
+        event: The event that a format puts into `GameRecord.events`; its fields are columns.
+        row: A sentence that says what a row is.
+        columns: The specification of each column of the event.
     """
 
     event: type[Event]
@@ -90,12 +102,19 @@ class EventTable(Struct, frozen=True):
 
 
 class GameDefinition(Struct, frozen=True, eq=False):
-    """A kind of game. `phases` are those of its messages that no other game has.
+    """The definition of a game type.
 
-    `order` is how a round goes, for readers of a transcript: phases, and the tables of acts that
-    have no message. `eliminations.vote` are the rows of a table of that `cause` or `kind`. What it
-    leaves out comes last, in the order of the tables. In a phase of `secret_phases`, whoever speaks
-    has a certain role. `most_points_win` says that the highest score wins, also a shared one.
+    Attributes:
+        name: The name of the game type.
+        roles: The roles.
+        endings: The ways in which a game can end.
+        phases: The phases of messages that no other game has.
+        tables: The tables that only this game has, by name.
+        order: The turn order of a round for readers of a transcript: phases, and tables of actions
+            without a message. `eliminations.vote` means the rows with this `cause` or `kind`.
+            Tables that are not listed come last.
+        secret_phases: The phases whose speakers reveal that they have a certain role.
+        most_points_win: Whether the highest score wins, alone or tied.
     """
 
     name: str
@@ -108,89 +127,112 @@ class GameDefinition(Struct, frozen=True, eq=False):
     most_points_win: bool = False
 
     def role(self, name: str) -> Role | None:
-        """The role of this name, None if the game has no such role."""
+        """Return the role with this name; None if the game does not have it."""
         return next((role for role in self.roles if role.name == name), None)
 
     def side(self, role: str) -> Side:
-        """The side that a role is on, `Side.NONE` for a role that the game does not have."""
-        found = self.role(role)
-        return found.side if found else Side.NONE
+        """Return the side of a role; `Side.NONE` for a role that the game does not have."""
+        matching_role = self.role(role)
+        return matching_role.side if matching_role else Side.NONE
 
     def ending(self, outcome: str | None) -> Ending | None:
-        """The ending of this outcome, None if no game of the kind ends so."""
+        """Return the ending with this outcome; None if the game cannot end so."""
         return next((ending for ending in self.endings if ending.outcome == outcome), None)
 
     @property
     def competitions(self) -> tuple[str, ...]:
-        """What results of the game count for, in the order of its roles."""
+        """The competitions of Win Rate for which the game's results count, in role order."""
         return tuple(dict.fromkeys(role.competition for role in self.roles))
 
     @property
     def has_sides(self) -> bool:
-        """Whether some players are on a hidden side, and the others do not know who."""
+        """Whether some players are on a hidden side that the other players do not know."""
         return any(role.side == Side.HIDDEN for role in self.roles)
 
     @property
     def has_sought_roles(self) -> bool:
-        """Whether players vote to find others."""
+        """Whether players vote to find players with certain roles."""
         return any(role.is_sought for role in self.roles)
 
 
-def of_players(
+def game_without_roles(
     name: str,
     *endings: Ending,
     phases: tuple[str, ...] = (),
     order: tuple[str, ...] = (),
     most_points_win: bool = False,
 ) -> GameDefinition:
-    """A game without roles: each player plays for itself, and all compete in one."""
+    """Return the definition of a game in which each player plays alone, in one competition.
+
+    Args:
+        name: The name of the game type and of the competition.
+        *endings: The ways in which a game can end.
+        phases: The phases that no other game has.
+        order: The turn order of a round.
+        most_points_win: Whether the highest score wins.
+    """
     roles = (Role(PLAYER, Side.NONE, name),)
     return GameDefinition(
         name, roles, endings, phases, order=order, most_points_win=most_points_win
     )
 
 
-# What makes a kind of game unusable, alone or beside others, or a metric of it.
+# Checks of a definition, alone and together with others.
 
-Source: TypeAlias = tuple[str, GameDefinition]
-"""The package or the file that a kind is of, and the kind."""
-_COUNTED = {
+SourcedDefinition: TypeAlias = tuple[str, GameDefinition]
+"""The package or file of a definition, and the definition."""
+_METRIC_BY_SIDE = {
     Side.HIDDEN: "Deception, which counts its wins, is",
     Side.CIVILIAN: "Judgement, which counts its votes, is",
 }
-_TUPLES = {"roles": Role, "endings": Ending, "phases": str, "order": str, "secret_phases": str}
+_TUPLE_FIELDS = {
+    "roles": Role,
+    "endings": Ending,
+    "phases": str,
+    "order": str,
+    "secret_phases": str,
+}
 
 
 def _is_name(name: object) -> bool:
     return isinstance(name, str) and NAME_PATTERN.fullmatch(name) is not None
 
 
-def check(kind: GameDefinition, package: str, others: Iterable[Source] = ()) -> None:
-    """Raises PluginError for the first mistake of the kind, alone or beside others."""
-    for mistake in chain(mistakes(kind), clashes(kind, others)):
-        raise refusal(kind, package, mistake)
+def check_definition(
+    kind: GameDefinition, package: str, others: Iterable[SourcedDefinition] = ()
+) -> None:
+    """Raise PluginError for the first mistake of a definition, alone or together with others."""
+    for mistake in chain(iter_mistakes(kind), iter_name_conflicts(kind, others)):
+        raise definition_error(kind, package, mistake)
 
 
-def refusal(kind: GameDefinition, package: str, mistake: str) -> PluginError:
-    """The error for a mistake of a kind, which names it and its package."""
+def definition_error(kind: GameDefinition, package: str, mistake: str) -> PluginError:
+    """Return the error for a mistake of a definition, with its game and package."""
     of_package = "" if package == OWN_PACKAGE else f" of the package {package}"
     return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
 
 
-def mistakes(kind: GameDefinition) -> Iterator[str]:
-    """What is wrong with a kind."""
+def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
+    """Yield a message for each mistake within a definition."""
     if not _is_name(kind.name) or kind.name == ALL_GAME_TYPES:
         yield f"the name of a game has {NAME_RULE}, and is not `{ALL_GAME_TYPES}`"
-    for field, of in _TUPLES.items():
+    for field, item_type in _TUPLE_FIELDS.items():
         values = getattr(kind, field)
-        if not isinstance(values, tuple) or not all(isinstance(one, of) for one in values):
-            yield f"`{field}` is a tuple of {of.__name__}: mind the comma in one of a single member"
+        if not isinstance(values, tuple) or not all(
+            isinstance(entry, item_type) for entry in values
+        ):
+            yield (
+                f"`{field}` is a tuple of {item_type.__name__}: "
+                "mind the comma in one of a single member"
+            )
     for role in kind.roles:
         texts: list[object] = [role.name, role.competition]
         if not all(isinstance(text, str) and text for text in texts):
             yield "a role has a name and a competition"
-    yield from _twice("roles", "name", [role.name for role in kind.roles])
-    yield from _twice("endings", "outcome", [ending.outcome for ending in kind.endings])
+    yield from _iter_repeated_names("roles", "name", [role.name for role in kind.roles])
+    yield from _iter_repeated_names(
+        "endings", "outcome", [ending.outcome for ending in kind.endings]
+    )
     for ending in kind.endings:
         for credit in (ending.hidden, ending.civilian):
             if credit is not None and not 0 <= credit <= 1:
@@ -200,19 +242,19 @@ def mistakes(kind: GameDefinition) -> Iterator[str]:
             yield f"the name of a table has {NAME_RULE}, and `{name}` has others"
         event = table.event.__name__
         fields = [
-            one for one in table.event.__struct_fields__ if one not in Event.__struct_fields__
+            entry for entry in table.event.__struct_fields__ if entry not in Event.__struct_fields__
         ]
-        derived = [f"{one}_seat" for one in SEAT_COLUMNS if one in fields]
+        derived = [f"{entry}_seat" for entry in SEAT_COLUMNS if entry in fields]
         for column in table.columns:
             if column not in [*fields, *derived]:
                 yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
-        for one in fields:
-            if one not in table.columns:
-                yield f"a field of {event} is a column of `{name}`, and `{one}` is none"
+        for entry in fields:
+            if entry not in table.columns:
+                yield f"a field of {event} is a column of `{name}`, and `{entry}` is none"
 
 
-def clashes(kind: GameDefinition, others: Iterable[Source]) -> Iterator[str]:
-    """What others have already that only one game can have: its name, and its competitions."""
+def iter_name_conflicts(kind: GameDefinition, others: Iterable[SourcedDefinition]) -> Iterator[str]:
+    """Yield a message for each other definition with the same name or competition."""
     for source, other in others:
         if kind.name == other.name:
             yield f"{source} has a game of this name too: rename this one, or leave it out"
@@ -224,15 +266,21 @@ def clashes(kind: GameDefinition, others: Iterable[Source]) -> Iterator[str]:
                 )
 
 
-def missing_for_metrics(kind: GameDefinition) -> Iterator[str]:
-    """What in a kind with sides leaves a metric without a value, though nothing is wrong."""
-    sides = [side for side in _COUNTED if any(role.side == side for role in kind.roles)]
-    for side, of_side in _COUNTED.items() if sides else ():
+def missing_for_metrics(definition: GameDefinition) -> Iterator[str]:
+    """Yield a message for each gap in a valid definition that leaves a metric without a value.
+
+    Args:
+        definition: The definition; without sides it has no gaps.
+    """
+    sides = [
+        side for side in _METRIC_BY_SIDE if any(role.side == side for role in definition.roles)
+    ]
+    for side, metric in _METRIC_BY_SIDE.items() if sides else ():
         if side not in sides:
-            yield f"no role is on the {side} side: {of_side} without a value"
-    if sides and not kind.has_sought_roles:
+            yield f"no role is on the {side} side: {metric} without a value"
+    if sides and not definition.has_sought_roles:
         yield "no role has `is_sought = true`, so no vote is right: Judgement is without a value"
-    for ending in kind.endings if kind.has_sides else ():
+    for ending in definition.endings if definition.has_sides else ():
         for side in sides:
             if ending.credit(side) is None:
                 yield (
@@ -241,22 +289,23 @@ def missing_for_metrics(kind: GameDefinition) -> Iterator[str]:
                 )
 
 
-def _twice(what: str, their: str, names: list[str]) -> Iterator[str]:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            yield f"no two {what} have one {their}, and two have `{name}`"
+def _iter_repeated_names(plural: str, attribute: str, names: list[str]) -> Iterator[str]:
+    """Yield a message for each name that occurs again in a list."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield f"no two {plural} have one {attribute}, and two have `{name}`"
 
 
-# Kinds of games as data: TOML documents that the environment variable `MAGIC_GAMES` names.
+# Definitions in TOML documents that the environment variable `MAGIC_GAMES` names.
 #
-# Such a game has roles, sides, endings and phases; what is done in it is told by the tables that
-# all games share. It has to be named whenever its lake is asked, as a package has to be installed.
+# Such a game has roles, sides, endings and phases, and uses only the tables that all games share.
+# The variable must also be set when its lake is read, as a package must be installed.
 
-VARIABLE = "MAGIC_GAMES"
+GAMES_VARIABLE = "MAGIC_GAMES"
 
 
-class _Role(Struct, forbid_unknown_fields=True):
-    """A role; those of one side count for one competition, unless they name another."""
+class _RoleInFile(Struct, forbid_unknown_fields=True):
+    """A role in a TOML document; by default the roles of one side share one competition."""
 
     name: str
     side: Side = Side.NONE
@@ -264,9 +313,11 @@ class _Role(Struct, forbid_unknown_fields=True):
     is_sought: bool = False
 
 
-class _Game(Struct, forbid_unknown_fields=True):
+class _GameInFile(Struct, forbid_unknown_fields=True):
+    """A game in a TOML document."""
+
     name: str
-    roles: list[_Role]
+    roles: list[_RoleInFile]
     endings: tuple[Ending, ...]
     phases: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -274,39 +325,47 @@ class _Game(Struct, forbid_unknown_fields=True):
     most_points_win: bool = False
 
 
-def of_files(others: Iterable[Source]) -> Iterator[Source]:
-    """Each file that the variable names, with its game; several are separated as in PATH.
+def iter_games_from_environment(others: Iterable[SourcedDefinition]) -> Iterator[SourcedDefinition]:
+    """Yield each file named in `MAGIC_GAMES`, separated as in PATH, with the definition in it.
 
-    Raises PluginError for a file that is named twice, and for a game that cannot be used, alone or
-    beside those of the other files and `others`.
+    Raises PluginError for a repeated file and for an invalid or conflicting definition.
     """
-    known, places = [*others], set()
-    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        if (place := Path(name).resolve()) in places:
-            raise PluginError(f"{VARIABLE} names the file {name} twice: leave one out")
-        places.add(place)
-        known.append((name, load_game_definition(Path(name), known)))
-        yield known[-1]
+    definitions, paths = [*others], set()
+    for name in filter(None, os.environ.get(GAMES_VARIABLE, "").split(os.pathsep)):
+        if (path := Path(name).resolve()) in paths:
+            raise PluginError(f"{GAMES_VARIABLE} names the file {name} twice: leave one out")
+        paths.add(path)
+        definitions.append((name, load_game_definition(Path(name), definitions)))
+        yield definitions[-1]
 
 
-def load_game_definition(file: Path, others: Iterable[Source] = ()) -> GameDefinition:
-    """The game in a file; raises PluginError with what is wrong, and at which place of it.
+def load_game_definition(file: Path, others: Iterable[SourcedDefinition] = ()) -> GameDefinition:
+    """Load a game definition from a TOML document.
 
-    So it does where one of the `others` has its name or a competition of it.
+    Args:
+        file: The path of the document.
+        others: The definitions that it must not conflict with.
+
+    Returns:
+        The definition.
+
+    Raises:
+        PluginError: If the document is invalid, with each mistake and its place, or if another
+            definition has its name or one of its competitions.
     """
     try:
         # Some editors begin a file with a byte order mark.
         document = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
-    if faults := find_type_errors(document, _Game):
+    if faults := find_type_errors(document, _GameInFile):
         sides = f"; choose a side from {', '.join(Side)}"
-        told = "; ".join(
+        fault_list = "; ".join(
             f"{fault.json_path}: {fault.message}{sides * fault.json_path.endswith('.side')}"
             for fault in faults
         )
-        raise PluginError(f"{file}: it cannot be read as a game: {told}")
-    game = msgspec.convert(document, _Game)
+        raise PluginError(f"{file}: it cannot be read as a game: {fault_list}")
+    game = msgspec.convert(document, _GameInFile)
     roles = tuple(
         Role(
             role.name,
@@ -317,10 +376,10 @@ def load_game_definition(file: Path, others: Iterable[Source] = ()) -> GameDefin
         )
         for role in game.roles
     )
-    kind = GameDefinition(**msgspec.structs.asdict(game) | {"roles": roles})
-    if found := [*mistakes(kind), *clashes(kind, others)]:
-        raise PluginError(f"{file}: the game `{kind.name}`: {'; '.join(found)}")
-    return kind
+    definition = GameDefinition(**msgspec.structs.asdict(game) | {"roles": roles})
+    if problems := [*iter_mistakes(definition), *iter_name_conflicts(definition, others)]:
+        raise PluginError(f"{file}: the game `{definition.name}`: {'; '.join(problems)}")
+    return definition
 
 
 __all__ = [
@@ -336,25 +395,32 @@ __all__ = [
 
 @cache
 def game_definitions() -> MappingProxyType[str, GameDefinition]:
-    """The kinds by name: those of MAgIC in its order, then the others by name."""
-    first = list(map(str, GameType))
-    known = {name: kind for name, _, kind in _added()}
-    others = sorted(known.keys() - set(first))
-    return MappingProxyType({name: known[name] for name in (*first, *others)})
+    """Return all game definitions by name: the games of MAgIC first, then others by name."""
+    magic_games = list(map(str, GameType))
+    definitions = {name: kind for name, _, kind in _all_definitions_with_source()}
+    others = sorted(definitions.keys() - set(magic_games))
+    return MappingProxyType({name: definitions[name] for name in (*magic_games, *others)})
 
 
 @cache
-def _added() -> tuple[tuple[str, str, GameDefinition], ...]:
-    """The name, package or file, and kind of each; raises PluginError for one with a mistake."""
-    return tuple((kind.name, source, kind) for source, kind in (*_in_code(), *_of_files()))
+def _all_definitions_with_source() -> tuple[tuple[str, str, GameDefinition], ...]:
+    """Return the name, the package or file, and the definition of each game."""
+    return tuple(
+        (kind.name, source, kind)
+        for source, kind in (*_definitions_in_code(), *_definitions_from_environment())
+    )
 
 
 def game_type_tables(shared: Collection[str]) -> dict[str, EventTable]:
-    """The tables that only games of one kind have.
+    """Return the tables that only games of one type have, by name.
 
-    Raises PluginError for one that has the name of another, or of a `shared` one.
+    Args:
+        shared: The names of the tables of every lake.
+
+    Raises:
+        PluginError: If two tables have the same name, or a table has the name of a shared one.
     """
-    packages = {name: package for name, package, _ in _added()}
+    packages = {name: package for name, package, _ in _all_definitions_with_source()}
     tables = [
         (table, packages[name], kind)
         for name, kind in game_definitions().items()
@@ -362,23 +428,27 @@ def game_type_tables(shared: Collection[str]) -> dict[str, EventTable]:
     ]
     for name, package, kind in tables:
         if name in shared:
-            raise refusal(kind, package, f"a table of every lake is called `{name}`: rename it")
+            raise definition_error(
+                kind, package, f"a table of every lake is called `{name}`: rename it"
+            )
     return {name: kind.tables[name] for name, _, kind in check_unique_names("the table", tables)}
 
 
 @cache
-def _in_code() -> tuple[Source, ...]:
+def _definitions_in_code() -> tuple[SourcedDefinition, ...]:
+    """Return the definitions of this folder and of plugins; raise PluginError for a mistake."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    found = (one for module in modules for one in vars(module).values())
-    own = [(OWN_PACKAGE, one) for one in found if isinstance(one, GameDefinition)]
-    known: list[Source] = []
-    for package, kind in (*own, *_of_plugins()):
-        check(kind, package, known)
-        known.append((package, kind))
-    return tuple(known)
+    values = (value for module in modules for value in vars(module).values())
+    built_in = [(OWN_PACKAGE, value) for value in values if isinstance(value, GameDefinition)]
+    definitions: list[SourcedDefinition] = []
+    for package, kind in (*built_in, *_iter_plugin_definitions()):
+        check_definition(kind, package, definitions)
+        definitions.append((package, kind))
+    return tuple(definitions)
 
 
-def _of_plugins() -> Iterator[tuple[str, GameDefinition]]:
+def _iter_plugin_definitions() -> Iterator[tuple[str, GameDefinition]]:
+    """Yield the package and definition of each plugin."""
     for plugin in load_plugins(GAMES):
         if not isinstance(plugin.value, GameDefinition):
             raise PluginError(f"{plugin}: it has to be a pipeline.games.GameDefinition")
@@ -386,68 +456,99 @@ def _of_plugins() -> Iterator[tuple[str, GameDefinition]]:
 
 
 @cache
-def _of_files() -> tuple[Source, ...]:
-    return tuple(of_files(_in_code()))
+def _definitions_from_environment() -> tuple[SourcedDefinition, ...]:
+    return tuple(iter_games_from_environment(_definitions_in_code()))
 
 
-def game_types_outside_files(files: Collection[str]) -> list[Source]:
-    """The package or file, and kind of each game that none of these files declares."""
-    places = {Path(file).resolve() for file in files}
-    others = (one for one in _of_files() if Path(one[0]).resolve() not in places)
-    return [*_in_code(), *others]
+def game_types_outside_files(files: Collection[str]) -> list[SourcedDefinition]:
+    """Return the package or file, and the definition, of each game that these files do not define.
+
+    Args:
+        files: The paths of documents with game definitions.
+    """
+    paths = {Path(file).resolve() for file in files}
+    others = (one for one in _definitions_from_environment() if Path(one[0]).resolve() not in paths)
+    return [*_definitions_in_code(), *others]
 
 
 def game_types_in_files() -> tuple[str, ...]:
-    """The game types that documents declare."""
-    return tuple(kind.name for _, kind in _of_files())
+    """Return the game types that the documents named in `MAGIC_GAMES` define."""
+    return tuple(kind.name for _, kind in _definitions_from_environment())
 
 
 def game_definition(name: str) -> GameDefinition:
-    """The kind of this name; raises KeyError for an unknown one."""
+    """Return the definition with this name.
+
+    Args:
+        name: The name of the game type.
+
+    Raises:
+        KeyError: If no game has the name.
+    """
     return game_definitions()[name]
 
 
 def game_type_names() -> tuple[str, ...]:
-    """The game types, in order."""
+    """Return the names of all game types: those of MAgIC first."""
     return tuple(game_definitions())
 
 
 def game_types_with_sides() -> tuple[str, ...]:
-    """The game types in which some players are on a hidden side."""
-    return tuple(name for name, one in game_definitions().items() if one.has_sides)
+    """Return the game types in which some players are on a hidden side."""
+    return tuple(name for name, definition in game_definitions().items() if definition.has_sides)
 
 
 def game_types_with_sought_roles() -> tuple[str, ...]:
-    """The game types in which players vote to find others."""
-    return tuple(name for name, one in game_definitions().items() if one.has_sought_roles)
+    """Return the game types in which players vote to find players with certain roles."""
+    return tuple(
+        name for name, definition in game_definitions().items() if definition.has_sought_roles
+    )
 
 
 def competitions() -> tuple[str, ...]:
-    """What results count for in Win Rate, of all game types."""
-    return tuple(name for one in game_definitions().values() for name in one.competitions)
+    """Return the competitions of Win Rate in all game types."""
+    return tuple(
+        name for definition in game_definitions().values() for name in definition.competitions
+    )
 
 
 def game_type_of_competition(competition: str) -> str:
-    """The game type that has a competition."""
-    return next(name for name, one in game_definitions().items() if competition in one.competitions)
+    """Return the game type to which a competition of Win Rate belongs.
+
+    Args:
+        competition: The name of the competition.
+    """
+    return next(
+        name
+        for name, definition in game_definitions().items()
+        if competition in definition.competitions
+    )
 
 
 def role_names() -> tuple[str, ...]:
-    """The names of all roles, each once."""
+    """Return the names of all roles of all games, each once."""
     return tuple(
-        dict.fromkeys(role.name for one in game_definitions().values() for role in one.roles)
+        dict.fromkeys(
+            role.name for definition in game_definitions().values() for role in definition.roles
+        )
     )
 
 
 def outcome_names() -> tuple[str, ...]:
-    """The names of all outcomes, each once."""
+    """Return the names of all outcomes of all games, each once."""
     return tuple(
-        dict.fromkeys(end.outcome for one in game_definitions().values() for end in one.endings)
+        dict.fromkeys(
+            ending.outcome
+            for definition in game_definitions().values()
+            for ending in definition.endings
+        )
     )
 
 
 @cache
 def phase_names() -> tuple[str, ...]:
-    """The phases of messages: those that games share, then those of single games."""
-    own = (phase for one in game_definitions().values() for phase in one.phases)
-    return tuple(dict.fromkeys([*map(str, Phase), *own]))
+    """Return the phases of messages: first the shared phases, then those of single games."""
+    game_phases = (
+        phase for definition in game_definitions().values() for phase in definition.phases
+    )
+    return tuple(dict.fromkeys([*map(str, Phase), *game_phases]))

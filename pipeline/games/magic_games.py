@@ -1,6 +1,6 @@
-"""The kinds of games of MAgIC."""
+"""The definitions of the five games of MAgIC."""
 
-from pipeline.games import Ending, GameDefinition, Role, of_players
+from pipeline.games import Ending, GameDefinition, Role, game_without_roles
 from pipeline.vocabulary import Side
 
 CHAMELEON = GameDefinition(
@@ -21,7 +21,7 @@ CHAMELEON = GameDefinition(
 
 # Cost Sharing: players negotiate who pays how much, and agree or do not.
 
-COST_SHARING = of_players(
+COST_SHARING = game_without_roles(
     "cost_sharing",
     Ending("agreed"),
     Ending("not_agreed"),
@@ -31,11 +31,15 @@ COST_SHARING = of_players(
 
 # The Prisoner's Dilemma: in each round, a player cooperates or defects.
 
-PRISONERS_DILEMMA = of_players("prisoners_dilemma", Ending("completed"), most_points_win=True)
+PRISONERS_DILEMMA = game_without_roles(
+    "prisoners_dilemma", Ending("completed"), most_points_win=True
+)
 
 # Public Good: in each round, players put points into a pool that is multiplied and shared.
 
-PUBLIC_GOOD = of_players("public_good", Ending("completed"), phases=("talk",), most_points_win=True)
+PUBLIC_GOOD = game_without_roles(
+    "public_good", Ending("completed"), phases=("talk",), most_points_win=True
+)
 
 # Undercover: some players have another secret word, and the others vote for who they are.
 

@@ -1,8 +1,8 @@
-"""The kinds of games that other systems play."""
+"""The definitions of games that other systems play, with the tables that only these games have."""
 
 from pipeline import column
 from pipeline.game_record import Event
-from pipeline.games import Ending, EventTable, GameDefinition, Role, of_players
+from pipeline.games import Ending, EventTable, GameDefinition, Role, game_without_roles
 from pipeline.vocabulary import Side
 
 
@@ -116,15 +116,17 @@ AVALON = GameDefinition(
 
 # Bargaining: two players divide items of secret worth by offers in turn, or get nothing.
 
-BARGAINING = of_players("bargaining", Ending("agreed"), Ending("not_agreed"))
+BARGAINING = game_without_roles("bargaining", Ending("agreed"), Ending("not_agreed"))
 
 # Coin Game: players collect coins on a board, and each is secretly told which it should want.
 
-COIN_GAME = of_players("coin_game", Ending("completed"))
+COIN_GAME = game_without_roles("coin_game", Ending("completed"))
 
 # Negotiation: two players divide items of secret worth, and signal as they offer.
 
-NEGOTIATION = of_players("negotiation", Ending("agreed"), Ending("not_agreed"), phases=("talk",))
+NEGOTIATION = game_without_roles(
+    "negotiation", Ending("agreed"), Ending("not_agreed"), phases=("talk",)
+)
 
 # Werewolf: at night the werewolves kill a player, and by day all vote to execute one.
 

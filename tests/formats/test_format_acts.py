@@ -11,7 +11,7 @@ from rawlogs import Game, encode, game_of, games_of
 from test_format_keys import json_logs
 
 from pipeline.formats import available_formats, read_game
-from pipeline.formats.record_builder import named
+from pipeline.formats.record_builder import find_player
 
 ODD = (None, "", "null", "N/A", "no idea", -7, 99, 0.5, True, [], ["x"], {})
 TEXTS = {"content", "message"}
@@ -214,7 +214,7 @@ NAMES = {"Björn": "Björn", "Player_1": "Player_1", "Player_10": "Player_10", 7
     ],
 )
 def test_a_player_is_known_by_a_name_written_otherwise(value: object, player: str | None) -> None:
-    assert named(value, NAMES) == player
+    assert find_player(value, NAMES) == player
 
 
 def bargains() -> Iterator[tuple[str, bytes]]:

@@ -10,7 +10,7 @@ from rawlogs import encode, public_good
 import pipeline.formats
 from pipeline.events.frames import SEAT_OF_NOBODY, IdentifiedGame, build_event_frames
 from pipeline.formats import read_game
-from pipeline.formats.sniffer import check_kind
+from pipeline.formats.sniffer import check_against_game_definition
 from pipeline.game_record import GameRecord, InvalidDocumentError
 
 
@@ -75,10 +75,10 @@ def test_what_no_game_of_its_kind_says_is_refused(
     change: Callable[[GameRecord], None], rule: str, value: str
 ) -> None:
     game = read_game(encode(public_good()))
-    check_kind(game)
+    check_against_game_definition(game)
     change(game)
     with pytest.raises(InvalidDocumentError) as caught:
-        check_kind(game)
+        check_against_game_definition(game)
     assert (caught.value.fault.rule, caught.value.fault.message) == (rule, value)
 
 
@@ -136,8 +136,10 @@ def test_a_text_in_a_fault_is_written_out_and_cut() -> None:
 def test_two_formats_that_claim_a_document_are_named_with_their_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pipeline.formats, "package_of", {"a": None, "b": "other"}.__getitem__)
-    assert pipeline.formats._claimed_twice(["a", "b"]) == (
+    monkeypatch.setattr(
+        pipeline.formats, "package_of_format", {"a": None, "b": "other"}.__getitem__
+    )
+    assert pipeline.formats._several_claims_message(["a", "b"]) == (
         "the formats a and b of the package other claim it: this is a bug, please report it; "
         "without one of their packages the document is read"
     )

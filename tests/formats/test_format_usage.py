@@ -15,7 +15,7 @@ from pipeline.archives import iter_documents
 from pipeline.events.readings import content_id
 from pipeline.formats import find_splitter, read_game
 from pipeline.formats.interchange import EXAMPLE, encoded, schema
-from pipeline.formats.record_builder import total
+from pipeline.formats.record_builder import sum_usages
 from pipeline.game_record import GameRecord, Usage
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
@@ -346,5 +346,7 @@ def test_bargain(value: Any, number: float | None, whole: int | None) -> None:
 
 
 def test_a_total_is_known_if_each_part_is() -> None:
-    assert total([]) == NOTHING
-    assert total([Usage(1, 2, 0.5, 0.1), Usage(1, None, 0.5, None)]) == Usage(2, None, 1.0, None)
+    assert sum_usages([]) == NOTHING
+    assert sum_usages([Usage(1, 2, 0.5, 0.1), Usage(1, None, 0.5, None)]) == Usage(
+        2, None, 1.0, None
+    )

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.archives import iter_documents
 from pipeline.conversion import iter_converted
-from pipeline.formats import read_game, record_builder, shapes
+from pipeline.formats import read_game, record_builder, whole_log_decoders
 from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import InvalidDocumentError
 from pipeline.simulate import simulate
@@ -95,7 +95,7 @@ def mutant(data: bytes, chance: random.Random) -> bytes:
 
 
 def test_simulated_games(logs: list[bytes]) -> None:
-    assert all(DocumentSniffer("", data, shapes()).keys for data in logs)
+    assert all(DocumentSniffer("", data, whole_log_decoders()).keys for data in logs)
     assert {json.loads(told(data))["game_type"] for data in logs} == {
         *("chameleon", "undercover", "cost_sharing", "prisoners_dilemma", "public_good")
     }
@@ -103,7 +103,7 @@ def test_simulated_games(logs: list[bytes]) -> None:
 
 
 def test_usual_logs_are_decoded_in_one_pass(logs: list[bytes]) -> None:
-    looks = [DocumentSniffer("", data, shapes()) for data in logs]
+    looks = [DocumentSniffer("", data, whole_log_decoders()) for data in logs]
     assert all(look.keys and look.shaped for look in looks)
 
 
@@ -136,9 +136,9 @@ def test_what_games_have_alike_does_not_pile_up(
     most = 0
     for converted in iter_converted(tmp_path):
         assert converted.line
-        most = max(most, record_builder.once.cache_info().currsize)
+        most = max(most, record_builder.call_cached.cache_info().currsize)
     alone(logs[0])
-    assert 0 < most < 5 * record_builder.once.cache_info().currsize
+    assert 0 < most < 5 * record_builder.call_cached.cache_info().currsize
 
 
 def test_public_games(shared: Path) -> None:

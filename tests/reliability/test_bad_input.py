@@ -31,7 +31,7 @@ from rawlogs import (
 from test_archives import tar
 
 from pipeline.errors import PipelineError
-from pipeline.formats.record_builder import check_distinct
+from pipeline.formats.record_builder import check_unique_keys
 from pipeline.game_record import InvalidDocumentError
 from pipeline.ingest import ingest, worker
 from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNEXPECTED_ERROR_RULE
@@ -328,7 +328,7 @@ def test_many_players_named_alike_are_compared_once(monkeypatch: pytest.MonkeyPa
     names = [Compared(n) for n in (*range(1000), *[998, 999] * 500)]
     monkeypatch.setattr("json.loads", lambda *_, **__: [(name, None) for name in names])
     with pytest.raises(InvalidDocumentError) as refusal:
-        check_distinct(msgspec.Raw(b"{}"), "$.player_backends")
+        check_unique_keys(msgspec.Raw(b"{}"), "$.player_backends")
     assert refusal.value.fault.message == "'998'"
     assert Compared.times < 2 * len(names)
 

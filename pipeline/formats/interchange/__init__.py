@@ -5,10 +5,10 @@ magic does not know can write it, in place of a format.
 """
 
 from pipeline.archives.splitting import Splitter, list_splitter
-from pipeline.formats.interchange.document import document_of, schema
-from pipeline.formats.interchange.reading import FORMAT, game_of
+from pipeline.formats.interchange.document import parse_document, schema
+from pipeline.formats.interchange.reading import FORMAT, build_game
 from pipeline.formats.interchange.writing import encoded
-from pipeline.formats.sniffer import DocumentSniffer, begun
+from pipeline.formats.sniffer import DocumentSniffer, parse_truncated_object
 from pipeline.game_record import GameRecord
 
 __all__ = [
@@ -56,7 +56,11 @@ EXAMPLE = """\
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The games of a JSON list; what is no list is cut as any JSON."""
     text = head.lstrip()
-    is_list = text[:1] == b"[" and VERSION_KEY.encode() in text and VERSION_KEY in begun(text[1:])
+    is_list = (
+        text[:1] == b"["
+        and VERSION_KEY.encode() in text
+        and VERSION_KEY in parse_truncated_object(text[1:])
+    )
     return list_splitter() if is_list else None
 
 
@@ -65,4 +69,4 @@ def claims(look: DocumentSniffer) -> bool:
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    return game_of(document_of(look.data))
+    return build_game(parse_document(look.data))

@@ -18,7 +18,12 @@ from pipeline import game_record
 from pipeline.action_tables import ACTION_TABLES as SHARED, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.formats.record_builder import EVERYONE, Int64, ModelName
-from pipeline.formats.sniffer import UNDECODABLE, decode, invalid_document_error, leaves
+from pipeline.formats.sniffer import (
+    UNDECODABLE,
+    decode,
+    invalid_document_error,
+    iter_keys_and_leaves,
+)
 from pipeline.game_record import (
     TYPE_RULE,
     Event as game_Event,
@@ -115,25 +120,25 @@ class Act(
     outage: bool = False
 
 
-def declared(
+def struct_fields_of_event(
     event: type[Struct], columns: Mapping[str, Column], left_out: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
-    """The fields of an event for a struct of a document: what they hold, and are if left out."""
+    """Return the name, type and default of an event's fields for a struct of the document."""
     of_event = {field.name: field for field in fields(event)}
     return [
-        (name, _bounded(of_event[name].type, columns.get(name), default), default)
+        (name, _type_bounded_by_column(of_event[name].type, columns.get(name), default), default)
         for name, default in left_out.items()
     ]
 
 
-def default_of(field: FieldInfo) -> Any:
-    """What a field of an event is if it is left out: its default, or null where it can be."""
+def default_if_left_out(field: FieldInfo) -> Any:
+    """Return the default of an event's field; None for a nullable field without a default."""
     can_be_null = field.default is NODEFAULT and NoneType in get_args(field.type)
     return None if can_be_null else field.default
 
 
-def _bounded(kind: Any, column: Column | None, default: Any) -> Any:
-    """The type, a number within what its column can hold."""
+def _type_bounded_by_column(kind: Any, column: Column | None, default: Any) -> Any:
+    """Return a field's type, with numbers limited to the range of their column."""
     held = [one for one in get_args(kind) if one is not NoneType] or [kind]
     if column is not None and held in ([int], [float]):
         most = {"Int32": MOST, "Int64": 2**63 - 1}.get(str(column.dtype))
@@ -144,12 +149,16 @@ def _bounded(kind: Any, column: Column | None, default: Any) -> Any:
     return kind | UnsetType if default is UNSET else kind
 
 
-def _act(table: str) -> type[Act]:
+def _define_act_class(table: str) -> type[Act]:
     event, columns = TABLES[table].event, TABLES[table].columns
-    own = {field.name: default_of(field) for field in fields(event) if field.name not in OF_EVENT}
+    own = {
+        field.name: default_if_left_out(field)
+        for field in fields(event)
+        if field.name not in OF_EVENT
+    }
     meaning, left_out = _SAID.get(table, (TABLES[table].row, own))
     title = event.__name__ if table in _SAID else "".join(map(str.capitalize, table.split("_")))
-    members = declared(event, columns, left_out)
+    members = struct_fields_of_event(event, columns, left_out)
     made = defstruct(title, members, bases=(Act,), frozen=True, kw_only=True, tag=table)
     made.__doc__ = meaning
     return cast(type[Act], made)
@@ -162,7 +171,7 @@ TABLES = {
     **SHARED,
     **{name: game_definitions()[of].tables[name] for name, of in OWN_TABLES.items()},
 }
-ACTS = {table: _act(table) for table in TABLES}
+ACTS = {table: _define_act_class(table) for table in TABLES}
 TABLE_OF = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there
 # The fields that name players, one or several, who have seats.
@@ -254,10 +263,10 @@ class Event(_Part, kw_only=True):
 
 Result = defstruct(
     "Result",
-    declared(
+    struct_fields_of_event(
         game_record.Result,
         RESULT_COLUMNS,
-        {field.name: default_of(field) for field in fields(game_record.Result)},
+        {field.name: default_if_left_out(field) for field in fields(game_record.Result)},
     ),
     bases=(_Part,),
     kw_only=True,
@@ -295,7 +304,7 @@ class Document(_Part, kw_only=True):
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a document, as a dictionary."""
+    """Return the JSON Schema of an interchange document as a dictionary."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     described = msgspec.json.schema(Document)
     for one in described["$defs"].values():
@@ -330,19 +339,16 @@ Fixed = defstruct(
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
-def document_of(data: bytes, at: str = "$") -> Document:
-    """The document in the data, which stands at `at`.
-
-    Raises BrokenDocument with the faults of all values that have another type than their fields.
-    """
+def parse_document(data: bytes, at: str = "$") -> Document:
+    """Parse an interchange document; raise an error with all mistyped values."""
     try:
         return decode(Document, data, at)
     except InvalidDocumentError as error:
-        faults = _mistyped_document(data, at) if error.fault.rule == TYPE_RULE else []
+        faults = _document_type_faults(data, at) if error.fault.rule == TYPE_RULE else []
         raise InvalidDocumentError(*(faults or error.faults)) from error
 
 
-def _mistyped_document(data: bytes, at: str) -> list[RecordError]:
+def _document_type_faults(data: bytes, at: str) -> list[RecordError]:
     try:
         value = msgspec.json.decode(data)
     except UNDECODABLE:  # the decoder of documents got only as far as its first fault
@@ -350,7 +356,7 @@ def _mistyped_document(data: bytes, at: str) -> list[RecordError]:
     faults = find_type_errors(value, Document, at)
     setting = value.get("setting") if isinstance(value, dict) else None
     if isinstance(setting, dict):
-        faults += _mistyped_setting(setting, f"{at}.setting")
+        faults += _setting_type_faults(setting, f"{at}.setting")
     return [
         replace(fault, message=f"{fault.message}: choose from {', '.join(ACTS)}")
         if fault.json_path.endswith(".act")
@@ -359,15 +365,15 @@ def _mistyped_document(data: bytes, at: str) -> list[RecordError]:
     ]
 
 
-def _mistyped_setting(setting: Mapping[str, Any], at: str) -> list[RecordError]:
+def _setting_type_faults(setting: Mapping[str, Any], at: str) -> list[RecordError]:
     return find_type_errors(setting, OfWords if "code" in setting else Fixed, at)
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:
-    """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
-    if faults := _mistyped_setting(setting, "$.setting"):
+    """Raise InvalidDocumentError for a setting that is too large, too deep or not storable."""
+    if faults := _setting_type_faults(setting, "$.setting"):
         raise InvalidDocumentError(*faults)
-    for path, depth, value in leaves(setting):
+    for path, depth, value in iter_keys_and_leaves(setting):
         if depth > _DEEPEST:
             rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
             raise invalid_document_error("$.setting", rule, "there are more")

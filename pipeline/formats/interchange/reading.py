@@ -1,4 +1,4 @@
-"""A document made into a game: rows of acts completed by what is derived, and rules checked."""
+"""Convert an interchange document to a game: derive omitted values, check rules."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,20 +27,20 @@ from pipeline.formats.interchange.document import (
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
-    USED,
-    Spoken,
+    USAGE_FIELDS,
+    LoggedMessage,
+    add_round_totals,
+    as_name_tuple,
+    build_messages,
     check_players,
-    is_thought,
-    messages,
-    most_points,
-    named,
-    names_in,
-    pooled,
-    results,
+    find_player,
+    has_highest_score,
+    is_private_thought,
+    parse_usage,
+    results_of_tested_seats,
     team_results,
-    unseated,
-    unshown,
-    usage,
+    unknown_audience_faults,
+    unseated_speaker_faults,
 )
 from pipeline.formats.sniffer import check_end, check_start, check_winners, invalid_document_error
 from pipeline.game_record import (
@@ -62,15 +62,20 @@ Row = Mapping[str, Any]
 DerivedRows = Sequence[Row]
 
 
-class Around(NamedTuple):
-    """What is known of the game besides: its players' seats by name, and its secret word."""
+class GameContext(NamedTuple):
+    """The facts of a game from which fields of its actions are derived.
+
+    Attributes:
+        seats: The seat numbers by player.
+        word: The secret word of the setting, if there is one.
+    """
 
     seats: Mapping[str, int]
     word: Any
 
 
-def derived(table: str, rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
-    """For each row the values of fields that it may leave out."""
+def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> list[dict[str, Any]]:
+    """Return for each row of a table the values of the fields that a document may leave out."""
     n_rows: Counter[tuple[int, int]] = Counter()
     values: list[dict[str, Any]] = []
     match table:
@@ -83,7 +88,7 @@ def derived(table: str, rows: DerivedRows, around: Around) -> list[dict[str, Any
             ]
         case "contributions":  # the least and the total of each round with all amounts
             puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
-            of_rows = pooled(puts, len(around.seats))
+            of_rows = add_round_totals(puts, len(around.seats))
             return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
         case "proposals":  # the place of each share in its proposal, and whether that is the last
             proposals = [(row["seat"], row["round"]) for row in rows]
@@ -131,8 +136,8 @@ _AGREEMENTS = {"agreed": True, "not_agreed": False}
 _side = attrgetter("model", "role", "seat")
 
 
-def game_of(document: Document) -> GameRecord:
-    """The game of a document; raises BrokenDocument where it breaks a rule."""
+def build_game(document: Document) -> GameRecord:
+    """Build the game of a document; raise InvalidDocumentError if it breaks a rule."""
     known = games.game_type_names()
     if document.game_type not in known:
         rule = (
@@ -142,7 +147,7 @@ def game_of(document: Document) -> GameRecord:
         raise invalid_document_error("$.game_type", rule, repr(document.game_type))
     kind = games.game_definition(document.game_type)
     check_setting(document.setting)
-    seats = _seats(document.seats, kind)
+    seats = _build_seats(document.seats, kind)
     end = document.end or End()
     if end.outcome is None and document.is_finished and len(kind.endings) == 1:
         end = replace(end, outcome=kind.endings[0].outcome)
@@ -150,7 +155,7 @@ def game_of(document: Document) -> GameRecord:
     _place_eliminations(document.events)
     _mark_outages(document.events)
     faults: list[RecordError] = []
-    rows, order = _rows(document, numbers, kind, faults)
+    rows, order = _act_rows_and_order(document, numbers, kind, faults)
     n_rounds = document.n_rounds
     if n_rounds is UNSET:
         of_rows = (row["round"] for row in chain.from_iterable(rows.values()))
@@ -175,63 +180,65 @@ def game_of(document: Document) -> GameRecord:
             for n, one in enumerate(document.seats, 1)
             if one.failure and one.failure.strip()
         },
-        messages=messages(_spoken(document.events), seats),
+        messages=build_messages(_iter_messages(document.events), seats),
         order=order if any(order) else (),
         faults=faults,
     )
     check_start(game, "$.started_at")
     check_end(game, "$.end.outcome")
-    _add_rows(game, rows, Around(numbers, game.word), document)
-    game.results = derived_results(game, _wins(document, game, kind))
+    _add_act_rows(game, rows, GameContext(numbers, game.word), document)
+    game.results = derive_results(game, _stated_or_derived_wins(document, game, kind))
     if document.results is not UNSET:
-        game.results = _stated(document.results, game, kind)
+        game.results = _build_stated_results(document.results, game, kind)
         check_winners(game, "$.results")
     shown = [event.visible_to for event in document.events]
-    game.faults += unshown(shown, numbers, "$.events")
+    game.faults += unknown_audience_faults(shown, numbers, "$.events")
     # Nothing where no seat says it.
-    if any(getattr(seat, name) is not None for seat in document.seats for name in USED):
-        keys = dict(zip(USED, USED, strict=True))
+    if any(getattr(seat, name) is not None for seat in document.seats for name in USAGE_FIELDS):
+        keys = dict(zip(USAGE_FIELDS, USAGE_FIELDS, strict=True))
         game.usage = [
-            usage(seat, keys, f"$.seats[{n}]", game.faults) for n, seat in enumerate(document.seats)
+            parse_usage(seat, keys, f"$.seats[{n}]", game.faults)
+            for n, seat in enumerate(document.seats)
         ]
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
-    game.faults += unseated(game.messages.course, "$.events", at_event)
+    game.faults += unseated_speaker_faults(game.messages.course, "$.events", at_event)
     return game
 
 
-def derived_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
-    """The results that follow from how the game ended and, without sides, from who won."""
+def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
+    """Return the results that follow from the outcome or, without sides, from who won."""
     kind = games.game_definition(game.game_type)
     if kind.has_sides:
         truths = (guess.is_correct for guess in game.guesses)
         return team_results(game, kind, guess_is_correct=next(truths, None))
-    agreed = _agreed(game)
+    agreed = _is_agreed(game)
     wins = wins if agreed is None else [agreed] * len(wins)
     tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    return [replace(one, agreed=agreed) for one in results(game, tested)]
+    return [replace(one, agreed=agreed) for one in results_of_tested_seats(game, tested)]
 
 
-def _agreed(game: GameRecord) -> bool | None:
-    """Whether a negotiation ended in agreement, by which all win; null if it did not end."""
+def _is_agreed(game: GameRecord) -> bool | None:
+    """Return whether a negotiation ended in agreement; None for other or unfinished games."""
     is_negotiation = game.game_type == GameType.COST_SHARING
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 
 
-def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bool | None]:
-    """Who won, by seat: as stated, or else by the scores; of some games the outcome says it.
+def _stated_or_derived_wins(
+    document: Document, game: GameRecord, kind: GameDefinition
+) -> list[bool | None]:
+    """Return by seat who won: as stated, else by the scores or the outcome.
 
-    Raises BrokenDocument where it is stated of a game that is not won so, and where nothing says
-    whether a player under test won.
+    Raises InvalidDocumentError if a statement is not allowed, or if nothing says who won.
     """
     wins = [seat.is_win for seat in document.seats]
     is_stated = wins.count(None) < len(wins)
     for number, is_win in enumerate(wins if is_stated else ()):
-        if is_win is not None and (rule := _why_not_won(is_win, game, kind)):
+        if is_win is not None and (rule := _stated_win_problem(is_win, game, kind)):
             raise invalid_document_error(f"$.seats[{number}].is_win", rule, str(is_win).lower())
-    if not game.is_finished or _agreed(game) is not None or kind.has_sides:
+    if not game.is_finished or _is_agreed(game) is not None or kind.has_sides:
         return wins
     if kind.most_points_win:
-        by_score = most_points([seat.score for seat in document.seats])
+        by_score = has_highest_score([seat.score for seat in document.seats])
         wins = [score if own is None else own for own, score in zip(wins, by_score, strict=True)]
     for number, (seat, is_win) in enumerate(zip(game.seats, wins, strict=True)):
         if is_win is None and seat.is_tested and document.results is UNSET:
@@ -243,20 +250,22 @@ def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bo
     return wins
 
 
-def _why_not_won(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
-    """The rule that a seat breaks which says whether it won, null if it may."""
+def _stated_win_problem(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
+    """Return the rule that a seat with a stated win breaks; None if it breaks none."""
     if kind.has_sides:
         return "in a game with sides, the outcome says who won"
     if not game.is_finished:
         return "nobody has won an unfinished game"
-    return None if _agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
+    return (
+        None if _is_agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
+    )
 
 
-def phase_of(event: Event) -> str:
-    """What an event's text is if it does not say so: what its first act is."""
+def phase_of_event(event: Event) -> str:
+    """Return the default phase of an event's text, which is that of its first action."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
-    if is_thought(event.actor, event.visible_to):
+    if is_private_thought(event.actor, event.visible_to):
         return _THOUGHT
     for act in event.acts:
         if (phase := _PHASE_OF.get(type(act))) is not None:
@@ -264,7 +273,7 @@ def phase_of(event: Event) -> str:
     return _OTHER
 
 
-def _seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
+def _build_seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
     check_players([seat.player for seat in given], "$.seats")
     roles = [role.name for role in kind.roles]
     seats = []
@@ -280,19 +289,19 @@ def _seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
     return seats
 
 
-def _spoken(events: list[Event]) -> Iterator[Spoken]:
+def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
     known = set(games.phase_names())
     for number, event in enumerate(events):
         if event.text is None:
             continue
         phase = event.phase
         if phase is UNSET:
-            phase = phase_of(event)
+            phase = phase_of_event(event)
         elif phase not in known:
             rule = f"a phase is one of {', '.join(sorted(known))}"
             raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
         # By place: a document is made of these, and by name they take half as long again.
-        yield Spoken(
+        yield LoggedMessage(
             MODERATOR if event.actor is None else event.actor,
             event.text,
             phase,
@@ -304,7 +313,7 @@ def _spoken(events: list[Event]) -> Iterator[Spoken]:
 
 
 def _place_eliminations(events: list[Event]) -> None:
-    """States of each elimination that leaves it out whether it is before the votes of its round."""
+    """Set for each elimination that does not state it whether it comes before its round's votes."""
     voted = set[int | None]()
     waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
     for event in events:
@@ -322,9 +331,9 @@ def _place_eliminations(events: list[Event]) -> None:
 
 
 def _mark_outages(events: list[Event]) -> None:
-    """Make each outage a text of its player that begins as the benchmark's logs write one.
+    """Convert each outage to a text of its player that begins like one of the benchmark's logs.
 
-    Raises BrokenDocument for an event in which somebody else, or the player too, did something.
+    Raises InvalidDocumentError for an event that also has other actions.
     """
     for number, event in enumerate(events):
         if not any(act.outage for act in event.acts):
@@ -343,12 +352,12 @@ def _mark_outages(events: list[Event]) -> None:
             event.text = OUTAGE_MARK + (event.text or "")
 
 
-def _rows(
+def _act_rows_and_order(
     document: Document, numbers: dict[str, int], kind: GameDefinition, faults: list[RecordError]
 ) -> tuple[Rows, Order]:
-    """Return the rows that acts are, by table, as far as stated, and the order of all events.
+    """Return the stated rows of all actions by table, and the order of all events.
 
-    An elimination of a player who is out already is a fault, and no row.
+    A second elimination of a player is a fault, not a row.
     """
     rows: Rows = {}
     eliminated = set[int]()
@@ -358,11 +367,11 @@ def _rows(
     for number, event in enumerate(document.events):
         index = None
         if event.text is None:
-            _check_silent(event, number)
+            _check_event_without_text(event, number)
         else:
             index, n_texts = n_texts, n_texts + 1
             order.append(None)
-            if event.acts and is_thought(event.actor or MODERATOR, event.visible_to):
+            if event.acts and is_private_thought(event.actor or MODERATOR, event.visible_to):
                 rule = (
                     "a text that nobody is shown is a thought, without acts: name who is shown it "
                     f"(the game itself is {MODERATOR}), or put the acts into an event without text"
@@ -376,7 +385,9 @@ def _rows(
                 if OWN_TABLES.get(table, kind.name) != kind.name:
                     own = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
                     rule = f"in {kind.name} an act is one of {', '.join(own)}"
-                    raise invalid_document_error(f"{_at(number, place)}.act", rule, repr(table))
+                    raise invalid_document_error(
+                        f"{_act_path(number, place)}.act", rule, repr(table)
+                    )
                 of_table = rows[table] = []
             row = asdict(act)
             if row.pop("outage") and "parse_status" in row:
@@ -392,13 +403,15 @@ def _rows(
                     "by a text, only who says it does something, though anybody can be out: "
                     "another's act is an event without a text"
                 )
-                raise invalid_document_error(f"{_at(number, place)}.player", rule, repr(player))
+                raise invalid_document_error(
+                    f"{_act_path(number, place)}.player", rule, repr(player)
+                )
             _check_act(table, row, player, known, (number, place))
             if table == "eliminations":
                 if row["seat"] in eliminated:
                     rule = "a player leaves the game once"
                     faults.append(
-                        RecordError(_at(number, place), rule, f"{player!r} is out already")
+                        RecordError(_act_path(number, place), rule, f"{player!r} is out already")
                     )
                     continue
                 eliminated.add(row["seat"])
@@ -411,41 +424,41 @@ def _rows(
 def _check_act(
     table: str, row: dict[str, Any], player: str | None, known: set[Any], place: tuple[int, int]
 ) -> None:
-    """Raises BrokenDocument for an act that is nobody's, of no round, or names a stranger."""
+    """Raise an error for an action without a player or round, or with an unknown name."""
     if row["seat"] is None:
         raise invalid_document_error(
-            _at(*place), "an act is by a player at the table", repr(player)
+            _act_path(*place), "an act is by a player at the table", repr(player)
         )
     if row["round"] is None:
         rule = "an act has a round, its own or its event's"
-        raise invalid_document_error(_at(*place), rule, "neither has one")
+        raise invalid_document_error(_act_path(*place), rule, "neither has one")
     for name in NAMING[table]:
         if row[name] in known:
             continue
         row[name] = (
-            named(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
+            find_player(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
         )
-        if strangers := set(names_in(row[name])) - known:
+        if strangers := set(as_name_tuple(row[name])) - known:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
-            raise invalid_document_error(f"{_at(*place)}.{name}", rule, listed)
+            raise invalid_document_error(f"{_act_path(*place)}.{name}", rule, listed)
 
 
-def _at(event: int, act: int) -> str:
+def _act_path(event: int, act: int) -> str:
     return f"$.events[{event}].acts[{act}]"
 
 
-def _at_row(events: list[Event], table: str, number: int) -> str:
-    """The path of the act that is the row of this number in its table."""
+def _act_path_of_row(events: list[Event], table: str, number: int) -> str:
+    """Return the JSON path of the action that is the row of this number in its table."""
     acts = (
         (n, place, act) for n, event in enumerate(events) for place, act in enumerate(event.acts)
     )
-    paths = (_at(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
+    paths = (_act_path(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
     return next(islice(paths, number, None))
 
 
-def _check_silent(event: Event, number: int) -> None:
-    """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
+def _check_event_without_text(event: Event, number: int) -> None:
+    """Raise an error if an event without a text has no action, or has fields of a text."""
     if not event.acts:
         raise invalid_document_error(
             f"$.events[{number}]", "an event has a text, or acts, or both", "neither"
@@ -456,29 +469,29 @@ def _check_silent(event: Event, number: int) -> None:
             raise invalid_document_error(f"$.events[{number}].{name}", rule, "it has no text")
 
 
-def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) -> None:
-    """Puts the rows into the game, each with what is derived for it."""
+def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: Document) -> None:
+    """Add the rows to the game, with their derived values."""
     for table, of_table in sorted(rows.items()):
-        for row, values in zip(of_table, derived(table, of_table, around), strict=True):
+        for row, values in zip(of_table, derive_field_values(table, of_table, around), strict=True):
             for name, value in values.items():
                 if row[name] is UNSET:
                     row[name] = value
-        _check_distinct(table, of_table, document.events)
+        _check_unique_acts(table, of_table, document.events)
         for number, row in enumerate(of_table if table == "proposals" else ()):
             if (row["party_seat"] or 0) > len(around.seats):
-                at = f"{_at_row(document.events, table, number)}.party_seat"
+                at = f"{_act_path_of_row(document.events, table, number)}.party_seat"
                 raise invalid_document_error(
                     at, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
                 )
-        made = [_event(table, row) for row in of_table]
+        made = [_build_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
         else:
             getattr(game, table).extend(made)
 
 
-def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
-    """Raises BrokenDocument for an act that its player did before, in the same round."""
+def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
+    """Raise InvalidDocumentError if a player repeats an action in the same round."""
     names, parts = KEYS[table], [of_table]
     if table == "role_analyses":  # each measure of an act is a row of its own
         parts = [[row for row in of_table if row[kind] is not None] for kind in AnalysisKind]
@@ -495,11 +508,11 @@ def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Eve
                 )
             number = next(n for n, row in enumerate(of_table) if row is second)
             raise invalid_document_error(
-                _at_row(events, table, number), f"the contract of {table}: {rule}", has
+                _act_path_of_row(events, table, number), f"the contract of {table}: {rule}", has
             )
 
 
-def _event(table: str, row: dict[str, Any]) -> game_Event:
+def _build_event(table: str, row: dict[str, Any]) -> game_Event:
     if table in REGISTERED:
         registered = REGISTERED[table]
         row["is_logged"] = row[registered] is not UNSET
@@ -511,8 +524,8 @@ def _event(table: str, row: dict[str, Any]) -> game_Event:
     return TABLES[table].event(**row)
 
 
-def _stated(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
-    """The results as stated, of the sides that `game.results` has."""
+def _build_stated_results(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
+    """Return the stated results; raise an error unless they cover the sides under test."""
     for number, one in enumerate(given):
         at = f"$.results[{number}]"
         if kind.role(one.role) is None:

@@ -1,4 +1,4 @@
-"""A game made into a document: it states what `reading` would not derive."""
+"""Convert a game to an interchange document, which states only what `reading` would not derive."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,29 +19,44 @@ from pipeline.formats.interchange.document import (
     End,
     Event,
 )
-from pipeline.formats.interchange.reading import Around, derived, derived_results, phase_of
-from pipeline.formats.record_builder import EVERYONE, MODERATOR, names_in
+from pipeline.formats.interchange.reading import (
+    GameContext,
+    derive_field_values,
+    derive_results,
+    phase_of_event,
+)
+from pipeline.formats.record_builder import EVERYONE, MODERATOR, as_name_tuple
 from pipeline.game_record import Event as Row, GameRecord, Usage
 from pipeline.games import game_definition
 
-_Done = tuple[Row, Act]
+_RowAndAct = tuple[Row, Act]
 
 
 def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
-    """The game as JSON on one line, without an end of line; the hash is that of its log's bytes."""
-    return json.encode(document_of(game, log_sha256))
+    """Encode a game as an interchange document in JSON on one line, without a line break.
+
+    Args:
+        game: The game.
+        log_sha256: The SHA-256 of the log's bytes.
+    """
+    return json.encode(to_document(game, log_sha256))
 
 
-def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
-    """The game as a document."""
-    events = _events(game)
+def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
+    """Convert a game to an interchange document.
+
+    Args:
+        game: The game.
+        log_sha256: The SHA-256 of the log's bytes.
+    """
+    events = _build_events(game)
     # Unknown where there are sides, which win as a whole.
-    won = {result.seat: result.is_win for result in game.results}
+    is_win_by_seat = {result.seat: result.is_win for result in game.results}
     has_sides = game_definition(game.game_type).has_sides
-    wins = [None if has_sides else won.get(n) for n in range(1, len(game.seats) + 1)]
+    wins = [None if has_sides else is_win_by_seat.get(n) for n in range(1, len(game.seats) + 1)]
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
-    is_derived = derived_results(game, wins) == game.results
+    is_derived = derive_results(game, wins) == game.results
     end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
     return Document(
         magic_interchange=VERSION,
@@ -72,28 +87,28 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
                 zip(game.seats, game.usage or [Usage()] * len(wins), wins, strict=True), start=1
             )
         ],
-        unseated=_unseated(game),
+        unseated=_names_without_seats(game),
         events=events,
         results=UNSET if is_derived else [parts.Result(**asdict(one)) for one in game.results],
     )
 
 
-def _unseated(game: GameRecord) -> tuple[str, ...]:
-    """The names in acts that no player has, in their order."""
+def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
+    """Return the names in actions that no player has, in the order of their use."""
     named = [
         getattr(row, name)
         for table, names in NAMING.items()
         for name in names
-        for row in _rows(game, table)
+        for row in _table_rows(game, table)
     ]
-    names = dict.fromkeys(name for one in named for name in names_in(one or ()))
+    names = dict.fromkeys(name for one in named for name in as_name_tuple(one or ()))
     players = {seat.player for seat in game.seats}
     return tuple(name for name in names if name not in players)
 
 
-def _events(game: GameRecord) -> list[Event]:
-    """The texts with the acts read from them, and the silent acts, in the order of the game."""
-    spoken, unspoken = _acts(game)
+def _build_events(game: GameRecord) -> list[Event]:
+    """Return the texts with their actions, and the actions without a text, in the game's order."""
+    acts_by_message, silent_acts_by_table = _acts_by_message_and_table(game)
     silent = {
         table: iter(
             [
@@ -101,15 +116,20 @@ def _events(game: GameRecord) -> list[Event]:
                 for row, act in of_table
             ]
         )
-        for table, of_table in unspoken.items()
+        for table, of_table in silent_acts_by_table.items()
     }
-    texts = (_spoken(game, index, spoken.get(index, [])) for index in range(len(game.messages)))
-    order = game.order or _order(game, unspoken)
+    texts = (
+        _build_text_event(game, index, acts_by_message.get(index, []))
+        for index in range(len(game.messages))
+    )
+    order = game.order or _iter_default_order(game, silent_acts_by_table)
     return [next(texts if table is None else silent[table]) for table in order]
 
 
-def _order(game: GameRecord, silent: Mapping[str, Sequence[_Done]]) -> Iterator[str | None]:
-    """Where the log does not say it, each silent act comes after the texts of its round."""
+def _iter_default_order(
+    game: GameRecord, silent: Mapping[str, Sequence[_RowAndAct]]
+) -> Iterator[str | None]:
+    """Yield the order of events if the log has none: actions without a text end their round."""
     rounds = game.messages.course.round
     place: dict[int, int] = {}
     before = defaultdict(list)
@@ -124,7 +144,7 @@ def _order(game: GameRecord, silent: Mapping[str, Sequence[_Done]]) -> Iterator[
     yield from before[len(rounds)]
 
 
-def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
+def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> Event:
     course = game.messages.course
     player = course.player[index]
     event = Event(
@@ -145,37 +165,46 @@ def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
             for row, act in acts
         ],
     )
-    if phase_of(event) != course.phase[index]:
+    if phase_of_event(event) != course.phase[index]:
         event.phase = str(course.phase[index])
     return event
 
 
-def _acts(game: GameRecord) -> tuple[dict[int, list[_Done]], dict[str, list[_Done]]]:
-    """The acts in their order: by the index of their message, and those without one by table."""
-    around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
-    spoken, silent = defaultdict[int, list[_Done]](list), defaultdict[str, list[_Done]](list)
+def _acts_by_message_and_table(
+    game: GameRecord,
+) -> tuple[dict[int, list[_RowAndAct]], dict[str, list[_RowAndAct]]]:
+    """Return the actions by the index of their message, and those without a message by table."""
+    context = GameContext({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
+    spoken, silent = (
+        defaultdict[int, list[_RowAndAct]](list),
+        defaultdict[str, list[_RowAndAct]](list),
+    )
     for table in ACTS:
-        rows = _rows(game, table) if game.order else _ordered(_rows(game, table))
+        rows = (
+            _table_rows(game, table) if game.order else _sort_by_message(_table_rows(game, table))
+        )
         fields = list(map(asdict, rows))
-        for row, stated in zip(rows, _stated(table, fields, around), strict=True):
+        for row, stated in zip(rows, _iter_fields_to_state(table, fields, context), strict=True):
             of = silent[table] if row.message_index is None else spoken[row.message_index]
             of.append((row, ACTS[table](**stated)))
     return spoken, silent
 
 
-def _rows(game: GameRecord, table: str) -> list[Any]:
+def _table_rows(game: GameRecord, table: str) -> list[Any]:
     return game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
 
 
-def _ordered(rows: list[Row]) -> list[Row]:
-    """The rows in the order in which a reader of the document meets them."""
+def _sort_by_message(rows: list[Row]) -> list[Row]:
+    """Sort rows by their message; rows without a message come last."""
     last = max((row.message_index or 0 for row in rows), default=0) + 1
     return sorted(rows, key=lambda row: last if row.message_index is None else row.message_index)
 
 
-def _stated(table: str, rows: list[dict[str, Any]], around: Around) -> Iterator[dict[str, Any]]:
-    """Of each row what an act has to state: its own fields, but what is derived."""
-    for row, values in zip(rows, derived(table, rows, around), strict=True):
+def _iter_fields_to_state(
+    table: str, rows: list[dict[str, Any]], context: GameContext
+) -> Iterator[dict[str, Any]]:
+    """Yield for each row the fields that an action must state because they cannot be derived."""
+    for row, values in zip(rows, derive_field_values(table, rows, context), strict=True):
         own = {name: value for name, value in row.items() if name in ACTS[table].__struct_fields__}
         del own["round"]
         if table in REGISTERED and not row["is_logged"]:

@@ -1,7 +1,7 @@
-"""MAgIC's game logs (arXiv 2311.08562), as its environments' `log_game` writes them.
+"""Format of MAgIC's game logs (arXiv 2311.08562), as `log_game` of its environments writes them.
 
-One module a game, with the name of its game type; each has `claims`, which knows its logs by their
-keys, and `game`. There is no list of them.
+Each game has one module with the name of its game type. A module has `claims`, which recognizes the
+game's logs by their keys, and `game`, which reads them. The modules are discovered.
 """
 
 from importlib import import_module
@@ -10,8 +10,8 @@ from types import ModuleType
 
 import msgspec
 
-from pipeline.formats.magic.log import Log, UsualLog
-from pipeline.formats.record_builder import once, unseated
+from pipeline.formats.magic.log import BenchmarkLog, Log
+from pipeline.formats.record_builder import call_cached, unseated_speaker_faults
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.game_record import GameRecord
 from pipeline.games import game_type_names
@@ -25,42 +25,51 @@ GAMES: tuple[ModuleType, ...] = tuple(
     for game_type in game_type_names()
     if find_spec(f"{__name__}.{game_type}")
 )
-SHAPE = msgspec.json.Decoder(UsualLog)
+SHAPE = msgspec.json.Decoder(BenchmarkLog)
 
 
 # Files of settings have keys of `_SETUP` too, and none of an ending.
-_SETUP = ("game_setting", "player_backends")
+_SETUP_KEYS = ("game_setting", "player_backends")
 # Of these a log has one at least: other programs call what was said a history, too.
-_OWN = (
-    *_SETUP,
+_MAGIC_KEYS = (
+    *_SETUP_KEYS,
     *("chameleon", "undercover", "test_player_name", "win_flag", "nego_turn"),
     *("player_votes", "player_vote", "consistency_metric", "pgm_metric"),
 )
-_ENDING = ("result", "win_flag", "scores", "nego_turn", "player_votes", "player_vote", "vote")
+_ENDING_KEYS = ("result", "win_flag", "scores", "nego_turn", "player_votes", "player_vote", "vote")
 
 
 def claims(look: DocumentSniffer) -> bool:
-    """Whether the document is a log: it has a history and a key of its own, or lost the history.
+    """Return whether the document is a MAgIC log, also if its history is missing.
 
-    A document without one that says how a game was set up and how it ended has lost it.
+    Args:
+        look: The document. Without a history it needs a key of the setup and one of the ending.
     """
     if look.first != "{":
         return False
     keys = look.keys
     if "history" in keys:
-        return not keys.isdisjoint(_OWN)
-    return not keys.isdisjoint(_SETUP) and not keys.isdisjoint(_ENDING)
+        return not keys.isdisjoint(_MAGIC_KEYS)
+    return not keys.isdisjoint(_SETUP_KEYS) and not keys.isdisjoint(_ENDING_KEYS)
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises BrokenDocument for one that breaks a rule."""
+    """Return the game in a MAgIC log.
+
+    Args:
+        look: The document.
+        model: Not used, because the logs name their models.
+
+    Raises:
+        InvalidDocumentError: If the log has no history, is of no known game, or breaks a rule.
+    """
     if "history" not in look.keys:
         raise invalid_document_error("$", "`history` is present", "this MAgIC log has no `history`")
     log = look.shaped if isinstance(look.shaped, Log) else decode(Log, look.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)
-            game.faults += once(unseated, game.messages.course)
+            game.faults += call_cached(unseated_speaker_faults, game.messages.course)
             return game
     raise invalid_document_error(
         "$", "the keys are those of one of MAgIC's games", "a history, but no game's keys"

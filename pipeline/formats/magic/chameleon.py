@@ -3,7 +3,7 @@
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.magic.log import Log, hidden_role_game, required
+from pipeline.formats.magic.log import Log, build_hidden_role_game, decode_required
 from pipeline.game_record import GameRecord
 
 
@@ -18,9 +18,13 @@ def claims(log: Log) -> bool:
 
 
 def game(log: Log) -> GameRecord:
-    """The game; its one guess, where there was one, is added to the votes and questions."""
-    setting = required(log.game_setting, Setting, "game_setting")
-    built = hidden_role_game(
+    """Return the game of a Chameleon log, with its votes, judgements and any guess.
+
+    Args:
+        log: The log.
+    """
+    setting = decode_required(log.game_setting, Setting, "game_setting")
+    built = build_hidden_role_game(
         log,
         hidden_roles.CHAMELEON,
         setting.chameleon_name,
@@ -28,5 +32,5 @@ def game(log: Log) -> GameRecord:
         votes_key="player_votes",
         winners=("chameleon", "non-chameleon"),
     )
-    built.guesses = hidden_roles.guesses(built, hidden_roles.CHAMELEON, setting.code)
+    built.guesses = hidden_roles.build_guesses(built, hidden_roles.CHAMELEON, setting.code)
     return built

@@ -17,26 +17,26 @@ from pipeline.formats.magic.log import (
     Log,
     Proposals,
     ProposalVotes,
-    as_bytes,
-    history_of,
-    known,
-    optional,
-    required,
-    result,
+    decode_optional,
+    decode_required,
+    logged_history,
+    parse_result,
+    to_cache_key,
+    value_or_none,
 )
 from pipeline.formats.record_builder import (
     MODERATOR,
     PUBLIC,
     History,
     ModelName,
-    Prompted,
+    PromptedPhases,
     Timeline,
-    check_distinct,
+    call_cached,
     check_players,
-    in_seats,
-    once,
-    results,
-    row_messages as messages,
+    check_unique_keys,
+    messages_from_rows as messages,
+    results_of_tested_seats,
+    sort_by_seat,
 )
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat
@@ -65,16 +65,16 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 
 def claims(log: Log) -> bool:
-    return log.proposal is not UNSET or known(log.nego_turn) is not None
+    return log.proposal is not UNSET or value_or_none(log.nego_turn) is not None
 
 
-def _timeline(logged: History, begun: Prompted) -> Timeline:
-    """Each row's phase and round, as the moderator's prompts move the negotiation on.
+def _build_timeline(logged: History, prompted_phases: PromptedPhases) -> Timeline:
+    """Return the phase and round of each row; the moderator's prompts begin phases and rounds.
 
-    Reasoning of a PGM player can be recognised only because it is private.
+    Thoughts of a PGM player are recognized only because they are private.
     """
-    found = Timeline([], [])
-    prompts = iter(begun)
+    timeline = Timeline([], [])
+    prompts = iter(prompted_phases)
     prompted = Phase.OTHER
     spoken: set[str] = set()
     n_rounds = 0
@@ -92,15 +92,19 @@ def _timeline(logged: History, begun: Prompted) -> Timeline:
             phase = Phase.OTHER
         else:
             spoken.add(player)
-        found.phase.append(phase)
-        found.round.append(n_rounds or None)
-    return found
+        timeline.phase.append(phase)
+        timeline.round.append(n_rounds or None)
+    return timeline
 
 
 def game(log: Log) -> GameRecord:
-    """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
-    seats = once(_seats, as_bytes(log.player_backends), log.test_player_name)
-    ended = result(log, (AGREE, FAIL))
+    """Return the game of a Cost Sharing log, with the proposals and votes of every round.
+
+    Args:
+        log: The log.
+    """
+    seats = call_cached(_build_seats, to_cache_key(log.player_backends), log.test_player_name)
+    ended = parse_result(log, (AGREE, FAIL))
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     (tested,) = [seat for seat in seats if seat.is_tested]
     outcomes = {AGREE: Outcome.AGREED, FAIL: Outcome.NOT_AGREED, None: None}
@@ -109,13 +113,13 @@ def game(log: Log) -> GameRecord:
         system=SYSTEM,
         format=FORMAT,
         format_version=PGM if (tested.model or "").endswith(PGM_SUFFIX) else PLAIN,
-        setting={"topic": known(log.topic), "tested": tested.player},
+        setting={"topic": value_or_none(log.topic), "tested": tested.player},
         is_repeatable=True,
         is_finished=ended is not None,
         outcome=outcomes[ended],
         n_rounds=0,
         seats=list(seats),
-        messages=messages(history_of(log), numbers, _timeline, _PROMPTS),
+        messages=messages(logged_history(log), numbers, _build_timeline, _PROMPTS),
     )
     course = built.messages.course
     built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
@@ -127,21 +131,21 @@ def game(log: Log) -> GameRecord:
         )
         for index in course.said(Phase.OTHER)
     ]
-    built.proposals = _proposals(built, log, numbers)
-    built.proposal_votes = _votes(built, log, numbers)
+    built.proposals = _build_proposals(built, log, numbers)
+    built.proposal_votes = _build_votes(built, log, numbers)
     agreed = None if ended is None else ended == AGREE
-    first_choice = _first_choice(built, log, numbers) if agreed else None
+    first_choice = _first_choice_seat(built, log, numbers) if agreed else None
     built.results = [
-        replace(one, agreed=agreed, first_choice_seat=first_choice)
-        for one in results(built, {numbers[tested.player]: agreed})
+        replace(result_row, agreed=agreed, first_choice_seat=first_choice)
+        for result_row in results_of_tested_seats(built, {numbers[tested.player]: agreed})
     ]
     return built
 
 
-def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
-    models = in_seats(required(backends, dict[str, ModelName], "player_backends"))
+def _build_seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
+    models = sort_by_seat(decode_required(backends, dict[str, ModelName], "player_backends"))
     check_players(models, "$.player_backends", most=len(PARTIES))
-    check_distinct(backends, "$.player_backends")
+    check_unique_keys(backends, "$.player_backends")
     if tested is UNSET or tested not in models:
         raise invalid_document_error(
             "$.test_player_name", "it names a player that has a backend", repr(tested)
@@ -151,9 +155,9 @@ def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, 
     )
 
 
-def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
-    """Each player's proposal of each round, its last one as logged, the others from texts."""
-    logged = (optional(log.proposal, Proposals, "proposal", built.faults) or {}).copy()
+def _build_proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
+    """Return each player's proposals: the last one as logged, earlier ones parsed from texts."""
+    logged = (decode_optional(log.proposal, Proposals, "proposal", built.faults) or {}).copy()
     n_seats = len(built.seats)
     course, texts = built.messages.course, built.messages.content
     indices = course.said(Phase.PROPOSAL)
@@ -164,19 +168,19 @@ def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[
         is_last = last[seat] == index
         registered = logged.pop(course.player[index], None) if is_last else None
         if isinstance(registered, dict):
-            shares = once(_shares, tuple(registered.items()), n_seats)
+            shares = call_cached(_shares_with_seats, tuple(registered.items()), n_seats)
         else:
-            shares = once(_stated_shares, texts[index], n_seats)
-        rows += _rows(shares, seat, round_, index, is_last=is_last)
+            shares = call_cached(_parse_shares, texts[index], n_seats)
+        rows += _proposal_rows(shares, seat, round_, index, is_last=is_last)
     for player, registered in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.
         if player in numbers and isinstance(registered, dict):
-            shares = _shares(registered.items(), n_seats)
-            rows += _rows(shares, numbers[player], built.n_rounds or 1, None, is_last=True)
+            shares = _shares_with_seats(registered.items(), n_seats)
+            rows += _proposal_rows(shares, numbers[player], built.n_rounds or 1, None, is_last=True)
     return rows
 
 
-def _rows(
+def _proposal_rows(
     shares: Iterable["_Share"], seat: int, round_: int, index: int | None, *, is_last: bool
 ) -> list[Proposal]:
     return [
@@ -189,17 +193,17 @@ def _rows(
 _Share: TypeAlias = tuple[str, int | None, int, str | None]
 
 
-def _stated_shares(text: str, n_seats: int) -> list[_Share]:
+def _parse_shares(text: str, n_seats: int) -> list[_Share]:
     text = remove_thoughts(text)
     if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
         text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
-    return _shares((found or dict.fromkeys(PARTIES[:n_seats])).items(), n_seats)
+    return _shares_with_seats((found or dict.fromkeys(PARTIES[:n_seats])).items(), n_seats)
 
 
-def _shares(named: Iterable[tuple[str, str | None]], n_seats: int) -> list[_Share]:
+def _shares_with_seats(named: Iterable[tuple[str, str | None]], n_seats: int) -> list[_Share]:
     shares: list[_Share] = []
     for position, (name, text) in enumerate(named, start=1):
         party = name.strip("* ")
@@ -208,11 +212,11 @@ def _shares(named: Iterable[tuple[str, str | None]], n_seats: int) -> list[_Shar
     return shares
 
 
-def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
-    """Each vote of each round; the final round's are the log's, the others are the texts'."""
+def _build_votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
+    """Return the votes of each round: in the final round as logged, before it from texts."""
     logged: ProposalVotes = {}
     if log.vote is not UNSET:
-        logged = (optional(log.vote, ProposalVotes, "vote", built.faults) or {}).copy()
+        logged = (decode_optional(log.vote, ProposalVotes, "vote", built.faults) or {}).copy()
     course = built.messages.course
     indices = course.said(Phase.PROPOSAL_VOTE)
     final = course.last_round(Phase.PROPOSAL_VOTE)
@@ -221,11 +225,11 @@ def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[Proposa
         seat, round_, player = course.seat[index] or 0, course.round[index], course.player[index]
         is_final = (round_ or 0) == final
         is_logged = is_final and player in logged
-        candidate = _candidate(logged.pop(player)) if is_logged else None
+        candidate = _candidate_of_logged_vote(logged.pop(player)) if is_logged else None
         rows.append(ProposalVote(seat, round_ or 1, index, candidate, is_logged, is_final))
     for player, registered in logged.items():
         # A vote of 0 without a message was never cast: the game was cut off before.
-        candidate = _candidate(registered)
+        candidate = _candidate_of_logged_vote(registered)
         if candidate and player in numbers:
             rows.append(
                 ProposalVote(
@@ -235,20 +239,20 @@ def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[Proposa
     return rows
 
 
-def _candidate(registered: str | int) -> str | None:
+def _candidate_of_logged_vote(registered: str | int) -> str | None:
     return registered or None if isinstance(registered, str) else None
 
 
-def _first_choice(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> int | None:
-    """The seat that the benchmark's script takes for the agreed proposal's author.
+def _first_choice_seat(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> int | None:
+    """Return the seat that the benchmark's script takes for the author of the agreed proposal.
 
-    That is the first logged vote's choice or, without logged votes, the one that the last message
-    but one names in the very words of the template.
+    That is the choice of the first logged vote. Without logged votes, it is the player whom the
+    last message but one names in the exact words of the template.
     """
     if log.vote is not UNSET:
-        votes = optional(log.vote, ProposalVotes, "vote", []) or {}
+        votes = decode_optional(log.vote, ProposalVotes, "vote", []) or {}
         choice = next(iter(votes.values()), None)
         return numbers.get(choice) if isinstance(choice, str) else None
     closing = built.messages.content[-2] if len(built.messages) > 1 else ""
-    found = _TEMPLATE.search(closing)
-    return numbers.get(found[1]) if found else None
+    match = _TEMPLATE.search(closing)
+    return numbers.get(match[1]) if match else None

@@ -1,4 +1,7 @@
-"""The top level of a MAgIC log: all games' keys; what is nested is read by its game."""
+"""The keys of MAgIC logs, and what their games share: decoding of parts, points, judgements.
+
+The modules of the single games use it; it depends on `formats.record_builder`.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -11,25 +14,25 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.hidden_roles import Rules
+from pipeline.formats.hidden_roles import HiddenRoleRules
 from pipeline.formats.record_builder import (
     MODERATOR,
     TO_MODERATOR,
     History,
     Int64,
     ModelName,
-    Prompted,
+    PromptedPhases,
     Row,
     Timeline,
-    check_distinct,
-    check_number,
+    call_cached,
+    check_number_of_players,
     check_players,
-    history,
-    in_seats,
-    once,
+    check_unique_keys,
+    messages_from_rows as messages,
     player_number,
-    results,
-    row_messages as messages,
+    results_of_tested_seats,
+    sort_by_seat,
+    to_history,
 )
 from pipeline.formats.sniffer import WELL_FORMED, decode, invalid_document_error
 from pipeline.game_record import (
@@ -50,7 +53,7 @@ FORMAT = "magic"
 PLAIN, PGM = "plain", "pgm"
 PGM_SUFFIX = "-pgm"
 
-Part = Raw | UnsetType
+RawPart = Raw | UnsetType
 Votes: TypeAlias = dict[str, str | None]
 Proposals: TypeAlias = dict[str, dict[str, str | None] | list[None]]
 ProposalVotes: TypeAlias = dict[str, str | int]
@@ -59,35 +62,35 @@ T = TypeVar("T")
 
 
 class Log(Struct, gc=False):
-    """Every key that any of the games writes; nested parts stay raw until they are asked for."""
+    """The top level of a MAgIC log with the keys of all games; nested parts stay undecoded."""
 
     history: list[Row] | UnsetType = UNSET
     chameleon: str | UnsetType = UNSET
     undercover: str | UnsetType = UNSET
-    game_setting: Part = UNSET
-    player_backends: Part = UNSET
+    game_setting: RawPart = UNSET
+    player_backends: RawPart = UNSET
     test_player_name: str | UnsetType = UNSET
     topic: str | UnsetType | None = UNSET
     nego_turn: Int64 | UnsetType | None = UNSET
     result: str | UnsetType | None = UNSET
     win_flag: Int64 | UnsetType | None = UNSET
-    player_votes: Part = UNSET
-    player_vote: Part = UNSET
-    proposal: Part = UNSET
-    vote: Part = UNSET
+    player_votes: RawPart = UNSET
+    player_vote: RawPart = UNSET
+    proposal: RawPart = UNSET
+    vote: RawPart = UNSET
     scores: list[float] | UnsetType | None = UNSET
-    consistency_metric: Part = UNSET
-    pgm_metric: Part = UNSET
+    consistency_metric: RawPart = UNSET
+    pgm_metric: RawPart = UNSET
 
 
 class Backend(Struct):
-    """What plays a player."""
+    """The model that plays as a player."""
 
     model: ModelName
 
 
 class Analyses(Struct, frozen=True, gc=False):
-    """One round's analyses that were right, by seat."""
+    """The truth of one round's role analyses by seat: 0 or 1 for each of the two measures."""
 
     gold: tuple[int, ...]
     inter: tuple[int, ...]
@@ -100,7 +103,7 @@ _Kind: TypeAlias = Literal[
 ]
 
 
-class _UsualRow(Row, gc=False):
+class _BenchmarkRow(Row, gc=False):
     """A row with the benchmark's own names, which come out as the same objects each time."""
 
     agent_name: _Speaker
@@ -112,10 +115,10 @@ class _UsualRow(Row, gc=False):
 
 # A log as the benchmark writes it, as nearly all are: without any other key, and decoded in one
 # pass. A part has the type that is asked of it in any other log as well.
-UsualLog = msgspec.defstruct(
+BenchmarkLog = msgspec.defstruct(
     "UsualLog",
     [
-        ("history", list[_UsualRow] | UnsetType, UNSET),
+        ("history", list[_BenchmarkRow] | UnsetType, UNSET),
         ("player_votes", Votes | UnsetType, UNSET),
         ("player_vote", Votes | UnsetType, UNSET),
         ("proposal", Proposals | UnsetType, UNSET),
@@ -129,19 +132,19 @@ UsualLog = msgspec.defstruct(
 )
 
 
-def known(value: T | UnsetType) -> T | None:
-    """A value that a log may lack, None where it does."""
+def value_or_none(value: T | UnsetType) -> T | None:
+    """Return a value of the log; None if the log does not have the key."""
     return None if isinstance(value, UnsetType) else value
 
 
-def history_of(log: Log) -> History:
-    """The log's message rows, column by column."""
+def logged_history(log: Log) -> History:
+    """Return the message rows of the log, by column."""
     assert log.history is not UNSET
-    return history(log.history)
+    return to_history(log.history)
 
 
 def setting_keys(log: Log) -> Set[str]:
-    """The keys of the game's setting, none where it is missing or no object."""
+    """Return the keys of the game's setting; empty if it is missing or not an object."""
     if isinstance(log.game_setting, UnsetType):
         return frozenset()
     try:
@@ -152,10 +155,10 @@ def setting_keys(log: Log) -> Set[str]:
         return frozenset()
 
 
-def required(part: Any, kind: type[T], key: str) -> T:
-    """A nested part without which there is no game; raises BrokenDocument.
+def decode_required(part: Any, kind: type[T], key: str) -> T:
+    """Decode a nested part of the log; raise InvalidDocumentError if it is missing or invalid.
 
-    A usual log has it decoded already.
+    A part that has already been decoded is returned unchanged.
     """
     if isinstance(part, UnsetType):
         raise invalid_document_error("$", f"`{key}` is present", "it is missing")
@@ -164,15 +167,15 @@ def required(part: Any, kind: type[T], key: str) -> T:
     return cast(T, part)
 
 
-def as_bytes(part: Part) -> bytes | UnsetType:
-    """A nested part in a form by which equal ones are known."""
+def to_cache_key(part: RawPart) -> bytes | UnsetType:
+    """Return an undecoded part as bytes, which are hashable and equal for equal parts."""
     return part if isinstance(part, UnsetType) else bytes(part)
 
 
-def optional(part: Any, kind: type[T], key: str, faults: list[RecordError]) -> T | None:
-    """A nested part that a game can do without; what is wrong with it is added to the faults."""
+def decode_optional(part: Any, kind: type[T], key: str, faults: list[RecordError]) -> T | None:
+    """Decode a nested part of the log; add a fault and return None if it is missing or invalid."""
     try:
-        return required(part, kind, key)
+        return decode_required(part, kind, key)
     except InvalidDocumentError as error:
         fault = error.fault
         path = f"$.{key}" if fault.json_path == "$" else fault.json_path
@@ -180,14 +183,17 @@ def optional(part: Any, kind: type[T], key: str, faults: list[RecordError]) -> T
         return None
 
 
-def result(log: Log, allowed: Sequence[str]) -> str | None:
-    """The log's result, None where the game was cut off; raises BrokenDocument for another word."""
-    word = known(log.result)
-    if word is not None and word not in allowed:
+def parse_result(log: Log, allowed: Sequence[str]) -> str | None:
+    """Return the result of the log; None if the game was cut off.
+
+    Raises InvalidDocumentError for a result that is not allowed.
+    """
+    logged_result = value_or_none(log.result)
+    if logged_result is not None and logged_result not in allowed:
         raise invalid_document_error(
-            "$.result", f"a result is one of {', '.join(allowed)}", repr(word)
+            "$.result", f"a result is one of {', '.join(allowed)}", repr(logged_result)
         )
-    return word
+    return logged_result
 
 
 # What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores.
@@ -196,20 +202,20 @@ WIN, LOSE = "win", "lose"
 
 
 class Opponents(Struct, kw_only=True):
-    """What both games' settings say of the players."""
+    """The players in the settings of games with points."""
 
     test_player: Backend
     other_player: Backend | UnsetType = field(default=UNSET, name="non-test_player")
     test_player_name: str | UnsetType = UNSET
 
 
-def _timeline(logged: History, _: Prompted, *, decision: Phase) -> Timeline:
-    """Each row's phase and round; what a player tells the moderator alone is its decision.
+def _build_timeline(logged: History, _: PromptedPhases, *, decision: Phase) -> Timeline:
+    """Return the phase and round of each row; a message to the moderator alone is a decision.
 
-    The log does not number decisions. A round ends where the moderator speaks, or where a player
-    decides a second time; so one decision missing does not shift those after it.
+    The log does not number decisions. A round ends when the moderator speaks, or when a player
+    decides a second time, so a missing decision does not shift later rounds.
     """
-    found = Timeline([], [])
+    timeline = Timeline([], [])
     round_ = 1
     decided: set[str] = set()
     for player, visible_to in zip(logged.player, logged.visible_to, strict=True):
@@ -221,18 +227,19 @@ def _timeline(logged: History, _: Prompted, *, decision: Phase) -> Timeline:
         if is_decision:
             decided.add(player)
         said = decision if is_decision else Phase.REFLECTION
-        found.phase.append(Phase.MODERATION if is_moderator else said)
-        found.round.append(None if is_moderator else round_)
-    return found
+        timeline.phase.append(Phase.MODERATION if is_moderator else said)
+        timeline.round.append(None if is_moderator else round_)
+    return timeline
 
 
 # Named, since a course is known by what placed it.
 TIMELINES = {
-    phase: partial(_timeline, decision=phase) for phase in (Phase.DECISION, Phase.CONTRIBUTION)
+    phase: partial(_build_timeline, decision=phase)
+    for phase in (Phase.DECISION, Phase.CONTRIBUTION)
 }
 
 
-def point_game(
+def build_point_game(
     log: Log,
     game_type: str,
     phase: Phase,
@@ -251,10 +258,10 @@ def point_game(
             "the log or its game_setting names the tested player",
             "neither does",
         )
-    ended = result(log, (WIN, LOSE))
-    logged = history_of(log)
-    scores = known(log.scores) or []
-    names = once(_names, len(scores), logged.player, logged.visible_to, tested)
+    ended = parse_result(log, (WIN, LOSE))
+    logged = logged_history(log)
+    scores = value_or_none(log.scores) or []
+    names = call_cached(_players_by_seat, len(scores), logged.player, logged.visible_to, tested)
     other = None if players.other_player is UNSET else players.other_player.model
     seats = [
         Seat(
@@ -281,14 +288,16 @@ def point_game(
         seats=seats,
         messages=spoken,
     )
-    built.results = results(built, {numbers[tested]: None if ended is None else ended == WIN})
+    built.results = results_of_tested_seats(
+        built, {numbers[tested]: None if ended is None else ended == WIN}
+    )
     return built
 
 
-def _names(
+def _players_by_seat(
     n_scores: int, speakers: tuple[str, ...], shown: tuple[str | tuple[str, ...], ...], tested: str
 ) -> tuple[str, ...]:
-    """The players by seat. Seats are known by number, so a silent player keeps its seat."""
+    """Return the players by seat; seats are numbered, so a silent player keeps its seat."""
     audible = zip(speakers, shown, strict=True)
     spoke = {player for player, visible_to in audible if visible_to in TO_MODERATOR}
     named = spoke - {MODERATOR} | {tested}
@@ -300,7 +309,7 @@ def _names(
             "$.test_player_name", "players are numbered from 1 without gaps", repr(tested)
         )
     strangers = sorted(name for name in named if player_number(name) is None)
-    check_number(n_seats + len(strangers), "$")
+    check_number_of_players(n_seats + len(strangers), "$")
     return (*(f"Player {number}" for number in range(1, n_seats + 1)), *strangers)
 
 
@@ -310,9 +319,9 @@ _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
 
 
-def hidden_role_game(
+def build_hidden_role_game(
     log: Log,
-    rules: Rules,
+    rules: HiddenRoleRules,
     hidden: str,
     *,
     setting: dict[str, JsonValue],
@@ -323,12 +332,14 @@ def hidden_role_game(
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """
-    seats, numbers, is_pgm = once(_cast, rules, hidden, as_bytes(log.player_backends))
-    spoken = hidden_roles.messages(rules, history_of(log), numbers)
+    seats, numbers, is_pgm = call_cached(
+        _seats_of_hidden_role_game, rules, hidden, to_cache_key(log.player_backends)
+    )
+    spoken = hidden_roles.messages_with_phases(rules, logged_history(log), numbers)
     course = spoken.course
-    flag = known(log.win_flag)
+    flag = value_or_none(log.win_flag)
     outcome = rules.outcome_of_flag(flag)
-    is_finished = outcome is not None and result(log, winners) is not None
+    is_finished = outcome is not None and parse_result(log, winners) is not None
     built = GameRecord(
         game_type=rules.kind.name,
         system=SYSTEM,
@@ -339,58 +350,63 @@ def hidden_role_game(
         is_finished=is_finished,
         outcome=outcome if is_finished else None,
         outcome_code=flag,
-        n_rounds=hidden_roles.n_rounds(rules, course),
+        n_rounds=hidden_roles.n_clue_rounds(rules, course),
         seats=list(seats),
         messages=spoken,
     )
     answers = course.answered(Phase.VOTE)
-    votes = optional(getattr(log, votes_key), Votes, votes_key, built.faults)
+    votes = decode_optional(getattr(log, votes_key), Votes, votes_key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
             continue
         if (seat := numbers.get(player)) is None:
-            built.faults.append(_no_such_player(f"$.{votes_key}", player))
+            built.faults.append(_no_such_player_fault(f"$.{votes_key}", player))
             continue
         index = next(iter(answers.get(player, ())), None)
         built.votes.append(Vote(seat, 1, index, target or None))
     built.votes.sort(key=attrgetter("seat"))  # the order of keys in JSON says nothing
-    built.role_identifications = _events(
+    built.role_identifications = _build_judgement_events(
         built,
         Phase.IDENTIFICATION,
         "consistency_metric",
         log.consistency_metric,
         event=RoleIdentification,
-        read=_identified,
+        read=_parse_identifications,
     )
-    built.role_analyses = _events(
-        built, Phase.ANALYSIS, "pgm_metric", log.pgm_metric, event=RoleAnalysis, read=_analysed
+    built.role_analyses = _build_judgement_events(
+        built,
+        Phase.ANALYSIS,
+        "pgm_metric",
+        log.pgm_metric,
+        event=RoleAnalysis,
+        read=_parse_analyses,
     )
     return built
 
 
-def _cast(
-    rules: Rules, hidden: str, logged: bytes | UnsetType
+def _seats_of_hidden_role_game(
+    rules: HiddenRoleRules, hidden: str, logged: bytes | UnsetType
 ) -> tuple[tuple[Seat, ...], dict[str, int], bool]:
-    """Who plays: the seats, their numbers by name, and whether one is a PGM player."""
-    backends = in_seats(required(logged, dict[str, Backend], "player_backends"))
+    """Return the seats, the seat numbers by player, and whether there is a PGM player."""
+    backends = sort_by_seat(decode_required(logged, dict[str, Backend], "player_backends"))
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
-    check_distinct(logged, "$.player_backends")
+    check_unique_keys(logged, "$.player_backends")
     if hidden not in models:
         raise invalid_document_error("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith("-fix")}
     return (
-        tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
+        tuple(hidden_roles.build_seats(rules, hidden, dict(models), tested)),
         {player: number for number, player in enumerate(models, start=1)},
         any(model.endswith(PGM_SUFFIX) for model in models.values()),
     )
 
 
-def _events(
+def _build_judgement_events(
     built: GameRecord,
     phase: Phase,
     key: str,
-    judgements: Part,
+    judgements: RawPart,
     *,
     event: Callable[..., Event],
     read: Callable[[Any, str, Sequence[str], list[RecordError]], Iterable[tuple[bool | None, ...]]],
@@ -401,7 +417,7 @@ def _events(
     gives of one round, of the players in the order of their seats, what the log judges: the fields
     of an event, null where it says nothing. It adds faults.
     """
-    rounds = optional(judgements, dict[str, Raw], key, built.faults)
+    rounds = decode_optional(judgements, dict[str, Raw], key, built.faults)
     if rounds is None:
         return []
     players = [seat.player for seat in built.seats]
@@ -427,38 +443,38 @@ def _events(
         ]
     events.sort(key=attrgetter("round"))  # the order of keys in JSON says nothing
     built.faults += faults
-    _tell_missing(built, key, said, events)
+    _add_missing_judgement_faults(built, key, said, events)
     return events
 
 
-def _identified(
+def _parse_identifications(
     logged: Any, key: str, players: Sequence[str], faults: list[RecordError]
 ) -> Iterable[tuple[bool | None]]:
-    answers = required(logged, Identifications, key)
+    answers = decode_required(logged, Identifications, key)
     truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
     if len(answers) != len(players) or (None,) in truths:
         faults += [
-            _no_truth(f"$.{key}", truth)
+            _not_a_truth_fault(f"$.{key}", truth)
             if player in players
-            else _no_such_player(f"$.{key}", player)
+            else _no_such_player_fault(f"$.{key}", player)
             for player, truth in answers.items()
             if player not in players or truth not in _TRUTHS
         ]
     return truths
 
 
-def _analysed(
+def _parse_analyses(
     logged: Any, key: str, players: Sequence[str], faults: list[RecordError]
 ) -> Iterable[tuple[bool | None, bool | None]]:
-    analyses, n_seats = required(logged, Analyses, key), len(players)
-    gold = _truths(faults, key, "gold", analyses.gold, n_seats)
-    return zip(gold, _truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
+    analyses, n_seats = decode_required(logged, Analyses, key), len(players)
+    gold = _parse_seat_truths(faults, key, "gold", analyses.gold, n_seats)
+    return zip(gold, _parse_seat_truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
 
 
-def _truths(
+def _parse_seat_truths(
     faults: list[RecordError], key: str, measure: str, logged: Sequence[int], n_seats: int
 ) -> list[bool | None]:
-    """Each seat's truth, None where the log has none; adds faults for what is none, or nobody's."""
+    """Return each seat's truth, or None; add faults for missing, invalid and surplus values."""
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) == n_seats and None not in truths:
         return truths
@@ -467,24 +483,24 @@ def _truths(
         rule = "there are at most as many answers as seats"
         faults.append(RecordError(at, rule, f"{len(logged)} answers"))
     faults += [
-        _no_truth(f"{at}[{number}]", logged[number])
+        _not_a_truth_fault(f"{at}[{number}]", logged[number])
         for number, truth in enumerate(truths)
         if truth is None
     ]
     return truths + [None] * (n_seats - len(truths))
 
 
-def _tell_missing(
-    built: GameRecord, key: str, said: Iterable[Sequence[int]], judged: Sequence[Event]
+def _add_missing_judgement_faults(
+    built: GameRecord, key: str, answer_indices: Iterable[Sequence[int]], judged: Sequence[Event]
 ) -> None:
-    """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    known = {event.message_index for event in judged}
-    if known.issuperset(chain.from_iterable(said)):
+    """Add a fault for each round in which a player answered but the log has no judgement."""
+    judged_indices = {event.message_index for event in judged}
+    if judged_indices.issuperset(chain.from_iterable(answer_indices)):
         return
     silent: dict[int, list[tuple[int, str]]] = {}
-    for seat, answers in zip(built.seats, said, strict=True):
+    for seat, answers in zip(built.seats, answer_indices, strict=True):
         for number, index in enumerate(answers):
-            if index not in known:
+            if index not in judged_indices:
                 silent.setdefault(number, []).append((index, seat.player))
     for number, missing in sorted(silent.items(), key=lambda of_round: min(of_round[1])):
         names = ", ".join(player for _, player in sorted(missing))
@@ -492,9 +508,9 @@ def _tell_missing(
         built.faults.append(RecordError(f"$.{key}.{number}", rule, f"none of {names}"))
 
 
-def _no_such_player(at: str, player: str) -> RecordError:
+def _no_such_player_fault(at: str, player: str) -> RecordError:
     return RecordError(at, "every player named has a seat", repr(player))
 
 
-def _no_truth(at: str, value: int) -> RecordError:
+def _not_a_truth_fault(at: str, value: int) -> RecordError:
     return RecordError(at, "the answer of a seat is 0 or 1", repr(value))

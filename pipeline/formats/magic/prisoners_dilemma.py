@@ -5,7 +5,13 @@ from collections import Counter
 import msgspec
 from msgspec import Struct
 
-from pipeline.formats.magic.log import Log, Opponents, point_game, required, setting_keys
+from pipeline.formats.magic.log import (
+    Log,
+    Opponents,
+    build_point_game,
+    decode_required,
+    setting_keys,
+)
 from pipeline.game_record import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
 
@@ -15,9 +21,9 @@ _COOPERATE, _DEFECT = Choice.COOPERATE, Choice.DEFECT
 
 
 class Payoffs(Struct, omit_defaults=True):
-    """Points in a round: where all do alike, and to each defector where one or two defect.
+    """The points in a round of three players.
 
-    Who cooperates where others defect gets nothing, unless another system's log says what.
+    A player who cooperates while others defect gets nothing, unless another system's log differs.
     """
 
     cooperate: float
@@ -37,9 +43,13 @@ def claims(log: Log) -> bool:
 
 
 def game(log: Log) -> GameRecord:
-    """The game with every choice as the game registered it."""
-    setting = required(log.game_setting, Setting, "game_setting")
-    built = point_game(
+    """Return the game of a Prisoner's Dilemma log, with each choice as the game registered it.
+
+    Args:
+        log: The log.
+    """
+    setting = decode_required(log.game_setting, Setting, "game_setting")
+    built = build_point_game(
         log,
         GameType.PRISONERS_DILEMMA,
         Phase.DECISION,
@@ -47,15 +57,20 @@ def game(log: Log) -> GameRecord:
         setting={"payoffs": msgspec.to_builtins(setting.topic_values)},
         n_rounds=None,
     )
-    built.decisions = decisions(built, setting.topic_values)
+    built.decisions = build_decisions(built, setting.topic_values)
     return built
 
 
-def decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
-    """What each seat chose, and its points; those are null in a round with a choice missing."""
+def build_decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
+    """Return the choice and points of each seat; points are None in a round that lacks a choice.
+
+    Args:
+        built: The game with its messages.
+        payoffs: The points in a round.
+    """
     course, texts = built.messages.course, built.messages.content
     indices = course.said(Phase.DECISION)
-    choices = [registered(texts[index]) for index in indices]
+    choices = [parse_choice(texts[index]) for index in indices]
     rounds = [course.round[index] for index in indices]
     n_choices = Counter(rounds)
     n_defectors = Counter(
@@ -67,7 +82,7 @@ def decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
             round_ or 1,
             index,
             choice,
-            payoff(payoffs, choice, n_defectors[round_])
+            points_of_choice(payoffs, choice, n_defectors[round_])
             if n_choices[round_] == len(built.seats) == N_PLAYERS
             else None,
         )
@@ -75,13 +90,23 @@ def decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
     ]
 
 
-def registered(text: str) -> Choice:
-    """The choice that the game reads from a text: any text with "cooperate" in it cooperates."""
+def parse_choice(text: str) -> Choice:
+    """Return the choice that the game reads from a text: to cooperate if it contains "cooperate".
+
+    Args:
+        text: The text of the player.
+    """
     return _COOPERATE if "cooperate" in text.lower() else _DEFECT
 
 
-def payoff(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
-    """A player's points in a round of three."""
+def points_of_choice(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
+    """Return the points of a player in a round of three.
+
+    Args:
+        payoffs: The points in a round.
+        choice: The player's choice.
+        n_defectors: The number of players who defect.
+    """
     if n_defectors == 0:
         return payoffs.cooperate
     if n_defectors == N_PLAYERS:

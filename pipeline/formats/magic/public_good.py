@@ -5,8 +5,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from pipeline.formats.magic.log import PGM, Log, Opponents, point_game, required, setting_keys
-from pipeline.formats.record_builder import contributions
+from pipeline.formats.magic.log import (
+    PGM,
+    Log,
+    Opponents,
+    build_point_game,
+    decode_required,
+    setting_keys,
+)
+from pipeline.formats.record_builder import build_contributions
 from pipeline.game_record import GameRecord
 from pipeline.vocabulary import GameType, Phase
 
@@ -26,9 +33,13 @@ def claims(log: Log) -> bool:
 
 
 def game(log: Log) -> GameRecord:
-    """The game with every contribution as the game registered it."""
-    setting = required(log.game_setting, Setting, "game_setting")
-    built = point_game(
+    """Return the game of a Public Good log, with each contribution as the game registered it.
+
+    Args:
+        log: The log.
+    """
+    setting = decode_required(log.game_setting, Setting, "game_setting")
+    built = build_point_game(
         log,
         GameType.PUBLIC_GOOD,
         Phase.CONTRIBUTION,
@@ -42,16 +53,20 @@ def game(log: Log) -> GameRecord:
     )
     texts, is_pgm = built.messages.content, built.format_version == PGM
     indices = built.messages.course.said(Phase.CONTRIBUTION)
-    amounts = [registered(texts[index], is_pgm) for index in indices]
-    built.contributions = contributions(built, amounts)
+    amounts = [parse_contribution(texts[index], is_pgm) for index in indices]
+    built.contributions = build_contributions(built, amounts)
     return built
 
 
-def registered(text: str, is_pgm: bool) -> float | None:
-    """The amount that the game takes a text for, None where it finds none.
+def parse_contribution(text: str, is_pgm: bool) -> float | None:
+    """Return the amount that the game reads from a player's text; None if it reads none.
 
-    Plain games take the first integer, even one of "Player 2"; PGM games the integer after their
-    template, even of "5.5".
+    Plain games take the first integer, even that of "Player 2". PGM games take the integer after
+    their template, even that of "5.5".
+
+    Args:
+        text: The text of the player.
+        is_pgm: Whether the tested player is a PGM player.
     """
     if is_pgm:
         found = _TEMPLATE.search(text)

@@ -7,7 +7,7 @@ is `win_flag`, never the text.
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.magic.log import Log, hidden_role_game, required
+from pipeline.formats.magic.log import Log, build_hidden_role_game, decode_required
 from pipeline.game_record import GameRecord
 
 
@@ -22,9 +22,13 @@ def claims(log: Log) -> bool:
 
 
 def game(log: Log) -> GameRecord:
-    """The game, with its votes and the benchmark's questions."""
-    setting = required(log.game_setting, Setting, "game_setting")
-    return hidden_role_game(
+    """Return the game of an Undercover log, with its votes and the benchmark's judgements.
+
+    Args:
+        log: The log.
+    """
+    setting = decode_required(log.game_setting, Setting, "game_setting")
+    return build_hidden_role_game(
         log,
         hidden_roles.UNDERCOVER,
         setting.undercover_name,

@@ -15,13 +15,17 @@ from pipeline.archives.splitting import Splitter, read_whole_file
 from pipeline.formats.hidden_roles import (
     ATTACKED,
     EXECUTED,
-    MOST_PLAYERS,
+    MAX_WEREWOLF_PLAYERS,
     WEREWOLF,
-    Village,
-    role_of,
+    WerewolfGameBuilder,
+    parse_werewolf_role,
 )
 from pipeline.formats.record_builder import check_players
-from pipeline.formats.sniffer import DocumentSniffer, but_for_a_cut_line, text_of
+from pipeline.formats.sniffer import (
+    DocumentSniffer,
+    build_ignoring_truncated_last_line,
+    decode_utf8,
+)
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Seat
 
 NAME = "aiwolf"
@@ -104,7 +108,7 @@ class _Play:
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
-        self.village = Village(seats)
+        self.village = WerewolfGameBuilder(seats)
         self.last_day = 0
         self.started_at: datetime | None = None
         self.outcome: str | None = None
@@ -219,12 +223,14 @@ def describes(look: DocumentSniffer) -> str | None:
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a result it is unfinished."""
-    return but_for_a_cut_line(_played, look.data)
+    return build_ignoring_truncated_last_line(_played, look.data)
 
 
 def _played(data: bytes) -> GameRecord:
     faults: list[RecordError] = []
-    lines = list(_lines_of(text_of(data, "the document is text in UTF-8", may_be_cut=True), faults))
+    lines = list(
+        _lines_of(decode_utf8(data, "the document is text in UTF-8", may_be_cut=True), faults)
+    )
     play = _Play(_seats(lines))
     play.village.faults += faults
     unknown: set[str] = set()
@@ -288,7 +294,7 @@ def _seats(lines: list[_Line]) -> list[Seat]:
         if line.number(0) != len(seats) + 1:
             raise line.broken("the players' seats are 1, 2, 3 and so on")
         try:
-            role = role_of(line.values[1], line.json_path)
+            role = parse_werewolf_role(line.values[1], line.json_path)
         except InvalidDocumentError as error:
             raise line.broken(error.fault.rule) from error
         # Players without a name are called by their seats.
@@ -296,7 +302,7 @@ def _seats(lines: list[_Line]) -> list[Seat]:
         agent = line.values[3]
         team = agent.rstrip(string.digits) or agent
         seats.append(Seat(name, team or None, role, is_tested=True))
-    check_players([seat.player for seat in seats], "$", MOST_PLAYERS)
+    check_players([seat.player for seat in seats], "$", MAX_WEREWOLF_PLAYERS)
     if len(seats) == len(lines):
         raise lines[-1].broken("a log goes on after its players")
     return seats

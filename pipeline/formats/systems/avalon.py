@@ -9,7 +9,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from pipeline.formats.record_builder import EVERYONE, Int64, Spoken, check_players, messages, target
+from pipeline.formats.record_builder import (
+    EVERYONE,
+    Int64,
+    LoggedMessage,
+    build_messages,
+    check_players,
+    find_target,
+)
 from pipeline.formats.sniffer import DocumentSniffer, decode
 from pipeline.game_record import Event, GameRecord, RecordError, Seat
 from pipeline.games.other_games import (
@@ -132,7 +139,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         outcome=_outcome(log),
         n_rounds=n_rounds,
         seats=seats,
-        messages=messages(acts.spoken, seats),
+        messages=build_messages(acts.spoken, seats),
         events=acts.events,
         faults=acts.faults,
     )
@@ -152,7 +159,7 @@ class Acts:
     """The messages of a game, as `spoken`, and its events by table."""
 
     def __init__(self, seats: list[Seat]) -> None:
-        self.spoken: list[Spoken] = []
+        self.spoken: list[LoggedMessage] = []
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self.faults: list[RecordError] = []
@@ -239,7 +246,7 @@ class Acts:
         if not self._is_seated(assassin, f"{at}.assassin"):
             return
         index = self._say(assassin, choice.reasoning, phase, number, assassin)
-        chosen = target(
+        chosen = find_target(
             choice.guess, {name: name for name in self._numbers}, f"{at}.guess", self.faults
         )
         self.events["assassinations"].append(
@@ -257,5 +264,5 @@ class Acts:
         """Adds a message, and returns its index; None where the act has no words."""
         if text is None:
             return None
-        self.spoken.append(Spoken(player, text, phase, number, visible_to))
+        self.spoken.append(LoggedMessage(player, text, phase, number, visible_to))
         return len(self.spoken) - 1

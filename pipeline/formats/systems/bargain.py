@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
-    Spoken,
-    amount,
+    LoggedMessage,
+    build_messages,
     check_players,
-    messages,
-    results,
-    unseated,
-    usage,
+    parse_amount,
+    parse_usage,
+    results_of_tested_seats,
+    unseated_speaker_faults,
 )
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat, Usage
@@ -160,7 +160,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         n_rounds=log.final_round,
         started_at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
         seats=seats,
-        messages=messages(_spoken(log), seats),
+        messages=build_messages(_spoken(log), seats),
         proposals=_proposals(log, numbers, faults),
         proposal_votes=_votes(log, numbers),
         usage=_usage(log, seats, faults),
@@ -168,9 +168,9 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     )
     built.results = [
         replace(result, agreed=agreed)
-        for result in results(built, dict.fromkeys(numbers.values(), agreed))
+        for result in results_of_tested_seats(built, dict.fromkeys(numbers.values(), agreed))
     ]
-    built.faults += unseated(built.messages.course, ROWS)
+    built.faults += unseated_speaker_faults(built.messages.course, ROWS)
     first: dict[str, int] = {}
     for index, row in enumerate(log.conversation_logs):
         if row.phase not in _PHASES:
@@ -212,20 +212,20 @@ def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage
     of_seats = []
     for seat in seats:
         end, at = log.agent_performance.get(seat.player), f"$.agent_performance.{seat.player}"
-        found = usage(end, _USED, at, faults) if end else Usage()
-        n_requests = amount(end and end.total_requests, f"{at}.total_requests", faults)
+        found = parse_usage(end, _USED, at, faults) if end else Usage()
+        n_requests = parse_amount(end and end.total_requests, f"{at}.total_requests", faults)
         is_known = None not in (found.seconds, n_requests)
         seconds = found.seconds * n_requests if is_known else None
         of_seats.append(replace(found, seconds=seconds))
     return of_seats
 
 
-def _spoken(log: Log) -> Iterator[Spoken]:
+def _spoken(log: Log) -> Iterator[LoggedMessage]:
     """Every row, so that a message's index is that of its row. What is private has one reader."""
     for row in log.conversation_logs:
         is_system = row.player == SYSTEM_NAME
         reader = row.to if row.reflection_content is None else row.player
-        yield Spoken(
+        yield LoggedMessage(
             player=MODERATOR if is_system else row.player,
             content=row.reflection_content or row.content or "",
             phase=_PHASES.get(row.phase, Phase.OTHER),

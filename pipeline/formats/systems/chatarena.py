@@ -18,33 +18,33 @@ from pipeline.archives.splitting import Splitter, read_whole_file, section_split
 from pipeline.formats.hidden_roles import (
     CHAMELEON,
     UNDERCOVER,
-    Rules,
-    guesses,
-    messages,
-    n_rounds,
-    seats,
+    HiddenRoleRules,
+    build_guesses,
+    build_seats,
+    messages_with_phases,
+    n_clue_rounds,
 )
 from pipeline.formats.magic.log import TIMELINES
-from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
-from pipeline.formats.magic.public_good import registered
+from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, build_decisions
+from pipeline.formats.magic.public_good import parse_contribution
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
-    NOT_NAMES,
+    RESERVED_NAMES,
     Row as building_Row,
+    as_name_tuple,
+    assign_models,
+    build_contributions,
     check_players,
-    contributions,
-    history,
-    is_nobody,
-    models_of,
-    most_points,
-    names_in,
+    has_highest_score,
+    means_nobody,
+    messages_from_rows as building_row_messages,
     player_number,
-    results,
-    row_messages as building_row_messages,
-    unshown,
+    results_of_tested_seats,
+    to_history,
+    unknown_audience_faults,
 )
-from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error, text_of
+from pipeline.formats.sniffer import DocumentSniffer, decode, decode_utf8, invalid_document_error
 from pipeline.game_record import (
     GameRecord,
     InvalidDocumentError,
@@ -169,7 +169,7 @@ def _heard(rows: list[_Row]) -> list[building_Row]:
     speakers = {row.agent_name for row in rows}
     for row in rows:
         names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
-        if speakers.isdisjoint(names) and all(is_nobody(one) or one in _EMPTY for one in names):
+        if speakers.isdisjoint(names) and all(means_nobody(one) or one in _EMPTY for one in names):
             row.visible_to = ()
     return [*rows]
 
@@ -215,7 +215,7 @@ def _records(data: bytes) -> Iterator[list[str]]:
     """The header of a table and its rows, without blank lines."""
     # The module's own limit is less than a document's.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
-    table = csv.reader(io.StringIO(text_of(data, _IN_UTF_8), newline=""), strict=True)
+    table = csv.reader(io.StringIO(decode_utf8(data, _IN_UTF_8), newline=""), strict=True)
     try:
         yield from filter(None, table)
     except csv.Error as error:
@@ -237,7 +237,7 @@ def _of_transcript(data: bytes) -> tuple[list[building_Row], list[RecordError]]:
         RecordError("$", rule, f"{len(others):,} other lines, the first of them line {first:,}")
         for first in others[:1]
     ]
-    texts = [text_of(line, _IN_UTF_8) for line in messages]
+    texts = [decode_utf8(line, _IN_UTF_8) for line in messages]
     parsed = [message(text, f"$[{n}]") for n, text in enumerate(texts)]
     return _converted(parsed), faults
 
@@ -261,12 +261,12 @@ class Talk:
     """The rows of a game. Only the moderator's decide what the game is and how it ends."""
 
     def __init__(self, rows: list[building_Row]) -> None:
-        self.history = history(rows)
+        self.history = to_history(rows)
         moderated = [row for row in rows if row.agent_name == MODERATOR]
         # What the moderator says, in order, and what of it is not for all, with its readers.
         self.sentences = [row.content for row in moderated]
         self._private = [
-            (row.content, names_in(row.visible_to))
+            (row.content, as_name_tuple(row.visible_to))
             for row in moderated
             if row.visible_to != EVERYONE
         ]
@@ -283,7 +283,7 @@ class Talk:
             for text, readers in self._private
             if (match := pattern.fullmatch(text))
             for player in readers
-            if player not in NOT_NAMES
+            if player not in RESERVED_NAMES
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
@@ -347,7 +347,7 @@ def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
     topic, code = talk.last(_TOPIC), word[1].strip()
     players = talk.players([*hidden, *talk.by_player(_CODE_hidden_roles)])
     setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
-    models = models_of(players, model)
+    models = assign_models(players, model)
     endings = {
         "guessed the code wrong": 0,
         "guessed the code correctly": 1,
@@ -356,7 +356,7 @@ def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
         "There are even notes": 3,
     }
     built = _game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
-    built.guesses = guesses(built, CHAMELEON, code)
+    built.guesses = build_guesses(built, CHAMELEON, code)
     return built
 
 
@@ -377,7 +377,7 @@ def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
     civilian = counts[0][0]
     hidden = next(player for player, word in words.items() if word != civilian)
     setting: dict[str, JsonValue] = {"undercover_code": words[hidden], "civilian_code": civilian}
-    models = models_of(players, model)
+    models = assign_models(players, model)
     endings = {
         "The accusation is correct": 0,
         "The accusation is incorrect": 1,
@@ -389,7 +389,7 @@ def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
 
 def _game(
     talk: Talk,
-    rules: Rules,
+    rules: HiddenRoleRules,
     hidden: str,
     models: dict[str, str | None],
     *,
@@ -397,7 +397,7 @@ def _game(
     endings: Mapping[str, int],
 ) -> GameRecord:
     """The game without its results. All of its players are under test."""
-    spoken = messages(rules, talk.history, models)
+    spoken = messages_with_phases(rules, talk.history, models)
     course = spoken.course
     # The ending that the moderator announced last.
     ending = talk.last(re.compile("|".join(map(re.escape, endings))))
@@ -412,8 +412,8 @@ def _game(
         is_finished=outcome is not None,
         outcome=outcome,
         outcome_code=flag,
-        n_rounds=n_rounds(rules, course),
-        seats=seats(rules, hidden, models, set(models)),
+        n_rounds=n_clue_rounds(rules, course),
+        seats=build_seats(rules, hidden, models, set(models)),
         messages=spoken,
         votes=[
             Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
@@ -511,7 +511,7 @@ def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
     built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     if len(built.seats) != N_PLAYERS:
         raise lacking(title, f"it says what three players get, and {len(built.seats)} play")
-    built.decisions = decisions(built, payoffs)
+    built.decisions = build_decisions(built, payoffs)
     points = [0.0] * N_PLAYERS
     for decision in built.decisions:
         points[decision.seat - 1] += decision.payoff or 0
@@ -539,7 +539,7 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
     built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     indices = built.messages.course.said(phase)
     amounts = _amounts(talk, [built.messages.content[index] for index in indices], title)
-    built.contributions = contributions(built, amounts)
+    built.contributions = build_contributions(built, amounts)
     scores = _scores(talk, built)
     if unread := [index for index, amount in zip(indices, amounts, strict=True) if amount is None]:
         rule = "each contribution states an amount"
@@ -562,7 +562,7 @@ def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]
         # MAgIC's PGM games, in which amounts are read otherwise, ask for private reflections.
         rows = zip(talk.history.player, talk.history.visible_to, strict=True)
         is_pgm = any(readers in (player, (player,)) for player, readers in rows)
-        return [registered(text, is_pgm) for text in texts]
+        return [parse_contribution(text, is_pgm) for text in texts]
     if texts and not any("contribut" in text.lower() for text in texts):
         raise lacking(title, "no player tells it a contribution", texts[0])
     return list(map(_amount, texts))
@@ -612,7 +612,7 @@ def _game_points(
         n_rounds=n_rounds,
         seats=[
             Seat(player, name, PLAYER, is_tested=True)
-            for player, name in models_of(players, model).items()
+            for player, name in assign_models(players, model).items()
         ],
         messages=spoken,
     )
@@ -628,7 +628,9 @@ def _scores(talk: Talk, built: GameRecord) -> list[float] | None:
 def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool = True) -> None:
     """Adds who won: each with the most points of all, if the game is finished; and the scores."""
     known = points if built.is_finished else [None] * len(built.seats)
-    built.results = results(built, dict(enumerate(most_points(known), start=1)))
+    built.results = results_of_tested_seats(
+        built, dict(enumerate(has_highest_score(known), start=1))
+    )
     if are_scores:
         scored = zip(built.seats, known, strict=True)
         built.seats = [replace(seat, final_score=score) for seat, score in scored]
@@ -671,7 +673,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         if any(map(is_of_game, talk.sentences)):
             built = read_game(talk, model, title)
             seats = [seat.player for seat in built.seats]
-            built.faults += faults + unshown(talk.history.visible_to, seats, "$")
+            built.faults += faults + unknown_audience_faults(talk.history.visible_to, seats, "$")
             return built
     known = ", ".join(title for title, *_ in GAMES)
     rule = (

@@ -9,8 +9,20 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from pipeline.formats.record_builder import Int64, Spoken, check_players, messages, named, target
-from pipeline.formats.sniffer import DocumentSniffer, decode, each, invalid_document_error
+from pipeline.formats.record_builder import (
+    Int64,
+    LoggedMessage,
+    build_messages,
+    check_players,
+    find_player,
+    find_target,
+)
+from pipeline.formats.sniffer import (
+    DocumentSniffer,
+    decode,
+    invalid_document_error,
+    iter_valid_entries,
+)
 from pipeline.game_record import Elimination, GameRecord, RecordError, Seat, Vote
 from pipeline.games.magic_games import UNDERCOVER as KIND
 from pipeline.vocabulary import Phase
@@ -120,7 +132,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         for name, player in zip(names, record.players, strict=True)
     ]
     spoken = [
-        Spoken(
+        LoggedMessage(
             _name(statement.player_id),
             statement.content or "",
             Phase.CLUE,
@@ -144,7 +156,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         outcome=None if winner is None else _OUTCOMES[winner],
         n_rounds=max((statement.statement_round for statement in process.statements), default=0),
         seats=seats,
-        messages=messages(spoken, seats),
+        messages=build_messages(spoken, seats),
     )
     known = {player.player_id for player in record.players}
     for place, statement in enumerate(process.statements):
@@ -174,9 +186,9 @@ class _Acts:
 
     def of(self, listed: Any, kind: type[T], key: str, at: str) -> Iterator[tuple[str, int, T]]:
         """Each act in the list `at`, with its place and the seat of the player at its key."""
-        for place, act in each(listed, kind, f"{_AT}.game_process.{at}", self.faults):
+        for place, act in iter_valid_entries(listed, kind, f"{_AT}.game_process.{at}", self.faults):
             player = getattr(act, key)
-            if name := named(player, self.known):
+            if name := find_player(player, self.known):
                 yield place, self.seats[name], act
             else:
                 self.faults.append(RecordError(f"{place}.{key}", _SEATED, repr(player)[:50]))
@@ -188,7 +200,7 @@ def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
         listed = acts.of(decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes")
         for at, voter, ballot in listed:
             of = None if ballot.voted_for == NOBODY else ballot.voted_for
-            voted_for = target(of, acts.known, f"{at}.voted_for", acts.faults)
+            voted_for = find_target(of, acts.known, f"{at}.voted_for", acts.faults)
             yield Vote(voter, decision.after_statement_round, None, voted_for)
 
 
@@ -208,5 +220,5 @@ def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     }
     listed = acts.of(process.metric_eliminations, Vetting, "player_id", "metric_eliminations")
     for _, seat, vetting in listed:
-        index = spoken.get((named(vetting.player_id, acts.known), vetting.elimination_round))
+        index = spoken.get((find_player(vetting.player_id, acts.known), vetting.elimination_round))
         yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)

@@ -23,24 +23,24 @@ from pipeline.archives.splitting import (
     read_whole_file,
 )
 from pipeline.formats.record_builder import (
-    Put,
-    Spoken,
+    ContributedAmount,
+    LoggedMessage,
+    add_round_totals,
+    build_messages,
     check_players,
-    messages,
-    most_points,
-    pooled,
-    results,
-    target,
-    total,
-    usage,
+    find_target,
+    has_highest_score,
+    parse_usage,
+    results_of_tested_seats,
+    sum_usages,
 )
 from pipeline.formats.sniffer import (
     UNDECODABLE,
     DocumentSniffer,
-    begun,
-    but_for_a_cut_line,
+    build_ignoring_truncated_last_line,
     decode,
     invalid_document_error,
+    parse_truncated_object,
 )
 from pipeline.game_record import GameRecord, JsonValue, RecordError, Seat, Transfer, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome
@@ -150,12 +150,12 @@ class _System(NamedTuple):
     def read(self, look: DocumentSniffer, model: str | None) -> GameRecord:
         """The game; raises BrokenDocument for one that breaks a rule."""
         # What is wrong with the game, as two ends, is no line that was cut.
-        return _game(but_for_a_cut_line(Log, look.data), self.NAME)
+        return _game(build_ignoring_truncated_last_line(Log, look.data), self.NAME)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
     """The whole file, of either system: known by what its first line begins with."""
-    first = begun(head) if _KEY.encode() in head else {}
+    first = parse_truncated_object(head) if _KEY.encode() in head else {}
     is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
     return read_whole_file if is_init and first.get("type") in ("init", None) else None
 
@@ -256,7 +256,7 @@ def _game(log: Log, system: str) -> GameRecord:
     scores = _scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)
     spoken = [
-        Spoken(
+        LoggedMessage(
             log.players[log.seat(line.player_id, number) - 1].short_label,
             line.message or "",
             TALK,
@@ -285,7 +285,7 @@ def _game(log: Log, system: str) -> GameRecord:
         *((line.player_id, n, line) for n, line in log.of(Contribution)),
         *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
     ):
-        used = usage(line, {"seconds": "response_time_s"}, at(number), log.faults)
+        used = parse_usage(line, {"seconds": "response_time_s"}, at(number), log.faults)
         calls[log.seats[player]].append(used)
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
@@ -296,18 +296,20 @@ def _game(log: Log, system: str) -> GameRecord:
         outcome=None if scores is None else Outcome.COMPLETED,
         n_rounds=log.init.settings.rounds,
         seats=seats,
-        messages=messages(spoken, seats),
-        contributions=pooled(puts, len(seats)),
+        messages=build_messages(spoken, seats),
+        contributions=add_round_totals(puts, len(seats)),
         transfers=transfers,
-        usage=[total(of_seat) for of_seat in calls.values()],
+        usage=[sum_usages(of_seat) for of_seat in calls.values()],
         faults=log.faults,
     )
-    wins = most_points([seat.final_score for seat in seats])
-    built.results = results(built, dict(enumerate(wins, start=1)))
+    wins = has_highest_score([seat.final_score for seat in seats])
+    built.results = results_of_tested_seats(built, dict(enumerate(wins, start=1)))
     return built
 
 
-def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
+def _scores(
+    log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
+) -> list[float] | None:
     """The final balance of each seat, None where it is not known: the game has no end.
 
     Balances are logged by model, of several seats of one model the last. Those of a game with such
@@ -337,7 +339,9 @@ def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float]
     return None
 
 
-def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
+def _balances(
+    log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
+) -> list[float] | None:
     """The balance of each seat in the end, None where an amount is missing.
 
     The pool is multiplied, and each gets the same whole number of it; the rest stays in it.
@@ -360,9 +364,9 @@ def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[floa
     return held
 
 
-def _puts(log: Log) -> list[Put]:
+def _puts(log: Log) -> list[ContributedAmount]:
     lines, seats = log.of(Contribution), log.seats
-    puts: list[Put] = [
+    puts: list[ContributedAmount] = [
         (
             seats.get(put.player_id) or log.seat(put.player_id, n),
             put.round,
@@ -394,7 +398,7 @@ def _transfers(log: Log) -> Iterator[Transfer]:
             line.round,
             None,
             number=numbers[seat, line.round],
-            target=target(line.target_id, log.labels, at(number, "target_id"), log.faults),
+            target=find_target(line.target_id, log.labels, at(number, "target_id"), log.faults),
             kind="punishment",
             amount=None if damage is None else -damage,
             cost=log.tokens(line.punisher_spend, number, "punisher_spend"),

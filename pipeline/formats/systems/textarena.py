@@ -16,9 +16,9 @@ from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     Int64,
-    Spoken,
-    check_number,
-    messages,
+    LoggedMessage,
+    build_messages,
+    check_number_of_players,
 )
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.game_record import Event, GameRecord, RecordError, Seat
@@ -148,7 +148,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         ended_by=_ended_by(log),
         n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
         seats=seats,
-        messages=messages((_spoken(moment, seats) for moment in moments), seats),
+        messages=build_messages((_spoken(moment, seats) for moment in moments), seats),
         events={
             "team_proposals": list(_proposals(moments)),
             "team_votes": list(_votes(players, faults)),
@@ -159,7 +159,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
 
 def _seats(log: Log) -> Iterator[Seat]:
     """The seats; an agent is a model unless it is a known bot, one name for several, or none."""
-    check_number(len(log.game_info), "$.game_info")
+    check_number_of_players(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
         raise invalid_document_error(
@@ -235,13 +235,13 @@ def _last_known(known: State | None, state: State | None) -> State | None:
     return state or known
 
 
-def _spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:
+def _spoken(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
     row, state = moment.row, moment.state
     if row.sender == ENGINE:
         shown_to = _shown_to(moment, seats)
-        return Spoken(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
+        return LoggedMessage(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
     phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
-    return Spoken(_player(row.sender), row.message, phase, state.round if state else None)
+    return LoggedMessage(_player(row.sender), row.message, phase, state.round if state else None)
 
 
 def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:

@@ -11,12 +11,12 @@ from msgspec import Meta, Raw, Struct
 from pipeline.formats.hidden_roles import (
     ATTACKED,
     EXECUTED,
-    MOST_DAYS,
-    MOST_PLAYERS,
-    Village,
-    role_of,
+    MAX_DAYS,
+    MAX_WEREWOLF_PLAYERS,
+    WerewolfGameBuilder,
+    parse_werewolf_role,
 )
-from pipeline.formats.record_builder import check_distinct, check_players
+from pipeline.formats.record_builder import check_players, check_unique_keys
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.game_record import GameRecord, RecordError, Seat
 
@@ -54,7 +54,7 @@ class Round(Struct, gc=False):
 
 class Log(Struct, gc=False):
     players: Raw
-    rounds: Annotated[list[Round], Meta(max_length=MOST_DAYS)]
+    rounds: Annotated[list[Round], Meta(max_length=MAX_DAYS)]
     winner: str | None = None
     error_message: str | None = None
 
@@ -70,7 +70,7 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
         raise invalid_document_error(
             "$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50])
         )
-    village = Village(_seats(log.players))
+    village = WerewolfGameBuilder(_seats(log.players))
     for number, one in enumerate(log.rounds):
         _night(village, one, number, f"$.rounds[{number}]")
         _day(village, one, number + 1, f"$.rounds[{number}]")
@@ -88,20 +88,20 @@ def _seats(listed: Raw) -> list[Seat]:
     players = decode(dict[str, Player], listed, "$.players")
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
-        check_distinct(listed, "$.players")
-    check_players(players, "$.players", MOST_PLAYERS)
+        check_unique_keys(listed, "$.players")
+    check_players(players, "$.players", MAX_WEREWOLF_PLAYERS)
     return [
         Seat(
             name,
             player.model or None,
-            role_of(player.role, f"$.players.{name}.role"),
+            parse_werewolf_role(player.role, f"$.players.{name}.role"),
             is_tested=True,
         )
         for name, player in players.items()
     ]
 
 
-def _night(village: Village, one: Round, day: int, at: str) -> None:
+def _night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
     """Adds a night: its attack kills nobody if the doctor protects its target."""
     eliminated = village.somebody(one.eliminated)
     if eliminated is not None:
@@ -122,7 +122,7 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
         village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
 
 
-def _day(village: Village, one: Round, day: int, at: str) -> None:
+def _day(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate or ()):
         if village.is_player(player, f"{at}.debate[{number}]"):
             village.add_message(player, text or "", day)

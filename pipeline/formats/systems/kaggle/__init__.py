@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from pipeline.formats.hidden_roles import (
     ATTACKED,
     EXECUTED,
-    MOST_DAYS,
-    MOST_PLAYERS,
-    Village,
-    role_of,
+    MAX_DAYS,
+    MAX_WEREWOLF_PLAYERS,
+    WerewolfGameBuilder,
+    parse_werewolf_role,
 )
 from pipeline.formats.record_builder import Int64, check_players
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
@@ -48,7 +48,7 @@ _SETTING = (
 )
 
 
-Day = Annotated[int, Meta(ge=0, le=MOST_DAYS)]
+Day = Annotated[int, Meta(ge=0, le=MAX_DAYS)]
 
 
 class Model(Struct, gc=False):
@@ -151,7 +151,7 @@ _BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
 Act: TypeAlias = tuple[str, Event, str]
 
 
-def _add(village: Village, kind: str, event: Event, at: str) -> None:
+def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
     """Adds what a player does, or what the night or the vote does to one."""
     data, day, actor = event.data, event.day, event.data.actor_id or ""
     if kind in _LEAVES:
@@ -206,7 +206,7 @@ def _werewolf(look: DocumentSniffer) -> GameRecord:
     end = episode.info.end or End()
     faults: list[RecordError] = []
     acts = list(_acts(episode.info.entries, faults))
-    village = Village(_seats(end.all_players or _players_at_the_start(episode, acts)))
+    village = WerewolfGameBuilder(_seats(end.all_players or _players_at_the_start(episode, acts)))
     village.faults += faults
     for act in acts:
         _add(village, *act)
@@ -263,12 +263,12 @@ def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder
 
 def _seats(players: list[Player]) -> list[Seat]:
     at = "$.info.GAME_END.all_players"
-    check_players([player.id for player in players], at, MOST_PLAYERS)
+    check_players([player.id for player in players], at, MAX_WEREWOLF_PLAYERS)
     return [
         Seat(
             player.id,
             player.agent.model,
-            role_of(player.agent.role, at),
+            parse_werewolf_role(player.agent.role, at),
             is_tested=player.agent.agent_id not in _BOTS,
             is_bot=player.agent.agent_id in _BOTS,
         )

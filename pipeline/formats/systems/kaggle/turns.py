@@ -12,8 +12,15 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from pipeline.formats.record_builder import Spoken, messages, most_points, results, total, usage
-from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error, object_of
+from pipeline.formats.record_builder import (
+    LoggedMessage,
+    build_messages,
+    has_highest_score,
+    parse_usage,
+    results_of_tested_seats,
+    sum_usages,
+)
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error, parse_object
 from pipeline.game_record import Decision, GameRecord, JsonValue, RecordError, Seat, type_error
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
@@ -111,7 +118,7 @@ def played(
     faults: list[RecordError],
     *,
     before: Sequence[Actions] = (),
-    spoken: Iterable[Spoken],
+    spoken: Iterable[LoggedMessage],
     outcome: Outcome,
     **own: Any,
 ) -> GameRecord:
@@ -133,18 +140,18 @@ def played(
         seats=seats,
         failures=failures,
         usage=[
-            total(
-                usage(call, _USED, at.format(number, player, place), faults)
+            sum_usages(
+                parse_usage(call, _USED, at.format(number, player, place), faults)
                 for number, step in enumerate(actions, start=1)
                 for place, call in enumerate(step[player].calls)
             )
             for player in range(len(PLAYERS))
         ],
-        messages=messages(spoken, seats),
+        messages=build_messages(spoken, seats),
         faults=faults,
         **own,
     )
-    game.results = results(game, dict(enumerate(wins, start=1)))
+    game.results = results_of_tested_seats(game, dict(enumerate(wins, start=1)))
     return game
 
 
@@ -175,7 +182,7 @@ def _end(
         failures = failures or dict.fromkeys(losers, forfeit)
         return True, [None, None], wins, failed or forfeit, failures
     if is_over and None not in rewards:
-        return True, rewards, most_points(rewards), failed, failures
+        return True, rewards, has_highest_score(rewards), failed, failures
     return False, [None, None], [None, None], failed, failures
 
 
@@ -230,11 +237,11 @@ def is_dilemma(look: DocumentSniffer) -> bool:
     if bytes(name) != OPEN_SPIEL:
         return bytes(name) == PLAIN
     info, configuration = (
-        object_of(bytes(look.top.get(k, b""))) for k in ("info", "configuration")
+        parse_object(bytes(look.top.get(k, b""))) for k in ("info", "configuration")
     )
     if loaded := info.get("openSpielGameStringResolved"):
         return _STAGE in bytes(loaded)
-    parameters = object_of(bytes(configuration.get("openSpielGameParameters", b"")))
+    parameters = parse_object(bytes(configuration.get("openSpielGameParameters", b"")))
     text = bytes(configuration.get("openSpielGameString", b""))
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
@@ -254,7 +261,7 @@ def dilemma_of(look: DocumentSniffer) -> GameRecord:
         [step.actions for step in steps],
         faults,
         spoken=[
-            Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
+            LoggedMessage(player, action.thoughts, Phase.REFLECTION, step.round, ())
             for step in steps
             for player, action in zip(PLAYERS, step.actions, strict=True)
             if action.thoughts
@@ -371,7 +378,7 @@ def turns_of(look: DocumentSniffer) -> GameRecord:
 
 def _spoken(
     episode: StepsEpisode, steps: Sequence[Actions], faults: list[RecordError]
-) -> Iterator[Spoken]:
+) -> Iterator[LoggedMessage]:
     """What each player thought, which nobody is shown, and then did, which both are."""
     round_, before = 1, 0
     for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
@@ -385,10 +392,10 @@ def _spoken(
             round_ += is_applied and seat < before
             before = seat if is_applied else before
             if action.thoughts:
-                yield Spoken(PLAYERS[seat], action.thoughts, Phase.REFLECTION, round_, ())
+                yield LoggedMessage(PLAYERS[seat], action.thoughts, Phase.REFLECTION, round_, ())
             if is_applied and isinstance(text := state.info.text, str):
                 phases = (phase for start, phase in _PHASES.items() if text.startswith(start))
-                yield Spoken(PLAYERS[seat], text, next(phases, Phase.DECISION), round_)
+                yield LoggedMessage(PLAYERS[seat], text, next(phases, Phase.DECISION), round_)
             elif is_applied:
                 at = f"$.steps[{number}][{seat}].info.actionSubmittedToString"
                 faults.append(
