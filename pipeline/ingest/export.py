@@ -1,7 +1,7 @@
-"""What is in quarantine, written out as files.
+"""Export of the quarantined documents of a lake to files, with a manifest.
 
-Their names are numbers of our own, with one of a few endings: nothing that a log or an archive says
-becomes a path.
+File names are numbers with one of a few file extensions, so no text of a log or an archive becomes
+part of a path.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from pipeline.lake import open_lake
 from pipeline.lake.row_stream import iter_table_rows
 
 MANIFEST_FILE_NAME = "manifest.json"
-# `file` is null where a document was never read; `is_cut` where the lake has only its beginning.
+# `file` is null if the document was not read; `is_cut`: the lake has only its beginning.
 MANIFEST_SCHEMA: dict[str, pl.DataType] = {
     "file": pl.String(),
     "is_cut": pl.Boolean(),
@@ -32,11 +32,20 @@ _KEY = ("source", "path", "sha256")
 
 
 def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
-    """Writes the bytes of each document in quarantine, and at last a manifest; returns its rows.
+    """Write each quarantined document to a file, then a manifest of the files.
 
-    A whole document is in a file that ends as its own does, `.json` for most, one whose beginning
-    alone the lake has in one that ends in `.cut`. Raises UsageError for a folder that has something
-    in it.
+    The file of a complete document keeps its file extension, usually `.json`. If the lake has only
+    the beginning of a document, the file extension is `.cut`.
+
+    Args:
+        lake: Path or URL of the lake.
+        folder: Folder for the files; it is created if it does not exist.
+
+    Returns:
+        The manifest: one row per quarantined document, with the columns of `MANIFEST_SCHEMA`.
+
+    Raises:
+        UsageError: If the folder is not empty.
     """
     opened, folder = open_lake(lake), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,17 +54,17 @@ def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     by_document = opened.table("quarantine").group_by(_KEY).agg("rule").collect()
     rules_left = {tuple(key): rules for *key, rules in by_document.iter_rows()}
     rows: list[tuple[object, ...]] = []
-    # Of the bytes a bounded part is in memory at a time; each row about a document repeats them.
-    for _, some in iter_table_rows(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
-        for *key, game_id, n_bytes, raw in some.iter_rows():
+    # Rows are read in batches to bound memory, because every row of a document repeats its bytes.
+    for _, batch in iter_table_rows(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
+        for *key, game_id, n_bytes, raw in batch.iter_rows():
             if (rules := rules_left.pop(tuple(key), None)) is None:
                 continue
             name, is_cut, n_written = None, False, None
             if raw is not None:
                 n_written = len(raw)
                 is_cut = n_written != n_bytes
-                ending = ".cut" if is_cut else containing_file_extension(key[1])
-                name = f"document-{len(rows) + 1:06d}{ending}"
+                file_extension = ".cut" if is_cut else containing_file_extension(key[1])
+                name = f"document-{len(rows) + 1:06d}{file_extension}"
                 with (folder / name).open("xb") as file:
                     file.write(raw)
             rows.append((name, is_cut, n_written, n_bytes, *key, game_id, rules))

@@ -1,8 +1,8 @@
-"""Rows and texts that are more than memory holds, some at a time.
+"""Batches of rows and message texts of a lake that do not fit into memory at once.
 
-A table's rows come in the order of its files, from any row on. A message's text can have megabytes:
-DuckDB handles 2,048 texts at once, and holds many more to sort them. So where texts are long, it is
-asked for their lengths alone, and the texts are read afterwards.
+Rows are read in the order of the table's files, starting at any row. A message text can have
+megabytes, and DuckDB processes 2,048 texts at once (more when it sorts). If texts are long, queries
+therefore use only their lengths, and the texts are read afterwards.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,17 +25,26 @@ BATCH_BYTES = 2**25
 LONG_BYTES = 2**14  # in the mean of a row group
 PIECE_BYTES = 2**26
 _KEY = ("game_id", "message_index")
-_LENGTHS = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
+_MESSAGE_LENGTHS_SQL = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
 
 
 def iter_table_rows(
     lake: "StoredLake", table: str, columns: Sequence[str], start: int = 0
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The number of a row, counted from 0, and the rows from there on, batch by batch.
+    """Iterate over the rows of a table in batches, each with the 0-based number of its first row.
 
-    The order is the same whenever the lake is opened in this state. Rows before `start` are left
-    out, and their row groups are not read. Memory is that of one column chunk of a row group.
-    In a lake of one system, rows are its own, and so are their numbers.
+    The order is the same whenever the lake is opened in this state. Memory use is bounded by one
+    column chunk of a row group. If the lake is opened for one system, only the rows of that system
+    are returned.
+
+    Args:
+        lake: The lake to read.
+        table: Name of the event table.
+        columns: Names of the columns to return.
+        start: Number of the first row to return; row groups before it are skipped.
+
+    Yields:
+        The number of the first row, and a batch of rows with `columns`.
     """
     schema = pl.Schema({name: table_schema(table)[name] for name in columns})
     system = lake.system if lake.has_rows_of_other_systems(table) else None
@@ -44,41 +53,42 @@ def iter_table_rows(
     for name, n_rows in sorted(lake.row_counts_by_file(table).items()):
         if first + n_rows > start:
             skipped = max(0, start - first)
-            at = first + skipped
-            for rows in _of_file(lake.table_folder(table) / name, schema, system, skipped):
-                yield at, renamed(rows.lazy(), names).collect()
-                at += rows.height
+            row_number = first + skipped
+            for rows in _iter_file_rows(lake.table_folder(table) / name, schema, system, skipped):
+                yield row_number, renamed(rows.lazy(), names).collect()
+                row_number += rows.height
         first += n_rows
 
 
-def _of_file(
+def _iter_file_rows(
     file: "Location", schema: pl.Schema, system: str | None, skipped: int
 ) -> Iterator[pl.DataFrame]:
-    # Imported here, so that whoever reads with polars does not wait for Arrow.
+    """Iterate over the rows of one Parquet file, without the first `skipped` rows."""
+    # Imported here, because importing Arrow is slow and readers with polars do not need it.
     import pyarrow.parquet as pq
 
-    read = schema.names() if system is None else [*schema, "system"]
+    read_columns = schema.names() if system is None else [*schema, "system"]
     with file.open() as opened, pq.ParquetFile(opened) as parquet:
         for group in range(parquet.num_row_groups):
-            n_rows = _n_rows(parquet, group, system)
+            n_rows = _count_group_rows(parquet, group, system)
             if n_rows <= skipped:
                 skipped -= n_rows
                 continue
-            for batch in iter_batches(parquet, BATCH_ROWS, read, [group]):
-                rows = pl.DataFrame(batch) if system is None else _own(batch, system)
+            for batch in iter_batches(parquet, BATCH_ROWS, read_columns, [group]):
+                rows = pl.DataFrame(batch) if system is None else _rows_of_system(batch, system)
                 if rows.height > skipped:
                     yield rows.slice(skipped).select(schema.names()).cast(schema)
                 skipped = max(0, skipped - rows.height)
 
 
-def _n_rows(parquet: "pq.ParquetFile", group: int, system: str | None) -> int:
-    """The rows of a row group, or those of one system, for which one column is read."""
+def _count_group_rows(parquet: "pq.ParquetFile", group: int, system: str | None) -> int:
+    """Count the rows of a row group, or only the rows of `system` if it is given."""
     if system is None:
         return int(parquet.metadata.row_group(group).num_rows)
-    return _own(parquet.read_row_group(group, columns=["system"]), system).height
+    return _rows_of_system(parquet.read_row_group(group, columns=["system"]), system).height
 
 
-def _own(rows: "pa.RecordBatch | pa.Table", system: str) -> pl.DataFrame:
+def _rows_of_system(rows: "pa.RecordBatch | pa.Table", system: str) -> pl.DataFrame:
     return pl.DataFrame(rows).filter(pl.col("system").cast(pl.String) == system)
 
 
@@ -88,26 +98,38 @@ def iter_batches(
     columns: Sequence[str] | None = None,
     groups: Iterable[int] | None = None,
 ) -> "Iterator[pa.RecordBatch]":
-    """The rows of a file, at most so many at once, and fewer if they are long.
+    """Iterate over a Parquet file in batches of at most `rows` rows, or fewer if rows are long.
 
-    A batch is of one row group, since Arrow would put long rows of many groups together.
+    Each batch belongs to one row group, because Arrow would combine long rows of several groups.
+
+    Args:
+        parquet: The open Parquet file.
+        rows: Maximum number of rows of a batch.
+        columns: Names of the columns to read; all columns if None.
+        groups: Indices of the row groups to read; all row groups if None.
+
+    Yields:
+        Record batches in the order of the row groups.
     """
     footer = parquet.metadata
     for number in range(footer.num_row_groups) if groups is None else groups:
         group = footer.row_group(number)
         n_rows = BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
-        most = max(1, min(rows, n_rows))
-        yield from parquet.iter_batches(most, row_groups=[number], columns=columns)
+        max_rows = max(1, min(rows, n_rows))
+        yield from parquet.iter_batches(max_rows, row_groups=[number], columns=columns)
 
 
 def message_lengths_select(lake: "StoredLake") -> str:
-    """What a query is to join as `messages`: its `content` has only the lengths of long texts."""
-    return _LENGTHS if has_long_texts(lake) else "messages"
+    """Return the SQL relation to use as `messages`.
+
+    If texts are long, its column `content` has their lengths in bytes in place of the texts.
+    """
+    return _MESSAGE_LENGTHS_SQL if has_long_texts(lake) else "messages"
 
 
 def has_long_texts(lake: "StoredLake") -> bool:
-    """Whether the texts of a row group are so long that a query should have their lengths alone."""
-    # Imported here, so that whoever reads with polars does not wait for Arrow.
+    """Return whether the mean message text of any row group has more than `LONG_BYTES` bytes."""
+    # Imported here, because importing Arrow is slow and readers with polars do not need it.
     from pipeline.lake.files import text_bytes
 
     folder = lake.table_folder("messages")
@@ -118,26 +140,29 @@ def has_long_texts(lake: "StoredLake") -> bool:
 
 
 def iter_with_texts(lake: "StoredLake", parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The result of such a query with the texts, in parts of bounded bytes; at least one."""
+    """Iterate over query results, with message texts in place of their lengths.
+
+    The parts have a bounded number of bytes of text.
+    """
     for rows in parts:
         if rows.schema["content"] == pl.String:
             yield rows
             continue
-        piece = rows["content"].fill_null(0).cum_sum() // PIECE_BYTES
-        for _, some in rows.drop("content").group_by(piece, maintain_order=True):
-            yield add_message_texts(lake, some)
+        piece_numbers = rows["content"].fill_null(0).cum_sum() // PIECE_BYTES
+        for _, piece in rows.drop("content").group_by(piece_numbers, maintain_order=True):
+            yield add_message_texts(lake, piece)
         if rows.is_empty():
             yield add_message_texts(lake, rows.drop("content"))
 
 
 def add_message_texts(lake: "StoredLake", rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the `content` of their messages, null where there is none."""
-    # First by what a reader can skip by, since a join reads all.
-    wanted = [
+    """Add the column `content` with the text of each row's message; null if there is no message."""
+    # Filter first, because a reader can skip row groups by a filter, but a join reads all rows.
+    key_filters = [
         pl.col(name).is_in(rows[name].unique().to_list())
         for name in ("game_type", "game_id", "message_index")
         if name in rows.columns
     ]
-    spoken = lake.table("messages").filter(*wanted).select(*_KEY, "content")
-    found = spoken.join(rows.lazy(), on=_KEY, how="semi").collect(engine="streaming")
-    return rows.join(found, on=_KEY, how="left", maintain_order="left")
+    messages = lake.table("messages").filter(*key_filters).select(*_KEY, "content")
+    texts = messages.join(rows.lazy(), on=_KEY, how="semi").collect(engine="streaming")
+    return rows.join(texts, on=_KEY, how="left", maintain_order="left")
