@@ -3,7 +3,7 @@
 from plain import cell, fence
 
 from pipeline import sql_files
-from pipeline.metrics.registry import NAMES, TITLES, file_of, metric_names
+from pipeline.metrics.registry import NAMES, TITLES, metric_names, metric_sql_file
 from pipeline.vocabulary import EDITIONS, PAPER
 
 INTRODUCTION = """# Metrics and their SQL
@@ -28,7 +28,7 @@ def text() -> str:
         files: dict[str, str] = {}
         for edition in sorted(EDITIONS, key=lambda edition: edition != PAPER):
             if name in metric_names(edition):
-                files.setdefault(file_of(name, edition), edition)
+                files.setdefault(metric_sql_file(name, edition), edition)
         for file, edition in files.items():
             parts += of_file(name, file, edition)
     return "\n\n".join(parts) + "\n"

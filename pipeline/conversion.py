@@ -227,7 +227,7 @@ def _validate_rows(
         for id_, (_, document) in zip(ids, documents, strict=True)
         if isinstance(document, GameRecord)
     ]
-    contradicting = build_event_frames(games).broken
+    contradicting = build_event_frames(games).invalid_games
     for id_, (location, document) in zip(ids, documents, strict=True):
         faults = document.faults
         if id_ in contradicting:

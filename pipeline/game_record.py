@@ -265,17 +265,17 @@ class MessageColumns(Struct, frozen=True, eq=False, gc=False):
     spoken: Mapping[str, Sequence[int]]
     answers: Mapping[str, Mapping[str, Sequence[int]]]
 
-    def said(self, phase: str) -> Sequence[int]:
+    def message_indices(self, phase: str) -> Sequence[int]:
         """Return the indices of the messages of seats in a phase, in order."""
         return self.spoken.get(phase, ())
 
-    def answered(self, phase: str) -> Mapping[str, Sequence[int]]:
+    def message_indices_by_player(self, phase: str) -> Mapping[str, Sequence[int]]:
         """Return the indices of messages in a phase, by player, also for players without a seat."""
         return self.answers.get(phase, {})
 
-    def last_round(self, phase: str) -> int:
+    def highest_round(self, phase: str) -> int:
         """Return the highest round of messages of seats in a phase, or 0 without messages."""
-        return max((self.round[index] or 0 for index in self.said(phase)), default=0)
+        return max((self.round[index] or 0 for index in self.message_indices(phase)), default=0)
 
 
 class Messages(Struct, frozen=True, gc=False):

@@ -68,13 +68,13 @@ class QueryProcesses:
         if self._next is not None:
             _kill(*self._next)
 
-    def prepare(self) -> None:
+    def start_next_process(self) -> None:
         """Start the process of the next query, which loads its libraries in the meantime."""
         if self._next is None:
             # Arrow's default allocator reserves a gigabyte at its first use.
             self._next = start_python(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
 
-    def sql(
+    def run_query(
         self,
         lake: "str | LakeWithMethods",
         query: str,
@@ -90,7 +90,7 @@ class QueryProcesses:
         Raises:
             QueryError: If the query is wrong, takes too long or needs too much memory.
         """
-        self.prepare()
+        self.start_next_process()
         assert self._next is not None
         (process, connection), self._next = self._next, None
         try:

@@ -163,7 +163,7 @@ RESULTS: Mapping[str, Result] = {
     "cite": Result("reports.cite", None),
     "evidence_parts": Result("metrics.evidence", None),
     "evidence_totals": Result("metrics.evidence", None),
-    "findings_parts": Result("reports.audit", None),
+    "iter_findings": Result("reports.audit", None),
     "transcript": Result("reports.transcript", None),
 }
 """The results of a lake by name. One with a summary is a report: a method and a page, and a command

@@ -107,7 +107,7 @@ def check_claims(logs: Logs) -> None:
 def check_contracts(logs: Logs) -> None:
     """Check that the table rows of each log satisfy the table contracts."""
     for number, game in enumerate(logs.games()):
-        broken = _rows([(number, game)]).broken
+        broken = _rows([(number, game)]).invalid_games
         assert broken == {}, f"log {number} of {logs.format_.NAME}: {broken}"
 
 
@@ -153,7 +153,7 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
     damaged = list(mutants(logs.logs, n_mutants, seed))
     documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
     seen = [scan_document(document, number) for number, document in enumerate(documents)]
-    batch = decode_documents(documents, seen, AssignedModels.of(logs.model), GameIds())
+    batch = decode_documents(documents, seen, AssignedModels.from_argument(logs.model), GameIds())
     strange = {document.found for document in batch.seen} - _STATUSES
     assert not strange, f"documents are {strange}"
     assert len(batch.seen) == len(damaged), "not every document is accounted for"

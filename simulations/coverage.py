@@ -25,7 +25,7 @@ from shapes import (
     terms,
 )
 
-from pipeline.statistics.comparison import wilson
+from pipeline.statistics.comparison import wilson_interval
 from pipeline.statistics.intervals import confidence_intervals
 
 GAMES = (5, 10, 20, 100)
@@ -71,7 +71,7 @@ def cell(shape: Shape, rate: float, draws: int) -> Cell:
     is_covered = found["ci_low"].le(truth + slack) & found["ci_high"].ge(truth - slack)
     y = truth / shape.range
     variance = max(float(found["value"].var() or 0.0) / shape.range**2, 1e-12)
-    _, low, high = wilson(y, y * (1 - y) / variance, Z)
+    _, low, high = wilson_interval(y, y * (1 - y) / variance, Z)
     width = (found["ci_high"] - found["ci_low"]).mean()
     return Cell(rate, float(is_covered.mean()), float(width), shape.range * (high - low))
 

@@ -19,7 +19,7 @@ from pipeline.statistics.comparison import (
     RateEstimate,
     equivalence_p_value,
     minimum_detectable_drop,
-    p_above,
+    one_sided_p_value,
 )
 from pipeline.statistics.pairs import rates_from_basis
 
@@ -90,7 +90,8 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
     fall = float(np.mean(known))
     after = sums_of(generator, shape, rates, shift=-fall_for(rates, fall / shape.range))
     p = [
-        p_above(old, new, margin, rho) for new, old, rho in _bases(compared(shape, [after, before]))
+        one_sided_p_value(old, new, margin, rho)
+        for new, old, rho in _bases(compared(shape, [after, before]))
     ]
     return fall / shape.range, float(np.mean(np.array(p) <= LEVEL))
 

@@ -22,9 +22,9 @@ from pipeline.statistics.intervals import rate_estimates as rates_of
 from pipeline.statistics.pairs import (
     PilotData,
     pilot_data,
-    power_of,
-    settings_needed,
+    required_settings,
     standard_deviation_per_setting,
+    t_test_power,
 )
 
 DIFFERENCE = 0.2  # of the metric's range
@@ -71,13 +71,13 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
     wanted = terms(shape, sums, "model")
     pairs = [(f"a-{draw}", f"b-{draw}") for draw in range(draws)]
     rows = rates_of(sums.lazy(), wanted.lazy(), ["model"], 0.95).collect().iter_rows(named=True)
-    of_model = {row["model"]: RateEstimate.of(row) for row in rows}
+    of_model = {row["model"]: RateEstimate.from_fields(row) for row in rows}
     n = len({play.setting for play in shape.plays})
     difference = DIFFERENCE * shape.range
     # The other model is better, or where there is no room for that, worse.
     apart = DIFFERENCE if rate + DIFFERENCE < 1 else -DIFFERENCE
     true_sd = sd_of_settings(shape, rate, apart, is_paired=is_paired)
-    needed = settings_needed(difference, true_sd, power=POWER, is_paired=is_paired) or 0
+    needed = required_settings(difference, true_sd, power=POWER, is_paired=is_paired) or 0
     powers, times = [], []
     for (one, other), pilots in zip(pairs, _pilots(sums, wanted, pairs, is_paired), strict=True):
         sd = standard_deviation_per_setting(
@@ -89,8 +89,8 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
             is_paired=is_paired,
         )
         if sd is not None:
-            asked_for = settings_needed(difference, sd, power=POWER, is_paired=is_paired) or 0
-            powers.append(power_of(asked_for, difference / true_sd, 0.05, is_paired=is_paired))
+            asked_for = required_settings(difference, sd, power=POWER, is_paired=is_paired) or 0
+            powers.append(t_test_power(asked_for, difference / true_sd, 0.05, is_paired=is_paired))
             times.append(asked_for / needed)
     enough = np.mean(np.array(powers) >= POWER - 1e-6)
     return Found(

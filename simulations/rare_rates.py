@@ -19,8 +19,8 @@ from document import asked, markdown, write
 from scipy.stats import binom
 from shapes import Floats, Play, Shape, frame, of_metric, of_settings, played, terms
 
-from pipeline.statistics.comparison import RateEstimate, wilson
-from pipeline.statistics.intervals import ends, rate_estimates
+from pipeline.statistics.comparison import RateEstimate, wilson_interval
+from pipeline.statistics.intervals import midp_interval, rate_estimates
 
 CONFIDENCE, Z = 0.95, NormalDist().inv_cdf(0.975)
 SHOWN_RATES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -62,9 +62,13 @@ class Kind(NamedTuple):
 
 def of_numbers(numbers: Sequence[int]) -> pl.DataFrame:
     """n, x, low, high, and Wilson's ends: numbers of hits of one thing a setting, from 0 on."""
-    hits = [(n, x, *wilson(x / n, n, Z)[1:]) for n in numbers for x in range(min(n, MOST_HITS) + 1)]
+    hits = [
+        (n, x, *wilson_interval(x / n, n, Z)[1:])
+        for n in numbers
+        for x in range(min(n, MOST_HITS) + 1)
+    ]
     counted = pl.DataFrame(hits, ["n", "x", "former_low", "former_high"], orient="row")
-    found = ends(pl.col("x") / pl.col("n"), pl.col("n").cast(pl.Float64), CONFIDENCE)
+    found = midp_interval(pl.col("x") / pl.col("n"), pl.col("n").cast(pl.Float64), CONFIDENCE)
     return counted.with_columns(found.alias("ends")).unnest("ends")
 
 
@@ -93,7 +97,12 @@ def drawn(shape: Shape, rate: float, draws: int) -> Kind:
         sums.lazy(), terms(shape, sums, "draw").lazy(), ["draw"], CONFIDENCE
     ).collect()
     now = found.select("ci_low", "ci_high").to_numpy()
-    former = np.array([RateEstimate.of(row).interval(Z)[1:] for row in found.iter_rows(named=True)])
+    former = np.array(
+        [
+            RateEstimate.from_fields(row).wilson_interval(Z)[1:]
+            for row in found.iter_rows(named=True)
+        ]
+    )
     return Kind(*_held(now, shape.value(rate)), *_held(former, shape.value(rate)))
 
 

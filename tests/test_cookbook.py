@@ -15,7 +15,7 @@ import pytest
 import pipeline
 from pipeline.render import markdown
 from pipeline.render.table import Table
-from pipeline.reports.sql_views import all_views, schema_names
+from pipeline.reports.sql_views import all_views, list_sql_schemas
 from pipeline.warehouse import run_query
 
 TOP = Path(__file__).resolve().parent.parent
@@ -43,10 +43,10 @@ def answer(connection: duckdb.DuckDBPyConnection, question: str) -> str:
 def schemas_table() -> str:
     """The schemas of SQL with their views, as the page has them: one row for all editions."""
     (metrics,) = (
-        {*names} - {"metrics"} for schema, _, names in schema_names() if schema == "terms"
+        {*names} - {"metrics"} for schema, _, names in list_sql_schemas() if schema == "terms"
     )
     by_content: dict[str, dict[str, list[str]]] = {}
-    for schema, meaning, names in schema_names():
+    for schema, meaning, names in list_sql_schemas():
         content = re.sub(r"^edition \w+: ", "", meaning)
         by_content.setdefault(content, {})[f"`{schema}`" if schema else "main"] = list(names)
     lines = ["| schemas | content | views |", "| --- | --- | --- |"]
@@ -69,7 +69,7 @@ def test_the_page_lists_every_view() -> None:
     (table,) = SCHEMAS.findall(PAGE.read_text(encoding="utf-8"))
     assert table == schemas_table()
     listed = {
-        f"{schema}.{name}".lstrip(".") for schema, _, names in schema_names() for name in names
+        f"{schema}.{name}".lstrip(".") for schema, _, names in list_sql_schemas() for name in names
     }
     assert listed == all_views().keys()
 

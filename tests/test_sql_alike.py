@@ -107,7 +107,7 @@ def apart(lake: Lake, rows: Callable[[Lake], pl.DataFrame]) -> pl.DataFrame:
 @pytest.mark.slow
 def test_a_query_in_a_process_of_its_own_gives_the_same(lake: Lake, place: Path) -> None:
     with QueryProcesses(timeout=60, memory=2**30) as sandbox:
-        board = sandbox.sql(str(place), "FROM leaderboard")
+        board = sandbox.run_query(str(place), "FROM leaderboard")
     assert_same(board, apart(lake, Lake.leaderboard).select(board.columns))
 
 

@@ -85,10 +85,10 @@ def test_no_value_is_null_in_parquet(lake: Lake, tmp_path: Path) -> None:
 
 def test_a_process_gives_and_refuses_the_same(lake: Lake) -> None:
     with QueryProcesses(timeout=60, memory=2**30) as sandbox:
-        assert_frame_equal(sandbox.sql(str(lake.path), ALL), lake.sql(ALL))
+        assert_frame_equal(sandbox.run_query(str(lake.path), ALL), lake.sql(ALL))
         expression, reason = REFUSED["lists 400 deep"]
         with pytest.raises(QueryError, match=reason):
-            sandbox.sql(str(lake.path), f"SELECT {expression} AS x")
+            sandbox.run_query(str(lake.path), f"SELECT {expression} AS x")
 
 
 @pytest.mark.slow

@@ -97,8 +97,8 @@ def _section(title: str, rows: pl.DataFrame, form: str) -> None:
 
 
 def _part(part: TranscriptItem, form: str) -> None:
-    if part.begins is not None:
-        _part(TranscriptItem("", f"Round {part.begins}", ""), form)
+    if part.started_round is not None:
+        _part(TranscriptItem("", f"Round {part.started_round}", ""), form)
     write = _in_markdown if form == "markdown" else _in_text
     write(
         part,
@@ -110,7 +110,7 @@ def _part(part: TranscriptItem, form: str) -> None:
 def _in_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
     terminal.out("\n")
     terminal.out(heading, "heading")
-    terminal.out(f"  {part.aside}" if part.aside else "", "aside")
+    terminal.out(f"  {part.phase_and_round}" if part.phase_and_round else "", "aside")
     terminal.out("\n")
     width = terminal.width()
     room = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
@@ -126,7 +126,9 @@ def _in_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
 
 
 def _in_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
-    terminal.out(f"**{escape_markdown(heading)}** {escape_markdown(part.aside)}".rstrip() + "\n\n")
+    terminal.out(
+        f"**{escape_markdown(heading)}** {escape_markdown(part.phase_and_round)}".rstrip() + "\n\n"
+    )
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
     items = [

@@ -89,7 +89,7 @@ class EventFrames(Struct):
     """
 
     tables: dict[str, pa.Table]
-    broken: dict[str, RecordError]
+    invalid_games: dict[str, RecordError]
     read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:

@@ -237,7 +237,7 @@ def _format_result(
             "min_score": 0,
             # For a single game type, the maximum of the terms of that type.
             "max_score": declaration(metric, edition)
-            .among(() if game_type == ALL_GAME_TYPES else (game_type,))
+            .limited_to_game_types(() if game_type == ALL_GAME_TYPES else (game_type,))
             .high,
         },
         "score_details": {

@@ -348,7 +348,7 @@ def _describe_logs_in_object(sniffer: DocumentSniffer) -> str | None:
 
 def _format_of_first_list_entry(sniffer: DocumentSniffer) -> str | None:
     """Return the built-in format that claims the first entry of a JSON list, or None."""
-    return _claiming_format_name(DocumentSniffer(sniffer.path, next(sniffer.listed(), b"")))
+    return _claiming_format_name(DocumentSniffer(sniffer.path, next(sniffer.list_entries(), b"")))
 
 
 def _claiming_format_name(sniffer: DocumentSniffer) -> str | None:

@@ -161,7 +161,7 @@ def n_clue_rounds(rules: HiddenRoleRules, course: MessageColumns) -> int:
         rules: The rules of the game.
         course: The messages of the game, by column.
     """
-    n_clues = [len(clues) for clues in course.answered(Phase.CLUE).values()]
+    n_clues = [len(clues) for clues in course.message_indices_by_player(Phase.CLUE).values()]
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
@@ -203,7 +203,7 @@ def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret: str) -> list
         for number, seat in enumerate(game.seats, start=1)
         if seat.role == rules.hidden_role
     )
-    indices = game.messages.course.answered(Phase.GUESS).get(name, ())
+    indices = game.messages.course.message_indices_by_player(Phase.GUESS).get(name, ())
     index = indices[-1] if indices else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:

@@ -236,7 +236,7 @@ def describes(look: DocumentSniffer) -> str | None:
     """
     eval_spec = parse_object(bytes(look.top.get("eval", b"")))
     if "task" not in eval_spec or not (
-        look.has({"eval", "sample"}, 2) or look.has(_LOG_KEYS, _MIN_LOG_KEYS)
+        look.has_keys({"eval", "sample"}, 2) or look.has_keys(_LOG_KEYS, _MIN_LOG_KEYS)
     ):
         return None
     task = (

@@ -581,7 +581,7 @@ def build_contributions(game: GameRecord, amounts: Sequence[float | None]) -> li
         One row per message, with the smallest amount and the total of its round.
     """
     course = game.messages.course
-    indices = course.said(Phase.CONTRIBUTION)
+    indices = course.message_indices(Phase.CONTRIBUTION)
     contributed_amounts = [
         (course.seat[index] or 0, course.round[index] or 1, amount, index)
         for index, amount in zip(indices, amounts, strict=True)

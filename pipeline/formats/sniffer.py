@@ -288,7 +288,7 @@ class DocumentSniffer:
         if self._keys is None:
             if self.first == "[":
                 self._keys = dict.fromkeys(
-                    chain.from_iterable(map(parse_object, self.listed()))
+                    chain.from_iterable(map(parse_object, self.list_entries()))
                 ).keys()
             else:
                 self._keys = self._keys_by_shape() or self.top.keys()
@@ -306,7 +306,7 @@ class DocumentSniffer:
             return {name for name, value in values if value is not UNSET}
         return frozenset()
 
-    def has(self, keys: Set[str], least: int) -> bool:
+    def has_keys(self, keys: Set[str], least: int) -> bool:
         """Return whether the document is an object that has at least `least` of the keys.
 
         Args:
@@ -323,7 +323,7 @@ class DocumentSniffer:
         """
         return parse_object(bytes(self.top.get(key, b""))).keys()
 
-    def listed(self) -> Iterator[bytes]:
+    def list_entries(self) -> Iterator[bytes]:
         """Return an iterator over the undecoded entries of the JSON list, if it is one."""
         if self._listed is None:
             try:
@@ -341,7 +341,7 @@ class DocumentSniffer:
         """
         return self.first == "[" and any(
             key in entry and (not others or not entry.keys().isdisjoint(others))
-            for entry in map(parse_object, self.listed())
+            for entry in map(parse_object, self.list_entries())
         )
 
 

@@ -140,7 +140,7 @@ def ingest(
 
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
-    given = AssignedModels.of(model)
+    given = AssignedModels.from_argument(model)
     jobs = jobs or available_cores()
     if jobs > (most := _MOST_JOBS * available_cores()):
         raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")

@@ -103,12 +103,12 @@ class AssignedModels(Struct, frozen=True):
     given: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, model: str | ModelsOf | None) -> Self:
+    def from_argument(cls, model: str | ModelsOf | None) -> Self:
         """Those of a model for all, or by pattern. Raises UsageError where one has no name."""
         by_pattern = {_EVERY_PATH: model} if isinstance(model, str) else model or {}
         return cls(tuple((pattern, _text(by_pattern[pattern])) for pattern in by_pattern))
 
-    def at(self, path: str) -> str | None:
+    def model_at_path(self, path: str) -> str | None:
         """What the document at a path is given, None for nothing."""
         file = containing_file_path(path)
         return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
@@ -314,8 +314,8 @@ def decode_documents(
     batch.tables = rows.tables
     for one in seen if rows.read_votes else ():
         one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
-    if rows.broken:
-        _refuse(rows.broken, batch, documents)
+    if rows.invalid_games:
+        _refuse(rows.invalid_games, batch, documents)
     outside = {document[:2] for document in documents if isinstance(document, ExternalDocument)}
     for row in batch.faults:
         row.raw = None if (row.source, row.path) in outside else row.raw
@@ -337,7 +337,9 @@ def _frames(games: Sequence[IdentifiedGame]) -> EventFrames:
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
-    return EventFrames(tables, first.broken | second.broken, first.read_votes | second.read_votes)
+    return EventFrames(
+        tables, first.invalid_games | second.invalid_games, first.read_votes | second.read_votes
+    )
 
 
 def _together(*tables: pa.Table) -> pa.Table:
@@ -351,7 +353,7 @@ def _identified(
     assert one.sha256 is not None
     game = None
     try:
-        game = read_game(data, models.at(one.path), one.path)
+        game = read_game(data, models.model_at_path(one.path), one.path)
         content = "" if game is None else content_id(game)
     except InvalidDocumentError as error:
         _quarantine(one, data, error.fault, batch)

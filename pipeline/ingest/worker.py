@@ -248,7 +248,10 @@ class Worker:
         # What a log says of its models goes before what is given.
         hashed = [(one, None) for one in seen if one.sha256 is not None]
         left = self._mark(self._known, hashed)
-        self._mark(self._known, [(one, m) for one in left if (m := self._job.models.at(one.path))])
+        self._mark(
+            self._known,
+            [(one, m) for one in left if (m := self._job.models.model_at_path(one.path))],
+        )
 
     @staticmethod
     def _mark(known: GameIds, asked: Sequence[tuple[Seen, str | None]]) -> list[Seen]:

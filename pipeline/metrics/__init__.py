@@ -115,7 +115,7 @@ class MetricResult(NamedTuple):
         return self._replace(rows=rows, terms=terms, sums=sums)
 
     @classmethod
-    def of_all(cls, results: Iterable[Self], request: Request) -> Self:
+    def concatenate(cls, results: Iterable[Self], request: Request) -> Self:
         """Concatenate results into one result for the request."""
         frames = zip(*((result.rows, result.terms, result.sums) for result in results), strict=True)
         rows, terms, sums = map(pl.concat, frames)
@@ -312,7 +312,7 @@ def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> di
         return specs
     magic_types = GameType if lake.system in (None, MAGIC_SYSTEM) else ()
     played_types = {*magic_types, *lake.game_types}
-    return {name: spec.among(played_types) for name, spec in specs.items()}
+    return {name: spec.limited_to_game_types(played_types) for name, spec in specs.items()}
 
 
 def _sort_values(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:

@@ -176,7 +176,7 @@ class CountQuery(NamedTuple):
     request: Request
     with_games: Collection[str]
     clusters: Clusters | None = None
-    also: Mapping[str, str] = {}
+    extra_sums: Mapping[str, str] = {}
 
 
 class Counts(NamedTuple):
@@ -273,7 +273,7 @@ def _metric_selects(name: str, rows: str, question: CountQuery) -> list[str]:
     n_hits = {"hits": f"CAST({count_rows_sql('is_counted AND hit = 1')} AS {HITS_SQL_TYPE})"}
     hits_of_whole_rows = {} if spec.has_partial_hits or is_external_metric(name) else n_hits
     no_unknown_hits = {} if can_lack_hits else {"n_hits_unknown": _ZERO}
-    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **question.also}
+    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **question.extra_sums}
     # Deriving the term from the game type saves a column to group by. Metrics of other packages are
     # not trusted to have the declared terms, so the terms are read from their rows.
     if terms_by_type := {} if is_external_metric(name) else spec.term_of_type:
@@ -371,7 +371,7 @@ def count_with_engine(
     group_columns = ("metric", *question.request.finest_group_columns)
     cluster_columns = () if question.clusters is None else CLUSTER_COLUMNS
     frame_columns = (
-        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *question.also),
+        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *question.extra_sums),
         (*group_columns, *GAME_COUNT_COLUMNS),
     )
     game_types = game_types_by_metric(question.metrics, lambda one: one.game_types)
@@ -406,7 +406,7 @@ def _run_count_queries(
     if engine == "spark":
         from pipeline.spark import SparkViews, open_session
 
-        return SparkViews(open_session(master), lake, views).queries(texts)
+        return SparkViews(open_session(master), lake, views).run_queries(texts)
     from pipeline.warehouse import connect, run_trusted_query
 
     with connect(lake, views, "\n".join(texts)) as connection:

@@ -260,7 +260,7 @@ def _query_spark(
     from pipeline.spark import SparkViews, open_session
 
     views = row_queries.shared_views(request.num_of_game)
-    return SparkViews(open_session(options.get("master")), lake, views).query(select)
+    return SparkViews(open_session(options.get("master")), lake, views).run_query(select)
 
 
 @per_system(EVIDENCE_COLUMNS)

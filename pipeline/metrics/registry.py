@@ -167,7 +167,7 @@ class Metric(Struct, frozen=True):
         return tuple(name for name in games.game_type_names() if name in types_of_terms)
 
     @property
-    def is_share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether the values are proportions: no term has a weight above 1."""
         return all(term.weight <= 1 for term in self.terms)
 
@@ -184,7 +184,7 @@ class Metric(Struct, frozen=True):
             else {}
         )
 
-    def among(self, played: Collection[str]) -> "Metric":
+    def limited_to_game_types(self, played: Collection[str]) -> "Metric":
         """Return the metric limited to these game types.
 
         Args:
@@ -342,8 +342,8 @@ def _find_metric(name: str, edition: Edition) -> RegisteredMetric:
 @cache
 def _load_builtin_metric(name: str, edition: Edition) -> RegisteredMetric:
     """Import a metric of this package with its SQL."""
-    file = file_of(name, edition)
-    attribute = (PAPER if file == file_of(name, PAPER) else edition).upper()
+    file = metric_sql_file(name, edition)
+    attribute = (PAPER if file == metric_sql_file(name, PAPER) else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
     declared = getattr(module, attribute, None)
     if not isinstance(declared, Metric):
@@ -366,7 +366,7 @@ def highest_value(
         row_type: The game type of a row, if the row has one that is not `all`.
     """
     counted_types = game_types if row_type == ALL_GAME_TYPES else (row_type,)
-    return metric_spec(name, edition).among(counted_types).high
+    return metric_spec(name, edition).limited_to_game_types(counted_types).high
 
 
 def metric_names(edition: Edition) -> tuple[str, ...]:
@@ -380,7 +380,7 @@ def metric_names(edition: Edition) -> tuple[str, ...]:
     return _RELEASE_NAMES if edition == RELEASE else (*NAMES, *_external_metrics())
 
 
-def file_of(name: str, edition: Edition) -> str:
+def metric_sql_file(name: str, edition: Edition) -> str:
     """Return the name of a metric's SQL file in an edition, as `sql_files` uses it."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
     return f"{folder}/{name}" if name in sql_files.list_files(folder) else f"metrics/{name}"

@@ -552,7 +552,7 @@ def common_row_schema(name: str) -> dict[str, pl.DataType]:
     """
     tables = [rows.table for rows in metric_spec(name).rows]
     table_names = [table for table in tables if isinstance(table, str)]
-    check_words("table", table_names, [*TABLES])
+    check_known_names("table", table_names, [*TABLES])
     # Rows that are built by a function have the columns of the named tables, if there are any.
     schemas = [table_schema(table) for table in table_names] or [
         table(lambda name: pl.LazyFrame(schema=table_schema(name))).collect_schema()
@@ -651,7 +651,7 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
     }
     if message := next((text for text, is_error in errors.items() if is_error), None):
         raise UsageError(message)
-    check_words("game type", request.game_types, [*games.game_type_names(), ALL_GAME_TYPES])
+    check_known_names("game type", request.game_types, [*games.game_type_names(), ALL_GAME_TYPES])
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)
@@ -689,7 +689,7 @@ def _cannot_group_message(
     return f"no column `{column}` to group by: {suggest_names([column], ordered_columns)}"
 
 
-def check_words(
+def check_known_names(
     what: str, words: str | Sequence[str] | None, known: Collection[str], where: str = ""
 ) -> None:
     """Raise UsageError for words that are not in the list of known words.
@@ -743,7 +743,7 @@ def check_role_columns(
         )
         where = f" of {', '.join(game_types)}" if game_types else ""
         unknown_names = [name for name in as_list(names) or () if name not in known]
-        check_words(
+        check_known_names(
             column, unknown_names, dict.fromkeys(lake_values) or dict.fromkeys(known), where
         )
 

@@ -47,12 +47,12 @@ from pipeline.plots import plot_columns
 from pipeline.query_processes import QueryProcesses
 from pipeline.render.table import ID_PREFIX_LENGTH
 from pipeline.reports import documents as document_rows, games as game_rows
-from pipeline.reports.audit import FINDING_TITLES, findings_parts
+from pipeline.reports.audit import FINDING_TITLES, iter_findings
 from pipeline.reports.documents import SEARCH_COLUMNS as COLUMNS, SearchResult
-from pipeline.reports.sql_views import describe_row, find_views, schema_names
+from pipeline.reports.sql_views import describe_row, find_views, list_sql_schemas
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.transcript_items import (
-    EVERYBODY,
+    VISIBLE_TO_ALL,
     TranscriptItem,
     game_title,
     player_table,
@@ -359,7 +359,7 @@ def sql(lake: LakeWithMethods, asked: Any) -> Content:
     try:
         if has_query:
             with QueryProcesses(timeout=SQL_SECONDS, memory=SQL_MEMORY) as sandbox:
-                rows = sandbox.sql(lake, asked.query)
+                rows = sandbox.run_query(lake, asked.query)
     except PipelineError as error:
         faults["query"] = getattr(error, "message", str(error))
         place = getattr(error, "place", "")
@@ -374,7 +374,7 @@ def sql(lake: LakeWithMethods, asked: Any) -> Content:
         rows=rows,
         parts={
             "columns": lake.schema(),
-            "schemas": tuple(schema_names()),
+            "schemas": tuple(list_sql_schemas()),
             "place": place,
             "has_run": has_query and not faults,
             "is_plotted": is_plotted,
@@ -451,7 +451,7 @@ def audit(lake: LakeWithMethods, asked: Any) -> Content:
     """How often logs contradict themselves, and the first findings of the kind asked for."""
     chosen, findings = given(asked, "model"), None
     if asked.kind:
-        findings = first_rows(findings_parts(lake, asked.kind, **chosen), content_ROWS)
+        findings = first_rows(iter_findings(lake, asked.kind, **chosen), content_ROWS)
     return Content(
         title="Audit",
         rows=lake.audit(**chosen),
@@ -494,7 +494,7 @@ LOOKUPS = {
     "audit": Page(
         address(Field("kind"), Field("model")),
         audit,
-        whole=lambda lake, asked: findings_parts(lake, asked.kind, **given(asked, "model")),
+        whole=lambda lake, asked: iter_findings(lake, asked.kind, **given(asked, "model")),
         frame="findings",
     ),
 }
@@ -568,7 +568,7 @@ def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGa
             part.place
             for part in shown
             if hides_roles and part.message is not None
-            if part.to != EVERYBODY and part.message["phase"] != Phase.VOTE
+            if part.recipients != VISIBLE_TO_ALL and part.message["phase"] != Phase.VOTE
         ),
     )
 
@@ -593,7 +593,7 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
     "team_votes": (),
 }
 _SPEAKER_COLUMNS = ("player", "seat", "model", "is_tested")
-_IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(EVERYBODY))
+_IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(VISIBLE_TO_ALL))
 
 
 def has_roles(game: Mapping[str, object]) -> bool:

@@ -53,7 +53,7 @@ from pipeline.registry import REPORTS
 from pipeline.render import build_result_table, html
 from pipeline.render.html import MAX_CELL_CHARACTERS
 from pipeline.reports.registry import Report, find_report
-from pipeline.reports.transcript_items import EVERYBODY, describe_hit, hit_sign, hit_style
+from pipeline.reports.transcript_items import VISIBLE_TO_ALL, describe_hit, hit_sign, hit_style
 from pipeline.serialization import escape_terminal_json, iter_json_records, iter_spreadsheet_csv
 from pipeline.text_format import escape_unprintable
 from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
@@ -303,7 +303,7 @@ def template_environment() -> Environment:
         "settings": text_format.format_n_settings,
     }
     templates.globals |= {
-        "EVERYBODY": EVERYBODY,
+        "EVERYBODY": VISIBLE_TO_ALL,
         "bar": bar,
         "ends": text_format.format_interval,
         "LONG": LONG_MESSAGE,

@@ -70,7 +70,7 @@ def metric_estimate(name: str, metric: str) -> Estimate:
         *(name, low, high, (thin,)),
         lacks=lacks,
         undecided=undecided,
-        is_share=declaration(metric).is_share,
+        is_share=declaration(metric).is_proportion,
         has_evidence=True,
     )
 

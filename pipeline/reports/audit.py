@@ -17,7 +17,7 @@ from pipeline.events.contracts import TABLES, table_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.row_stream import iter_with_texts, message_lengths_select
 from pipeline.metrics.registry import SYSTEM_COLUMN, lake_method, origin_columns
-from pipeline.metrics.request import as_list, check_players, check_words
+from pipeline.metrics.request import as_list, check_known_names, check_players
 from pipeline.metrics.row_queries import VIEW_COLUMNS as OF_ROWS, sql_literals
 from pipeline.reports.registry import report
 from pipeline.vocabulary import EXCLUDE
@@ -154,10 +154,10 @@ def findings(
     >>> lake.findings("stated_votes").select("model", "logged", "says").rows()[0]
     ('sim-atlas', 'Player 1', 'Player 3')
     """
-    return pl.concat(findings_parts(lake, kind, model=model))
+    return pl.concat(iter_findings(lake, kind, model=model))
 
 
-def findings_parts(
+def iter_findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Iterate over the rows of `findings` in parts, so that memory is bounded.
@@ -227,7 +227,7 @@ def _model_condition(models: Sequence[str] | None) -> str:
 
 def _check_kinds_and_columns(by: Sequence[str], kinds: Sequence[str]) -> None:
     """Raise UsageError for an unknown kind, and for unknown or repeated grouping columns."""
-    check_words("kind", kinds, FINDING_KINDS)
+    check_known_names("kind", kinds, FINDING_KINDS)
     allowed_columns = (*_PLAYER_COLUMNS, *_GAME_COLUMNS)
     if unknown_columns := [name for name in by if name not in allowed_columns]:
         raise UsageError(

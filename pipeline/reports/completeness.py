@@ -246,7 +246,7 @@ def readability(
     check_losses(lake, edition)
     request = Request(edition=edition, by=("model",), expected=expected)
     specs = metric_specs(lake, metric_names(edition), request)
-    query = CountQuery(specs, request, with_games=(), clusters=Clusters(), also=_BOUND_SUMS)
+    query = CountQuery(specs, request, with_games=(), clusters=Clusters(), extra_sums=_BOUND_SUMS)
     counts = count_with_engine(lake, query, "polars")
     setting_sums = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
     missing_by_setting = _missing_games(lake, request)

@@ -323,7 +323,9 @@ def _compare_states(
         for result, state in zip(results, ("before", "after"), strict=True)
     ]
     request = replace(results[0].request, by=("model", "state"))
-    joined_result = _mark_unchanged_settings(MetricResult.of_all(labeled_results, request), games)
+    joined_result = _mark_unchanged_settings(
+        MetricResult.concatenate(labeled_results, request), games
+    )
     lacking = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))

@@ -20,7 +20,7 @@ from pipeline.lake import StoredLake, reopened
 from pipeline.lake.row_stream import iter_table_rows
 from pipeline.metrics.evidence import sorted_page
 from pipeline.metrics.registry import lake_method
-from pipeline.metrics.request import check_players, check_words, selection_condition
+from pipeline.metrics.request import check_known_names, check_players, selection_condition
 from pipeline.vocabulary import DocumentStatus
 
 # Rows that are equal in these columns are equal in all columns, because the bytes follow from the
@@ -182,7 +182,7 @@ def _select_documents(
     A document has the status of the last ingest that read it, the rule and message of its first
     fault, and the number of faults in parts of its game.
     """
-    check_words("status", values_by_column.get("status"), STATUSES)
+    check_known_names("status", values_by_column.get("status"), STATUSES)
     documents = lake.table("documents").with_columns(**_LOCATION_HASHES)
     if lake.ingest_id > 1:
         last = documents.group_by(*_LOCATION_HASHES).agg(pl.col("ingest_id").max())
@@ -305,7 +305,7 @@ def search(
         raise UsageError("the limit must be at least 1 message")
     if not 0 < timeout < math.inf:
         raise UsageError("the timeout must be greater than 0 seconds and finite")
-    check_words("game type", game_type, game_type_names())
+    check_known_names("game type", game_type, game_type_names())
     check_players(lake, model)
     state, start_row = _resume_search(lake, after)
     audience = pl.col("visible_to")

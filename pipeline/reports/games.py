@@ -19,10 +19,10 @@ from pipeline.metrics.evidence import sorted_page
 from pipeline.metrics.registry import MODEL_COLUMN, per_system
 from pipeline.metrics.request import (
     as_list,
+    check_known_names,
     check_models,
     check_players,
     check_role_columns,
-    check_words,
     selection_condition,
 )
 from pipeline.metrics.win_rate import RESULT_EXPRESSION, RESULT_NAMES
@@ -149,8 +149,8 @@ def games(
     seats = {"competition": as_list(competition), "role": as_list(role)}
     for name, names in seats.items():
         check_role_columns(lake, name, names, game_types)
-    check_words("outcome", outcomes, OUTCOME_CHOICES)
-    check_words("result", results := as_list(result), RESULT_NAMES)
+    check_known_names("outcome", outcomes, OUTCOME_CHOICES)
+    check_known_names("result", results := as_list(result), RESULT_NAMES)
     check_players(lake, models)
     check_players(lake, between)
     if between is not None and len(set(between)) != 2:

@@ -30,7 +30,7 @@ from pipeline.statistics.pairs import (
     MAX_SETTINGS,
     PilotData,
     pilot_data,
-    settings_needed,
+    required_settings,
     standard_deviation_per_setting,
 )
 from pipeline.vocabulary import Edition
@@ -242,7 +242,10 @@ class _PilotStudy(NamedTuple):
         model_estimates = rate_estimates(sums, terms, ["model"], confidence).collect()
         pilots = pilot_data(sums, terms, [(model, model) for model in models])
         return cls(
-            {row["model"]: RateEstimate.of(row) for row in model_estimates.iter_rows(named=True)},
+            {
+                row["model"]: RateEstimate.from_fields(row)
+                for row in model_estimates.iter_rows(named=True)
+            },
             dict(result.rows.select("model", "n_games").iter_rows()),
             dict(zip(models, pilots, strict=True)),
             dict(zip(pairs, pilot_data(sums, terms, pairs), strict=True)) if is_paired else None,
@@ -268,7 +271,7 @@ class _PilotStudy(NamedTuple):
             reason = f"fewer than two {'common settings' if is_paired else 'settings of a model'}"
         elif difference == 0:
             reason = "the observed difference is 0: specify the difference to detect"
-        elif (n_needed := settings_needed(difference, sd, is_paired=is_paired, **test)) is None:
+        elif (n_needed := required_settings(difference, sd, is_paired=is_paired, **test)) is None:
             reason = f"more than {MAX_SETTINGS:,} settings are needed"
         n_games = sum(self.n_games[model] for model in pair)
         n_more = None if n_needed is None else max(0, n_needed - n_settings)

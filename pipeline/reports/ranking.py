@@ -43,7 +43,7 @@ from pipeline.metrics.registry import (
     origin_columns,
     pivot_metrics,
 )
-from pipeline.metrics.request import Request, as_list, check_words, parse_condition
+from pipeline.metrics.request import Request, as_list, check_known_names, parse_condition
 from pipeline.parameters import flag_spec, option_spec
 from pipeline.reports.compare.differences import add_holm_p_values, compute_differences, pair_models
 from pipeline.reports.registry import report
@@ -191,7 +191,7 @@ def leaderboard(
         letters = compute_letters(win_rates, confidence)
         board = ranked_rows.join(letters, on="model", how="left", maintain_order="left")
         board = board.select(*leaderboard_columns(displayed_names))
-    check_words("metric" if columns is None else "column", sort, displayed_names)
+    check_known_names("metric" if columns is None else "column", sort, displayed_names)
     board = board.with_columns(origin_columns(lake, edition))
     if sort is None:
         return board

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 from pipeline import column, games
 from pipeline.errors import UsageError
 from pipeline.metrics.registry import lake_method, per_system
-from pipeline.metrics.request import as_list, check_words
+from pipeline.metrics.request import as_list, check_known_names
 from pipeline.parameters import REPEATABLE_HELP, Parameter, function_parameters
 from pipeline.registry import load_result
 from pipeline.vocabulary import ALL_GAME_TYPES
@@ -170,7 +170,7 @@ def _check_value(parameter: Parameter, value: Any) -> Any:
     if spec.suggested == "games.game_type_names":
         if isinstance(value, str | list) and value in (ALL_GAME_TYPES, [ALL_GAME_TYPES]):
             return parameter.default
-        check_words("game type", as_list(value), games.game_type_names())
+        check_known_names("game type", as_list(value), games.game_type_names())
     if value_type in (int, float) and (value is not None or parameter.default is not None):
         # NumPy's numbers are valid, too. nan and infinity are numbers, but not whole numbers.
         is_number = isinstance(value, Real) and not isinstance(value, bool)

@@ -115,7 +115,7 @@ class Schema(NamedTuple):
     views: tuple[str, ...]
 
 
-def schema_names() -> list[Schema]:
+def list_sql_schemas() -> list[Schema]:
     """Return the SQL schemas with their views, the main schema first."""
     views_by_schema: dict[str, list[str]] = {}
     for view in all_views():

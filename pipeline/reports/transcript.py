@@ -20,7 +20,7 @@ from pipeline.metrics.registry import lake_method, metric_names, metric_spec
 from pipeline.metrics.request import Request, check_number_of_games
 from pipeline.processes import available_cores
 from pipeline.reports.transcript_items import (
-    EVERYBODY,
+    VISIBLE_TO_ALL,
     SourceTables,
     TranscriptItem,
     format_transcript,
@@ -97,7 +97,7 @@ class Transcript(Struct, frozen=True):
             seat_list = ", ".join(map(str, sorted(players)))
             raise UsageError(f"no seat {seat} in this game: choose from {seat_list}")
         shown_to = pl.col("visible_to").list.contains
-        is_seen = shown_to(pl.lit(EVERYBODY)) | shown_to(pl.lit(players[seat], pl.String))
+        is_seen = shown_to(pl.lit(VISIBLE_TO_ALL)) | shown_to(pl.lit(players[seat], pl.String))
         return self.tables["messages"].filter(is_seen).select(SEEN_COLUMNS)
 
 

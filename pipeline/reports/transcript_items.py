@@ -271,7 +271,7 @@ def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else format_values([value])[0]
 
 
-EVERYBODY = "all"
+VISIBLE_TO_ALL = "all"
 
 
 def hit_sign(hit: float | None) -> str:
@@ -374,38 +374,38 @@ class TranscriptItem(Struct, frozen=True):
 
     place: str
     title: str
-    aside: str
+    phase_and_round: str
     round: int | None = None
     message: Mapping[str, Any] | None = None
-    done: tuple[ActionLine, ...] = ()
+    actions: tuple[ActionLine, ...] = ()
     marks: tuple[CountedMark, ...] = ()
-    begins: int | None = None
+    started_round: int | None = None
 
     @property
     def is_counted(self) -> bool:
         """Whether a metric counted anything in the item."""
-        return bool(self.marks) or any(action_line.marks for action_line in self.done)
+        return bool(self.marks) or any(action_line.marks for action_line in self.actions)
 
     @property
-    def to(self) -> str:
+    def recipients(self) -> str:
         """The players who were shown the message, or `all`."""
         recipients = self.message["visible_to"] if self.message else ()
-        if EVERYBODY in recipients:
-            return EVERYBODY
+        if VISIBLE_TO_ALL in recipients:
+            return VISIBLE_TO_ALL
         speaker = self.message["player"] if self.message else None
         return ", ".join("itself" if name == speaker else name for name in recipients) or "nobody"
 
     @property
     def is_alone(self) -> bool:
         """Whether no other player was shown the message, such as a thought or an analysis."""
-        return self.message is not None and self.to in ("itself", "nobody")
+        return self.message is not None and self.recipients in ("itself", "nobody")
 
     @property
     def heading(self) -> str:
         """The index, speaker and recipients of a message; the title of actions."""
         if self.message is None:
             return self.title
-        recipients = f" → {self.to}" if "visible_to" in self.message else ""
+        recipients = f" → {self.recipients}" if "visible_to" in self.message else ""
         return f"{self.message['message_index']}  {self.title}{recipients}"
 
     @property
@@ -416,7 +416,7 @@ class TranscriptItem(Struct, frozen=True):
     @property
     def items(self) -> Iterator[list[tuple[str, str]]]:
         """The actions and marks as lines, each a list of texts with their styles."""
-        for action_line in self.done:
+        for action_line in self.actions:
             separator = " " if action_line.line.startswith("→") else ": "
             text = (
                 f"{column.display_name(action_line.table)}{separator}{action_line.line}"
@@ -513,10 +513,10 @@ def transcript_items(
             TranscriptItem(
                 place=f"m{index}",
                 title=player or NULL_TEXT,
-                aside=f"{message['phase']}{_round_suffix(message['round'])}",
+                phase_and_round=f"{message['phase']}{_round_suffix(message['round'])}",
                 round=message["round"],
                 message=message,
-                done=tuple(
+                actions=tuple(
                     ActionLine(*table_and_line)
                     for table_and_line in format_action_lines(displayed_actions, player)
                 ),
@@ -600,9 +600,9 @@ def _add_item(
         TranscriptItem(
             place=f"a{'' if index is None else index}-{len(items)}",
             title=_item_title(table, round_, common_facts),
-            aside=f"without words{_round_suffix(round_)}" if table else "",
+            phase_and_round=f"without words{_round_suffix(round_)}" if table else "",
             round=round_,
-            done=tuple(
+            actions=tuple(
                 ActionLine(
                     action.table,
                     format_action(action, common_facts),
@@ -634,10 +634,11 @@ def format_transcript(heading: str, items: Sequence[TranscriptItem]) -> str:
     """Format the items as plain text under a heading."""
     text_lines = [heading]
     for item in items:
-        text_lines += [] if item.begins is None else ["", f"Round {item.begins}"]
+        text_lines += [] if item.started_round is None else ["", f"Round {item.started_round}"]
         text_lines += [
             "",
-            f"{replace_line_breaks(escape_unprintable(item.heading))}  {item.aside}".rstrip(),
+            f"{replace_line_breaks(escape_unprintable(item.heading))}  "
+            f"{item.phase_and_round}".rstrip(),
         ]
         detail_lines = [
             replace_line_breaks("  ".join(text for text, _ in detail)) for detail in item.items

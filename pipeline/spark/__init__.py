@@ -281,11 +281,11 @@ class SparkViews:
         self._views = views
         self._made: set[str] = set()
 
-    def query(self, sql: str) -> pl.DataFrame:
+    def run_query(self, sql: str) -> pl.DataFrame:
         """The result of a query in our SQL."""
-        return self.queries([sql])[0]
+        return self.run_queries([sql])[0]
 
-    def queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
+    def run_queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
         """The results of several, which the cluster computes side by side.
 
         Raises QueryError where it fails to, and LakeError where an executor cannot read the lake's

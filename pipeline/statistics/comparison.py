@@ -393,12 +393,12 @@ class RateEstimate(NamedTuple):
     terms: tuple[TermRate, ...] = ()
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> "RateEstimate":
+    def from_fields(cls, fields: dict[str, Any]) -> "RateEstimate":
         """Create an estimate from a row with these fields; `terms` is a list of such rows."""
         terms = tuple(TermRate(**term) for term in fields["terms"])
         return cls(fields["rate"], fields["effective_items"], fields["range"], terms)
 
-    def at(self, rate: float) -> "RateEstimate":
+    def at_rate(self, rate: float) -> "RateEstimate":
         """Return the estimate at another rate; the rates of its terms are scaled in proportion."""
         factor = rate / self.rate if self.rate > 0 else None
         terms = tuple(
@@ -407,15 +407,16 @@ class RateEstimate(NamedTuple):
         )
         return self._replace(rate=rate, terms=terms)
 
-    def interval(self, z: float) -> Interval:
+    def wilson_interval(self, z: float) -> Interval:
         """Return the value and its Wilson interval at the normal quantile z, in the metric's unit.
 
         The interval is at least as wide as MOVER's interval from the intervals of the terms.
         """
-        interval = wilson(self.rate, self.effective_items, z)
+        interval = wilson_interval(self.rate, self.effective_items, z)
         if len(self.terms) > 1:
             term_intervals = [
-                (term.share, wilson(term.rate, term.effective_items, z)) for term in self.terms
+                (term.share, wilson_interval(term.rate, term.effective_items, z))
+                for term in self.terms
             ]
             down = math.sqrt(
                 sum(
@@ -434,7 +435,7 @@ class RateEstimate(NamedTuple):
         return Interval(*(self.range * end for end in interval))
 
 
-def wilson(rate: float, effective_items: float, z: float) -> Interval:
+def wilson_interval(rate: float, effective_items: float, z: float) -> Interval:
     """Return Wilson's interval of a rate.
 
     Args:
@@ -470,7 +471,7 @@ def wilson_difference_interval(
     Returns:
         The difference and its interval, in the unit of the metric.
     """
-    return mover_interval(a.interval(z), b.interval(z), correlation)
+    return mover_interval(a.wilson_interval(z), b.wilson_interval(z), correlation)
 
 
 def z_where_interval_reaches(
@@ -596,7 +597,9 @@ def shrunk_correlation(u_a: Floats, u_b: Floats) -> float:
     return float((u_a * u_b).sum()) / norm * max(0.0, n - 1) / (n + 1)
 
 
-def p_above(a: RateEstimate, b: RateEstimate, bound: float, correlation: float = 0.0) -> float:
+def one_sided_p_value(
+    a: RateEstimate, b: RateEstimate, bound: float, correlation: float = 0.0
+) -> float:
     """Return the one-sided p-value of the claim that A − B is above the bound.
 
     Args:
@@ -622,7 +625,7 @@ def drop_p_value(
             drop beyond a margin is not less surprising than any difference.
         correlation: The correlation of both values.
     """
-    return max(p_above(old, new, margin, correlation), p / 2)
+    return max(one_sided_p_value(old, new, margin, correlation), p / 2)
 
 
 def equivalence_p_value(
@@ -642,8 +645,8 @@ def equivalence_p_value(
     References:
         Schuirmann (1987).
     """
-    p_above_lower = p_above(a, b, -margin, correlation)
-    return max(p_above_lower, p_above(b, a, -margin, correlation))
+    p_above_lower = one_sided_p_value(a, b, -margin, correlation)
+    return max(p_above_lower, one_sided_p_value(b, a, -margin, correlation))
 
 
 def minimum_detectable_drop(
@@ -676,7 +679,7 @@ def minimum_detectable_drop(
     value_before = b.range * b.rate
 
     def is_detected(drop: float) -> bool:
-        after = a.at(min(1.0, max(0.0, (value_before - drop) / a.range)))
+        after = a.at_rate(min(1.0, max(0.0, (value_before - drop) / a.range)))
         change = wilson_difference_interval(after, b, z_level, correlation)
         error_after, error_before = (
             rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5

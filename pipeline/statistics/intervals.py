@@ -77,7 +77,7 @@ ENDS = ("low", "high")
 _HALLEY_ITERATIONS = 3
 
 
-def ends(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
+def midp_interval(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
     """Return the mid-p Clopper–Pearson interval of each rate.
 
     Args:
@@ -282,7 +282,7 @@ def rate_estimates(
     low = pl.min_horizontal(_LOW, (_Y - pl.col("down")).clip(0))
     high = pl.max_horizontal(_HIGH, (_Y + pl.col("up")).clip(upper_bound=1))
     groups = _group_estimates(sums, terms, by, confidence).with_columns(
-        ends=ends(_Y, _N, confidence)
+        ends=midp_interval(_Y, _N, confidence)
     )
     columns = {
         "ci_low": low * pl.col("range"),
@@ -380,7 +380,7 @@ def _group_estimates(
     clusters = _cluster_contributions(sums_by_cell, shares).cache()
     term_estimates = _term_variances(clusters, shares)
     term_estimates = term_estimates.with_columns(
-        ends=ends(_R, pl.col("n_effective"), confidence)
+        ends=midp_interval(_R, pl.col("n_effective"), confidence)
     ).cache()
     spread = (
         clusters.join(term_estimates.select("k", "group", "z_factor", "c_factor"), on="k")

@@ -335,7 +335,7 @@ SMALLEST_NONZERO_END = 1e-9
 MAX_CELLS_PER_BATCH = 2_000_000
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
 MOVER_METHOD = "MOVER"
-MOVED_LOW, MOVED_HIGH = (
+METHOD_LOW_END_MOVED, METHOD_HIGH_END_MOVED = (
     f"{MOVER_METHOD}, {end} end moved to agree with p" for end in ("low", "high")
 )
 """Values of `ci_method` if an end was moved to the side of 0 that agrees with p."""
@@ -520,7 +520,11 @@ def rates_from_basis(basis: dict[str, Any]) -> tuple[RateEstimate, RateEstimate,
     Returns:
         The rate of the first model, the rate of the second model, and their correlation.
     """
-    return RateEstimate.of(basis["one"]), RateEstimate.of(basis["other"]), basis["correlation"]
+    return (
+        RateEstimate.from_fields(basis["one"]),
+        RateEstimate.from_fields(basis["other"]),
+        basis["correlation"],
+    )
 
 
 def _interval_consistent_with_p(
@@ -537,9 +541,9 @@ def _interval_consistent_with_p(
         return value, low, high, MOVER_METHOD
     moved_end = SMALLEST_NONZERO_END if is_apart else 0.0
     if value > 0:
-        return value, moved_end, high, MOVED_LOW
+        return value, moved_end, high, METHOD_LOW_END_MOVED
     # Subtracted from 0, because −0.0 would be displayed with a minus sign.
-    return value, low, 0.0 - moved_end, MOVED_HIGH
+    return value, low, 0.0 - moved_end, METHOD_HIGH_END_MOVED
 
 
 def _estimate_rates(
@@ -574,7 +578,7 @@ def _iter_common_rates(
 MAX_SETTINGS = 1_000_000
 
 
-def settings_needed(
+def required_settings(
     difference: float,
     standard_deviation: float,
     *,
@@ -600,13 +604,13 @@ def settings_needed(
     effect = abs(difference) / standard_deviation
 
     def is_enough(n: int) -> bool:
-        return power_of(n, effect, level, is_paired=is_paired) >= power
+        return t_test_power(n, effect, level, is_paired=is_paired) >= power
 
     needed = bisect_left(range(MAX_SETTINGS + 1), x=True, lo=2, key=is_enough)
     return needed if needed <= MAX_SETTINGS else None
 
 
-def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
+def t_test_power(n: int, effect: float, level: float, *, is_paired: bool) -> float:
     """Return the power of a two-sided t-test.
 
     The other tail (a significant result with the wrong sign) is left out, because scipy returns NaN

@@ -384,4 +384,4 @@ def test_a_bent_log_is_a_game_that_satisfies_the_contracts_or_is_refused(data: b
         found = rows.table(table)
         for is_broken in broken_rules(TABLES[table], found).values():
             breaks |= set(found.filter(is_broken)["game_id"])
-    assert set(rows.broken) == breaks
+    assert set(rows.invalid_games) == breaks

@@ -68,7 +68,7 @@ def tables_of(games: list[GameRecord]) -> dict[str, pl.DataFrame]:
             for n, game in enumerate(games)
         ]
     )
-    assert rows.broken == {}
+    assert rows.invalid_games == {}
     return {
         name: rows.table(name).drop(OF_FORMAT, strict=False).sort(pl.all()) for name in GAME_TABLES
     }

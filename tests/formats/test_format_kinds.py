@@ -91,7 +91,7 @@ def test_a_seat_that_nobody_has_breaks_the_contract_of_its_table(seat: int, rule
         IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
         for digit in "01"
     ]
-    broken = build_event_frames(identified).broken
+    broken = build_event_frames(identified).invalid_games
     assert broken.keys() == {"0" * 32, "1" * 32}
     assert all(rule in fault.rule for fault in broken.values())
 
@@ -108,7 +108,7 @@ def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
     for place in (0, 1):
         first.contributions[place] = replace(first.contributions[place], round=-2 - place)
     second.contributions[0] = replace(second.contributions[0], amount=math.inf)
-    found = build_event_frames(identified).broken
+    found = build_event_frames(identified).invalid_games
     assert {game_id[0]: (fault.rule, fault.message) for game_id, fault in found.items()} == {
         "0": (
             "the contract of contributions: round is at least 0",
@@ -126,7 +126,7 @@ def test_a_text_in_a_fault_is_written_out_and_cut() -> None:
     text = "\x1b[2J\n" + "x" * 10_000
     game.seats[0] = replace(game.seats[0], role=text)
     identified = IdentifiedGame(game, "0" * 32, None, "a" * 64, "b" * 32, "source", "path")
-    message = build_event_frames([identified]).broken["0" * 32].message
+    message = build_event_frames([identified]).invalid_games["0" * 32].message
     assert "role '\\x1b[2J\\nxxx" in message
     assert "x..." in message
     assert message.isprintable()

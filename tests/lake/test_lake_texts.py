@@ -19,7 +19,7 @@ from pipeline.lake import maintain, open_lake, row_stream
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain as maintained
 from pipeline.metrics.evidence import evidence_parts
-from pipeline.reports.audit import findings_parts
+from pipeline.reports.audit import iter_findings
 from pipeline.verify import verify
 
 MOST = 20_000
@@ -142,7 +142,7 @@ def test_rows_have_the_same_texts_in_pieces(
     def answers() -> list[list[pl.DataFrame]]:
         return [
             *(list(evidence_parts(lake, name)) for name in ("judgement", "reasoning")),
-            *(list(findings_parts(lake, kind)) for kind in ("stated_votes", "canned_lines")),
+            *(list(iter_findings(lake, kind)) for kind in ("stated_votes", "canned_lines")),
         ]
 
     short = answers()

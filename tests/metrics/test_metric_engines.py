@@ -16,7 +16,7 @@ from random_tables import event_tables, shuffled
 from pipeline.events.contracts import registered_roles
 from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric_spec, metrics
-from pipeline.metrics.registry import file_of, metric_names
+from pipeline.metrics.registry import metric_names, metric_sql_file
 from pipeline.metrics.request import Request
 from pipeline.metrics.row_queries import (
     attempts_select,
@@ -149,12 +149,12 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_headers_say_what_is_declared(edition, name):
     """The engine relies on a file's layout: only the final SELECT is at the left."""
-    declared, result = metric_spec(name, edition), read_header(file_of(name, edition))
+    declared, result = metric_spec(name, edition), read_header(metric_sql_file(name, edition))
     assert result["metric"] == [name]
     assert result["edition"] == [edition] or edition == AUDITED
     assert result["range"] == [f"0..{declared.high:.3g}"]
     assert {"title", "order", "row", "value", "source"} <= result.keys()
-    sql = read_file(file_of(name, edition))
+    sql = read_file(metric_sql_file(name, edition))
     assert sql.count("\nSELECT\n") == 1
     assert "$" not in sql
 

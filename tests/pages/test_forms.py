@@ -15,7 +15,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, table_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, templating
-from pipeline.reports.sql_views import schema_names, type_name
+from pipeline.reports.sql_views import list_sql_schemas, type_name
 from pipeline.server.app import Reply, Site, Task, answer, fault, framed, reply
 
 
@@ -91,7 +91,7 @@ def test_the_page_of_sql_lists_columns_and_views_and_marks_what_is_wrong(served:
         assert f"<summary>{table}</summary>" in page
         for column, dtype in table_schema(table).items():
             assert f'<li>{column} <span class="none">{type_name(dtype)}</span></li>' in page
-    for schema, _, names in schema_names():
+    for schema, _, names in list_sql_schemas():
         assert f"<summary>{schema or 'main'} " in page
         for name in names:
             full = f"{schema}.{name}" if schema else name

@@ -194,7 +194,7 @@ def _decoded(data: Sequence[bytes], kind: Kind) -> tuple[Counter[str], dict[int,
     seen = [
         scan_document(document, source_order) for source_order, document in enumerate(documents)
     ]
-    batch = decode_documents(documents, seen, AssignedModels.of(kind.model), GameIds())
+    batch = decode_documents(documents, seen, AssignedModels.from_argument(kind.model), GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
 

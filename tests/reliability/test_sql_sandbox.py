@@ -537,8 +537,8 @@ def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
     asked = """SELECT *, [1, 2] AS l, {'a': 0.5} AS s, 'a'::ENUM('a', 'b') AS e,
         1.5::DECIMAL(4, 2) AS d, '\\xFF'::BLOB AS b, DATE '2024-05-06' AS t FROM games"""
     with QueryProcesses(timeout=60, memory=PLENTY) as sandbox:
-        assert sandbox.sql(str(place.lake), asked).equals(lake.sql(asked))
-        assert sandbox.sql(str(place.lake), "SELECT 1 WHERE FALSE").height == 0
+        assert sandbox.run_query(str(place.lake), asked).equals(lake.sql(asked))
+        assert sandbox.run_query(str(place.lake), "SELECT 1 WHERE FALSE").height == 0
 
 
 @pytest.mark.slow
@@ -548,7 +548,7 @@ def test_a_query_is_ended_at_its_time(place: Place) -> None:
         QueryProcesses(timeout=2, memory=PLENTY) as sandbox,
         pytest.raises(QueryError, match="longer than 2 seconds"),
     ):
-        sandbox.sql(str(place.lake), FOREVER)
+        sandbox.run_query(str(place.lake), FOREVER)
     result = subprocess.check_output(["ps", "--ppid", str(os.getpid()), "-o", "args="], text=True)
     assert "pipeline.query_processes" not in result
     assert time.monotonic() - began < 60
@@ -562,7 +562,7 @@ def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
         QueryProcesses(timeout=60, memory=2**28) as sandbox,
         pytest.raises(QueryError, match="memory") as refusal,
     ):
-        sandbox.sql(str(place.lake), asked)
+        sandbox.run_query(str(place.lake), asked)
     assert_is_one_clear_line(str(refusal.value), place)
 
 

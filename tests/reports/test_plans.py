@@ -12,7 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.render import build_result_table
 from pipeline.reports.compare import compare
 from pipeline.reports.plan import plan
-from pipeline.statistics.pairs import power_of
+from pipeline.statistics.pairs import t_test_power
 
 
 def lake(wins: dict[str, list[int]], replays: int = 1, first: dict[str, int] | None = None) -> Any:
@@ -45,7 +45,7 @@ def test_a_plan_in_plain_python(
     assert row["difference"] == pytest.approx(one - other if difference is None else difference)
     effect, n = abs(row["difference"]) / row["sd"], row["settings"]
     for n_settings, is_enough in ((n, True), (n - 1, False)):
-        power = power_of(n_settings, effect, 0.05, is_paired=not unpaired)
+        power = t_test_power(n_settings, effect, 0.05, is_paired=not unpaired)
         assert (power >= 0.8) is is_enough
     assert (row["n_settings"], row["n_more"]) == (20, max(0, n - 20))
     assert (row["games_per_setting"], row["games"]) == (replays, max(0, n - 20) * replays)

@@ -38,8 +38,8 @@ def outline(lake: Lake, path: str) -> list[str]:
     """A message as who speaks in which phase, acts without words as their table."""
     heads = []
     for part in parts(lake, path):
-        heads += [] if part.begins is None else [f"Round {part.begins}"]
-        phase = part.aside.partition(",")[0]
+        heads += [] if part.started_round is None else [f"Round {part.started_round}"]
+        phase = part.phase_and_round.partition(",")[0]
         heads.append(f"{part.title} {phase}" if part.message else part.title)
     return heads
 
@@ -47,7 +47,7 @@ def outline(lake: Lake, path: str) -> list[str]:
 def done(lake: Lake, path: str, head: str) -> list[list[str]]:
     """The lines of the acts of each part whose heading begins so, with what was counted in them."""
     return [
-        ["  ".join(text for text, _ in item) for item in list(part.items)[: len(part.done)]]
+        ["  ".join(text for text, _ in item) for item in list(part.items)[: len(part.actions)]]
         for part in parts(lake, path)
         if part.heading.startswith(head)
     ]
@@ -177,15 +177,15 @@ def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
         found = lake.game(game_id)
         shown = found.items
         marks = [mark for part in shown for mark in part.marks]
-        marks += [mark for part in shown for one in part.done for mark in one.marks]
+        marks += [mark for part in shown for one in part.actions for mark in one.marks]
         assert len(marks) == found.counted.height
         n_silent = sum(
             rows["message_index"].is_null().sum()
             for name, rows in found.tables.items()
             if "message_index" in rows.columns and name not in ("results", "messages")
         )
-        silent = [part for part in shown if part.aside.startswith("without words")]
-        assert sum(len(part.done) for part in silent) == n_silent
+        silent = [part for part in shown if part.phase_and_round.startswith("without words")]
+        assert sum(len(part.actions) for part in silent) == n_silent
 
 
 def act(table: str, **facts: object) -> Action:

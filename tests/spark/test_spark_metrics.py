@@ -128,7 +128,7 @@ def test_every_view_and_table(spark, sample_lake):
     with connect(sample_lake, made) as connection:
         for name in made:
             select = f"SELECT * FROM {name}"
-            of_spark, of_duckdb = on_spark.query(select), run_query(connection, select)
+            of_spark, of_duckdb = on_spark.run_query(select), run_query(connection, select)
             assert bool(of_spark.height) is (name not in WITHOUT_ROWS), name
             # Those made of it need not plan it again, which takes longer than all else.
             rows = on_spark.session.createDataFrame(of_spark.to_arrow())
@@ -182,7 +182,7 @@ def test_names_that_are_joined(spark, tmp_path):
     lake = open_lake(tmp_path / "lake").with_names(NAMES)
     on_spark = SparkViews(spark, lake, {})
     for table in ("players", "results", "votes"):
-        found, expected = on_spark.query(f"SELECT * FROM {table}"), lake.table(table).collect()
+        found, expected = on_spark.run_query(f"SELECT * FROM {table}"), lake.table(table).collect()
         assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
     assert_engines_agree(lake, metric=["win_rate", "judgement"], by=["model", "opponent"])
 
@@ -191,7 +191,7 @@ def test_names_that_are_joined(spark, tmp_path):
 def test_games_that_a_model_failed(spark, tmp_path):
     """As losses: by the rule that the other engines run."""
     lake = ingested(tmp_path, GAMES).with_failures("loss")
-    found = SparkViews(spark, lake, {}).query("SELECT * FROM results")
+    found = SparkViews(spark, lake, {}).run_query("SELECT * FROM results")
     expected = lake.table("results").collect()
     assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
     assert_engines_agree(lake, metric="win_rate", by=["model"])
@@ -209,7 +209,7 @@ def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     with pytest.raises(
         LakeError, match=r"^the table `votes` cannot be read: [^\n]*magic verify[^\n]*$"
     ):
-        SparkViews(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
+        SparkViews(spark, lake, {}).run_query("SELECT count(DISTINCT model) FROM votes")
 
 
 def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
@@ -233,7 +233,7 @@ def test_what_spark_cannot_plan(spark, sample_lake):
     with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*nothing[^\n]*$"):
         SparkViews(
             spark, sample_lake, {"made": SqlView("SELECT nothing FROM votes", "", {})}
-        ).query("FROM made")
+        ).run_query("FROM made")
 
 
 @pytest.mark.some(1)

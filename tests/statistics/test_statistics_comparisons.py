@@ -29,7 +29,7 @@ from pipeline.statistics.comparison import (
 from pipeline.statistics.pairs import (
     PilotData,
     degrees_of_freedom,
-    settings_needed,
+    required_settings,
     upper_bound_of_variance,
 )
 
@@ -282,9 +282,9 @@ def test_letters_are_shared_exactly_where_nothing_tells_apart(n, bits):
 
 def test_a_plan_has_the_power_it_promises():
     """34 pairs see half a standard deviation with power .8 at 5 %: Cohen (1988), table 2.4."""
-    assert settings_needed(0.5, 1.0) == 34
-    assert settings_needed(-0.5, 1.0) == 34
-    assert settings_needed(1e-6, 1.0) is None
+    assert required_settings(0.5, 1.0) == 34
+    assert required_settings(-0.5, 1.0) == 34
+    assert required_settings(1e-6, 1.0) is None
 
 
 @pytest.mark.parametrize("n_pairs", [1, 45, 190, 1000, 4950, 100_000])
@@ -293,7 +293,7 @@ def test_a_plan_for_many_pairs_has_the_power_it_promises(n_pairs):
     quantiles = (np.arange(20_000) + 0.5) / 20_000
     for effect, is_paired in itertools.product((0.2, 0.4, 1.0), (True, False)):
         level = 0.05 / n_pairs
-        n = settings_needed(effect, 1.0, level=level, is_paired=is_paired)
+        n = required_settings(effect, 1.0, level=level, is_paired=is_paired)
         powers = []
         for number in (n, n - 1):
             df, shift = (number - 1, number) if is_paired else (2 * number - 2, number / 2)

@@ -12,7 +12,12 @@ from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import binom
 
-from pipeline.statistics.intervals import INTERVAL, confidence_intervals, ends, rate_estimates
+from pipeline.statistics.intervals import (
+    INTERVAL,
+    confidence_intervals,
+    midp_interval,
+    rate_estimates,
+)
 
 
 class Cell(NamedTuple):
@@ -71,13 +76,13 @@ def test_the_ends_are_scipys(confidence):
     rates = [0.0, 1e-4, 0.003, 0.02, 0.1, 0.3, 0.5, 0.8, 0.95, 0.997, 1.0]
     items = [1.0, 1.02, 2, 3.7, 8, 50.5, 300, 10_000.5, 1e6]
     asked = pl.DataFrame([(y, n) for n in items for y in rates], ["y", "n"], orient="row")
-    found = asked.select(ends(pl.col("y"), pl.col("n"), confidence)).unnest("y")
+    found = asked.select(midp_interval(pl.col("y"), pl.col("n"), confidence)).unnest("y")
     expected = [exact_ends(y, n, confidence) for y, n in asked.rows()]
     assert np.abs(found.to_numpy() - np.array(expected)).max() < 1e-11
     # No row depends on the others, but for the last digits.
-    (few,) = asked[40:41].select(ends(pl.col("y"), pl.col("n"), confidence)).rows()
+    (few,) = asked[40:41].select(midp_interval(pl.col("y"), pl.col("n"), confidence)).rows()
     assert tuple(few[0].values()) == pytest.approx(expected[40], abs=1e-11)
-    assert asked.clear().select(ends(pl.col("y"), pl.col("n"), confidence)).is_empty()
+    assert asked.clear().select(midp_interval(pl.col("y"), pl.col("n"), confidence)).is_empty()
 
 
 # Newcombe, Statistics in Medicine 17 (1998) 857–872, table I, method 6: mid-p.

@@ -18,9 +18,9 @@ from pipeline.statistics.comparison import (
     z_where_interval_reaches,
 )
 from pipeline.statistics.pairs import (
+    METHOD_HIGH_END_MOVED,
+    METHOD_LOW_END_MOVED,
     MIN_SHARE_PAIRED,
-    MOVED_HIGH,
-    MOVED_LOW,
     MOVER_METHOD,
     PAIRED,
     SMALLEST_NONZERO_END,
@@ -202,11 +202,11 @@ def test_interval_and_p_value_agree_where_nothing_is_paired():
     is_moved = pl.col("ci_low").is_in([0.0, SMALLEST_NONZERO_END])
     moved = found.filter(is_moved)
     assert 0 < moved.height < 0.02 * found.height
-    assert set(moved["ci_method"]) == {MOVED_LOW}
+    assert set(moved["ci_method"]) == {METHOD_LOW_END_MOVED}
     assert set(found.filter(~is_moved)["ci_method"]) == {MOVER_METHOD}
     turned = all_compared(sums, [pair[::-1] for pair in pairs])
     of_high = turned.filter(pl.col("ci_high").is_in([0.0, -SMALLEST_NONZERO_END]))
-    assert set(of_high["ci_method"]) == {MOVED_HIGH}
+    assert set(of_high["ci_method"]) == {METHOD_HIGH_END_MOVED}
     assert of_high.height == moved.height
 
 

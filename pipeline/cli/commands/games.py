@@ -464,5 +464,5 @@ def audit(
         return
     if by:
         raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
-    if asked.show_parts("findings", asked.run_report("findings_parts")) == 0:
+    if asked.show_parts("findings", asked.run_report("iter_findings")) == 0:
         terminal.note(f"{kind}: no contradiction was found")

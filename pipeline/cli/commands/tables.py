@@ -177,12 +177,12 @@ def sql(
         text = query if query is not None else options.sql_text(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
-        sandbox.prepare()  # it starts while we load what shows the answer
+        sandbox.start_next_process()  # it starts while we load what shows the answer
         from pipeline.cli.output import show, write_file
 
         # Only with names it is opened here, since that takes as long as to start a process.
         opened = lake if names is None else options.named(pipeline.open_lake(lake), names)
-        rows = sandbox.sql(opened, text, values)
+        rows = sandbox.run_query(opened, text, values)
         if out is None:
             show(rows, form)
             return

@@ -129,7 +129,7 @@ def game(log: Log) -> GameRecord:
             "a player speaks once when it is asked",
             repr(course.player[index]),
         )
-        for index in course.said(Phase.OTHER)
+        for index in course.message_indices(Phase.OTHER)
     ]
     built.proposals = _build_proposals(built, log, numbers)
     built.proposal_votes = _build_votes(built, log, numbers)
@@ -160,7 +160,7 @@ def _build_proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) ->
     logged = (decode_optional(log.proposal, Proposals, "proposal", built.faults) or {}).copy()
     n_seats = len(built.seats)
     course, texts = built.messages.course, built.messages.content
-    indices = course.said(Phase.PROPOSAL)
+    indices = course.message_indices(Phase.PROPOSAL)
     last = {course.seat[index]: index for index in indices}
     rows: list[Proposal] = []
     for index in indices:
@@ -218,8 +218,8 @@ def _build_votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[P
     if log.vote is not UNSET:
         logged = (decode_optional(log.vote, ProposalVotes, "vote", built.faults) or {}).copy()
     course = built.messages.course
-    indices = course.said(Phase.PROPOSAL_VOTE)
-    final = course.last_round(Phase.PROPOSAL_VOTE)
+    indices = course.message_indices(Phase.PROPOSAL_VOTE)
+    final = course.highest_round(Phase.PROPOSAL_VOTE)
     rows = []
     for index in indices:
         seat, round_, player = course.seat[index] or 0, course.round[index], course.player[index]

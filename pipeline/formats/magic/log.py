@@ -284,7 +284,7 @@ def build_point_game(
         is_repeatable=True,
         is_finished=ended is not None,
         outcome=Outcome.COMPLETED if ended is not None else None,
-        n_rounds=spoken.course.last_round(phase) if n_rounds is None else n_rounds,
+        n_rounds=spoken.course.highest_round(phase) if n_rounds is None else n_rounds,
         seats=seats,
         messages=spoken,
     )
@@ -354,7 +354,7 @@ def build_hidden_role_game(
         seats=list(seats),
         messages=spoken,
     )
-    answers = course.answered(Phase.VOTE)
+    answers = course.message_indices_by_player(Phase.VOTE)
     votes = decode_optional(getattr(log, votes_key), Votes, votes_key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
@@ -421,7 +421,7 @@ def _build_judgement_events(
     if rounds is None:
         return []
     players = [seat.player for seat in built.seats]
-    answers = built.messages.course.answered(phase)
+    answers = built.messages.course.message_indices_by_player(phase)
     said = [answers.get(player, ()) for player in players]
     seats = range(1, len(players) + 1)
     events, faults = [], []

@@ -69,7 +69,7 @@ def build_decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
         payoffs: The points in a round.
     """
     course, texts = built.messages.course, built.messages.content
-    indices = course.said(Phase.DECISION)
+    indices = course.message_indices(Phase.DECISION)
     choices = [parse_choice(texts[index]) for index in indices]
     rounds = [course.round[index] for index in indices]
     n_choices = Counter(rounds)

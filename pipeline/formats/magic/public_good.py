@@ -52,7 +52,7 @@ def game(log: Log) -> GameRecord:
         n_rounds=setting.game_round,
     )
     texts, is_pgm = built.messages.content, built.format_version == PGM
-    indices = built.messages.course.said(Phase.CONTRIBUTION)
+    indices = built.messages.course.message_indices(Phase.CONTRIBUTION)
     amounts = [parse_contribution(texts[index], is_pgm) for index in indices]
     built.contributions = build_contributions(built, amounts)
     return built

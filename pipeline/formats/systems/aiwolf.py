@@ -217,7 +217,7 @@ def claims(look: DocumentSniffer) -> bool:
 
 def describes(look: DocumentSniffer) -> str | None:
     """Return what the server's JSON of a game is, which stands beside the log; None for others."""
-    is_beside = look.has(_KEYS_BESIDE, len(_KEYS_BESIDE))
+    is_beside = look.has_keys(_KEYS_BESIDE, len(_KEYS_BESIDE))
     return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 

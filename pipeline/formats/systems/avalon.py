@@ -100,7 +100,7 @@ class Log(Struct):
 
 
 def claims(look: DocumentSniffer) -> bool:
-    return look.has(_KEYS, len(_KEYS) - 1)
+    return look.has_keys(_KEYS, len(_KEYS) - 1)
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:

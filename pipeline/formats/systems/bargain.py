@@ -127,7 +127,7 @@ class Log(Struct, gc=False):
 
 
 def claims(look: DocumentSniffer) -> bool:
-    return look.has(_KEYS, 4)
+    return look.has_keys(_KEYS, 4)
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:

@@ -417,7 +417,7 @@ def _game(
         messages=spoken,
         votes=[
             Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
-            for index in course.said(Phase.VOTE)
+            for index in course.message_indices(Phase.VOTE)
         ],
     )
 
@@ -537,7 +537,7 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
     setting: dict[str, JsonValue] = {"starting_points": points, "rounds": n_rounds}
     kind, phase = GameType.PUBLIC_GOOD, Phase.CONTRIBUTION
     built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
-    indices = built.messages.course.said(phase)
+    indices = built.messages.course.message_indices(phase)
     amounts = _amounts(talk, [built.messages.content[index] for index in indices], title)
     built.contributions = build_contributions(built, amounts)
     scores = _scores(talk, built)
@@ -595,7 +595,7 @@ def _game_points(
     if ended and int(ended[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"
         raise invalid_document_error("$", rule, f"it ends after {int(ended[1])}")
-    decided = Counter(spoken.course.round[index] for index in spoken.course.said(phase))
+    decided = Counter(spoken.course.round[index] for index in spoken.course.message_indices(phase))
     if ended and (set(decided.values()) != {len(players)} or len(decided) != n_rounds):
         rule = f"each player decides in each of the {n_rounds} rounds"
         raise invalid_document_error(

@@ -118,7 +118,7 @@ def describes(look: DocumentSniffer) -> str | None:
 
 def _environment(look: DocumentSniffer) -> bytes:
     """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
-    return bytes(look.top.get("env_id", b"")) if look.has(_KEYS, len(_KEYS) - 1) else b""
+    return bytes(look.top.get("env_id", b"")) if look.has_keys(_KEYS, len(_KEYS) - 1) else b""
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:

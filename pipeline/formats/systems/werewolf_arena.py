@@ -60,7 +60,7 @@ class Log(Struct, gc=False):
 
 
 def claims(look: DocumentSniffer) -> bool:
-    return look.has(_KEYS, 6)
+    return look.has_keys(_KEYS, 6)
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:

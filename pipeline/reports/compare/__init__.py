@@ -162,7 +162,7 @@ def compute_across_systems(
         # Settings of different systems are never paired.
         cluster = pl.col("cluster").cast(pl.String) + f"{_SYSTEM_SEPARATOR}{system}"
         results.append(labeled_result._replace(sums=labeled_result.sums.with_columns(cluster)))
-    return MetricResult.of_all(results, replace(request, game_types=game_types))
+    return MetricResult.concatenate(results, replace(request, game_types=game_types))
 
 
 def _common_game_types(
@@ -321,7 +321,7 @@ def pair_by_value(
     suffix = f", {name} {value}"
     result_with = result_with.with_columns(pl.col("model") + suffix)
     pairs = [(f"{model}{suffix}", model) for model in sorted(models)]
-    return MetricResult.of_all([result_with, result_without], result_without.request), pairs
+    return MetricResult.concatenate([result_with, result_without], result_without.request), pairs
 
 
 def append_mean_differences(

@@ -26,8 +26,8 @@ from pipeline.metrics.request import requested_metrics
 from pipeline.statistics.comparison import adjust_holm, equivalence_p_value, is_significant
 from pipeline.statistics.pairs import (
     DIFFERENCE_SCHEMA,
-    MOVED_HIGH,
-    MOVED_LOW,
+    METHOD_HIGH_END_MOVED,
+    METHOD_LOW_END_MOVED,
     MOVER_METHOD,
     PAIRED,
     REPLAY_RATIO,
@@ -215,7 +215,8 @@ COLUMNS: Mapping[str, column.Column] = {
     "ci_low": CI_LOW_COLUMN,
     "ci_high": CI_HIGH_COLUMN,
     "ci_method": column.text_column(
-        f"how the interval was computed: `{MOVER_METHOD}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if "
+        f"how the interval was computed: `{MOVER_METHOD}`; "
+        f"`{METHOD_LOW_END_MOVED}` or `{METHOD_HIGH_END_MOVED}` if "
         "that end "
         "was moved to 0 or next to it, so that the interval agrees with the p-value"
     ),

@@ -185,7 +185,7 @@ def describes(look: DocumentSniffer) -> str | None:
 
 
 def _is_episode(look: DocumentSniffer) -> bool:
-    return look.has(_KEYS, len(_KEYS) - 1)
+    return look.has_keys(_KEYS, len(_KEYS) - 1)
 
 
 def _name(look: DocumentSniffer) -> str:
