@@ -202,7 +202,7 @@ def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
         ("ingest", GAMES, *of),
     )
     assert tables.text
-    assert "not listed: hunts, of a package that is not installed" in tables.err
+    assert "not listed: hunts, because a package is not installed" in tables.err
     assert "stag_hunt" in {row["game_type"] for row in played.rows}
     assert values.rows
     assert {(one["check"], one["severity"]) for one in verified.rows} == {
@@ -264,9 +264,9 @@ def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: P
     """What differs is not written into the table, and a new column reads as null."""
     lake, other = site.parent / "lake", tmp_path / "site"
     shutil.copytree(site, other)
-    place = other / "stag_hunt" / "game_record.py"
+    place = other / "stag_hunt" / "game.py"
     text = place.read_text()
-    line = '            "extra": column.text("something new", nullable=True),\n'
+    line = '            "extra": column.text_column("something new", nullable=True),\n'
     first = next(one for one in text.splitlines(keepends=True) if '"prey": column' in one)
     text = text.replace(first, line + first)
     field = "    points: float | None\n"

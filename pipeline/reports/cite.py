@@ -68,7 +68,7 @@ class Citation(Struct, frozen=True):
         suffix = (
             f", with the names {escape_to_one_line(self.joined_names)}" if self.joined_names else ""
         )
-        loss_text = ", counting failed games as losses of the models that failed"
+        loss_text = ", counting failed games as losses of the models that failed them"
         suffix += loss_text if self.failures == LOSS else ""
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "

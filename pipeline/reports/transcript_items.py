@@ -525,7 +525,7 @@ def transcript_items(
         )
         items += items_by_message.get(index, ())
     starts = round_starts(item.round for item in items)
-    return [replace(item, begins=begins) for item, begins in zip(items, starts, strict=True)]
+    return [replace(item, started_round=begins) for item, begins in zip(items, starts, strict=True)]
 
 
 def _items_of_silent_actions(
