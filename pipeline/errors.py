@@ -275,8 +275,11 @@ def is_file_missing_error(error: BaseException) -> bool:
 
 
 def is_parquet_error(error: BaseException) -> bool:
-    """Return whether the message says that a Parquet file could not be read."""
-    return _PARQUET.search(str(error)) is not None
+    """Return whether the first line of the message says that a Parquet file could not be read.
+
+    Further lines can contain the plan of a query, which names files as well.
+    """
+    return _PARQUET.search(one_line_message(error)) is not None
 
 
 def may_be_read_error(error: BaseException) -> bool:

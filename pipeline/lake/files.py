@@ -130,7 +130,8 @@ class _OpenFile:
         self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
-        leaves = [name for name in _leaves(schema) if is_searched and name not in TEXTS]
+        paths = (path for field in schema for path in _leaves(field.name, field.type))
+        leaves = [path for path in paths if is_searched and path not in TEXTS]
         self._writer = pq.ParquetWriter(
             self._draft.path,
             schema,
@@ -247,16 +248,12 @@ def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(parts, wanted).unify_dictionaries()
 
 
-def _leaves(schema: pa.Schema) -> list[str]:
-    """The paths of the columns as Parquet has them: a list's elements are within it."""
-    return [path for field in schema for path in _leaves_of(field.name, field.type)]
-
-
-def _leaves_of(path: str, of: pa.DataType) -> list[str]:
-    if pa.types.is_list(of) or pa.types.is_large_list(of):
-        return _leaves_of(f"{path}.list.element", of.value_type)
-    if pa.types.is_struct(of):
-        return [leaf for field in of for leaf in _leaves_of(f"{path}.{field.name}", field.type)]
+def _leaves(path: str, dtype: pa.DataType) -> list[str]:
+    """Return the paths of a column as Parquet has them: a list's elements are within it."""
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return _leaves(f"{path}.list.element", dtype.value_type)
+    if pa.types.is_struct(dtype):
+        return [leaf for field in dtype for leaf in _leaves(f"{path}.{field.name}", field.type)]
     return [path]
 
 

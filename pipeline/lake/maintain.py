@@ -5,7 +5,7 @@ commits meanwhile wins. It is done one chunk of rows at a time, so that memory s
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -122,13 +122,14 @@ def maintain(
             dead = _dead_files(lake, table, kept, young, replaced.get(table, ()))
         else:
             dead = _delete_dead(path, table, kept, young)
+        sizes = [*after[table].values()]
         rows.append(
             (
                 table,
                 before[table].height,
                 len(after[table]),
                 before[table]["n_bytes"].sum(),
-                _sum(after[table].values()),
+                None if None in sizes else sum(filter(None, sizes)),
                 len(dead),
                 sum(file.n_bytes for file in dead),
             )
@@ -142,12 +143,6 @@ def _files(lake: StoredLake, table: str) -> pl.DataFrame:
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
     schema = {"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64}
     return pl.DataFrame(rows, schema, orient="row")
-
-
-def _sum(sizes: Iterable[int | None]) -> int | None:
-    """The sum of the bytes, None if some are unknown."""
-    known = list(sizes)
-    return None if None in known else sum(n_bytes or 0 for n_bytes in known)
 
 
 def _to_replace(table: str, files: pl.DataFrame) -> list[str]:

@@ -101,14 +101,6 @@ def _read(file: Path) -> dict[str, str]:
     return models
 
 
-def in_words(names: Names) -> str:
-    """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
-    several: dict[str, list[str]] = {}
-    for name, one in sorted(names.items()):
-        several.setdefault(one, []).append(f'"{name}"')
-    return "; ".join(f'{", ".join(of)} as "{one}"' for one, of in several.items())
-
-
 def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
     """The rows with each model under the name by which it is counted."""
     return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
@@ -159,12 +151,6 @@ def failed_results_select(select: Callable[[str], str]) -> str:
     columns = (quote_identifier(name) for name in table_schema("results") if name not in _CHANGED)
     tables = {name: select(name) for name in READ}
     return fill_template("internal/failed_results", columns=",\n    ".join(columns), **tables)
-
-
-def with_losses(table: Callable[[str], pl.LazyFrame]) -> pl.LazyFrame:
-    """The same rows by polars; `table` gives the tables, with the names of models as counted."""
-    context = pl.SQLContext({name: table(name) for name in READ})
-    return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
 
 
 T = TypeVar("T")
@@ -455,8 +441,11 @@ class StoredLake:
 
     @property
     def describe_merged_names(self) -> str:
-        """The same in words, empty where no names are joined."""
-        return in_words(self.used_names) if self.names else ""
+        """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`, else empty."""
+        several: dict[str, list[str]] = {}
+        for name, joined_name in sorted(self.used_names.items() if self.names else ()):
+            several.setdefault(joined_name, []).append(f'"{name}"')
+        return "; ".join(f'{", ".join(names)} as "{one}"' for one, names in several.items())
 
     @property
     def view_options(self) -> dict[str, str]:
@@ -601,7 +590,8 @@ class StoredLake:
         >>> lake.failed_results().filter("is_failed").collect().height
         0
         """
-        return with_losses(self._named)
+        context = pl.SQLContext({name: self._named(name) for name in READ})
+        return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
 
     def _named(self, table: str) -> pl.LazyFrame:
         return joined(table, self.stored(table), self.names, lambda: self.stored("players"))

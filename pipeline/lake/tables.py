@@ -76,11 +76,6 @@ class Contents(Struct, frozen=True):
     n_rows: int | None
     files_sha256: str
 
-    def agrees(self, recorded: "Contents") -> bool:
-        """Whether a log with these contents is the log of the recorded table."""
-        is_same = self.files_sha256 == recorded.files_sha256
-        return is_same and self.n_rows in (None, recorded.n_rows)
-
     def __str__(self) -> str:
         rows = "" if self.n_rows is None else f" with {self.n_rows:,} rows"
         return f"{self.n_files:,} files{rows}"
@@ -301,11 +296,12 @@ class OpenTable:
 def opened_at(folder: Location, state: TableState) -> OpenTable:
     """A table at a recorded state; raises LakeError where its log says otherwise."""
     table = OpenTable(folder, state.version)
-    contents = contents_of(table.log_values("num_records"))
-    if not contents.agrees(state.contents):
+    contents, recorded = contents_of(table.log_values("num_records")), state.contents
+    is_same = contents.files_sha256 == recorded.files_sha256
+    if not is_same or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {contents} at version "
-            f"{state.version}, but the ingest left {state.contents}"
+            f"{state.version}, but the ingest left {recorded}"
             f"{_emptied(folder, state.version)}; {DAMAGE_HINT}"
         )
     return table
@@ -426,16 +422,9 @@ def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
             raise DeniedError(
                 f"{folder}: the table may not be read: {one_line_message(error)}; {DENIED_HINT}"
             ) from None
+        why = one_line_message(error)
+        if not has_log(folder):  # of which the library's text is hard to read
+            why = f"{'its log' if folder.exists() else 'the folder'} is missing"
         raise LakeError(
-            f"{folder}: the lake is damaged, the table cannot be opened: {_reason(folder, error)}; "
-            f"{DAMAGE_HINT}"
+            f"{folder}: the lake is damaged, the table cannot be opened: {why}; {DAMAGE_HINT}"
         ) from None
-
-
-def _reason(folder: Location, error: Exception) -> str:
-    """Why a table cannot be opened; the library's text of a missing folder is hard to read."""
-    if not folder.exists():
-        return "the folder is missing"
-    if not has_log(folder):
-        return "its log is missing"
-    return one_line_message(error)

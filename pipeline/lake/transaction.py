@@ -46,7 +46,6 @@ from pipeline.lake.tables import (
     COMMITS_TABLE,
     EMPTY,
     VERSION_KEY,
-    Contents,
     TableState,
     by_others,
     check_clock,
@@ -92,7 +91,10 @@ def rewritten(
                 for number, mask in enumerate(masks):
                     if not mask.all():
                         rows = _filled(parquet.read_row_group(number), schema)
-                        writer.write(_without(rows, mask, schema) if mask.any() else rows)
+                        if mask.any():
+                            # Decoded, so that no dictionary keeps what only removed rows had.
+                            rows = rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
+                        writer.write(rows)
     return changed, writer.files
 
 
@@ -106,11 +108,6 @@ def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.Parque
             yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=dictionaries)
     except pa.ArrowInvalid as error:
         raise read_error(error, table) from None
-
-
-def _without(rows: pa.Table, mask: RowMask, schema: pa.Schema) -> pa.Table:
-    # Decoded, so that no dictionary keeps what only those rows had that are gone.
-    return rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
 
 
 def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -183,7 +180,10 @@ class Transaction:
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
         check_writable(lake)
-        _make_tables(lake)
+        # Those of packages that were installed since.
+        missing = [table for table in TABLES if table not in lake.existing_tables]
+        create_tables(lake.path, missing)
+        lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
         map_tables(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
         # Those that lack columns, or nulls in them, which are written anew with what changes.
         self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
@@ -246,7 +246,7 @@ class Transaction:
             self._renew(table)
         map_tables(self._refuse_lost, self._added)
         self.has_begun = True
-        after = map_tables(self._after, sorted(self.lake.states))
+        after = map_tables(self._commit_contents, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
             # A clock that is set back must not make an ingest end before it began.
@@ -264,10 +264,6 @@ class Transaction:
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
         removed += map(_name, old)
 
-    def _after(self, table: str) -> dict[str, object]:
-        """Commits what changes in a table; its entry in the column `versions`."""
-        return {"table": table, **asdict(self._contents(table)), "version": self._commit(table)}
-
     def _refuse_lost(self, table: str) -> None:
         """Raises LakeError where a file added is not as it was written: nothing is changed then."""
         folder, added = self.lake.table_folder(table), self._added[table]
@@ -279,12 +275,18 @@ class Transaction:
                 f"for example {lost[0]}; nothing was changed: run the same command again"
             )
 
-    def _contents(self, table: str) -> Contents:
-        """What the table is to consist of: by what was there and what changes, not by its log."""
-        counts = self.lake.row_counts_by_file(table)
-        for name in self._removed.get(table, ()):
-            counts.pop(name, None)
-        return contents_of(counts | {file.name: file.n_rows for file in self._added.get(table, ())})
+    def _commit_contents(self, table: str) -> dict[str, object]:
+        """Commit what changes in a table; return its entry in the column `versions`.
+
+        What the table is to consist of follows from what was there and what changes, not from its
+        log.
+        """
+        removed = self._removed.get(table, ())
+        counts = {
+            n: rows for n, rows in self.lake.row_counts_by_file(table).items() if n not in removed
+        }
+        counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
+        return {"table": table, **asdict(contents_of(counts)), "version": self._commit(table)}
 
     def _commit(self, table: str) -> int:
         self._check_lock()
@@ -388,13 +390,6 @@ def _is_outdated(lake: StoredLake, table: str) -> bool:
     """Whether the table's log has no column, or one without nulls, where there may be nulls now."""
     nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
-
-
-def _make_tables(lake: StoredLake) -> None:
-    """Creates the tables that the lake lacks, such as those of a package installed since."""
-    missing = [table for table in TABLES if table not in lake.existing_tables]
-    create_tables(lake.path, missing)
-    lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
 
 
 def _name(file: str) -> str:

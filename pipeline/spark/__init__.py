@@ -33,7 +33,6 @@ from pipeline.errors import (
     PipelineError,
     QueryError,
     UsageError,
-    is_parquet_error,
     one_line_message,
     read_error,
 )
@@ -111,16 +110,12 @@ def _check_answers(master: str) -> None:
     raise UsageError(f"no Spark master answers: {', '.join(reasons)}")
 
 
-def _check_master(master: str) -> None:
+def _started(master: str) -> "SparkSession":
     if not master.startswith(_MASTERS):
         raise UsageError(
             f"no Spark master `{master}`: use one such as local[*], spark://HOST:7077, yarn, "
             "k8s://https://HOST:443"
         )
-
-
-def _started(master: str) -> "SparkSession":
-    _check_master(master)
     if master.startswith("spark://"):
         _check_answers(master)
     _check_java()
@@ -143,15 +138,11 @@ def _started(master: str) -> "SparkSession":
                 context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line_message(error)}") from None
-    logging.getLogger().addFilter(_is_of_others)
+    # py4j logs with a traceback what is also raised.
+    logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
     applications.append(str(context.applicationId))
     atexit.register(_stop, context)
     return SparkSession(context)
-
-
-def _is_of_others(record: logging.LogRecord) -> bool:
-    """Whether a record is not py4j's, which logs with a traceback what is also raised."""
-    return record.module != "java_gateway"
 
 
 def _stop(context: "SparkContext") -> None:
@@ -297,9 +288,9 @@ class SparkViews:
         try:
             frames = [self.session.sql(self._translated(sql)) for sql in sqls]
             with cancelling(self.session.sparkContext), ThreadPoolExecutor(_AT_ONCE) as pool:
-                return list(pool.map(_collected, frames))
+                return list(pool.map(lambda frame: pl.DataFrame(frame.toArrow()), frames))
         except (PySparkException, Py4JError) as error:
-            if is_parquet_error(error):
+            if ".parquet" in str(error):  # plans do not name files
                 raise read_error(error) from None
             raise QueryError(f"Spark cannot compute this: {one_line_message(error)}") from None
 
@@ -323,19 +314,11 @@ class SparkViews:
             view = self.session.sql(self._translated(self._views[name].select))
             view.createOrReplaceTempView(temporary(name))
         elif name in TABLES:
-            self._make_table(name)
-
-    def _make_table(self, name: str) -> None:
-        rows = viewed_table_select(self._lake, name, self._select)
-        self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
+            rows = viewed_table_select(self._lake, name, self._select)
+            self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
 
     def _select(self, name: str) -> str:
-        """The SELECT of a table as it is stored, which has a view of its own."""
-        self._stored(name).createOrReplaceTempView(f"stored_{name}")
-        return f"SELECT * FROM stored_{name}"
-
-    def _stored(self, name: str) -> "DataFrame":
-        """The rows of one of the lake's tables as they are stored."""
+        """The SELECT of one of the lake's tables as it is stored, which has a view of its own."""
         table = self.session.createDataFrame(arrow_schema(name).empty_table())
         if files := self._lake.table_files(name):
             if self._lake.path.is_local:
@@ -348,7 +331,8 @@ class SparkViews:
                 table = table.replace(dict[Any, Any](words), subset=[column])
             if self._lake.has_rows_of_other_systems(name):
                 table = table.where(f"system = {quote_literal(str(self._lake.system))}")
-        return table
+        table.createOrReplaceTempView(f"stored_{name}")
+        return f"SELECT * FROM stored_{name}"
 
     def _of_store(self, files: list[str], schema: "StructType") -> "DataFrame":
         """The rows of files in an object store, which Spark itself reads with jars alone."""
@@ -381,10 +365,6 @@ def _nfc(text: str | None) -> str | None:
 def temporary(name: str) -> str:
     """The name of a view, without a schema."""
     return name.replace(".", "__")
-
-
-def _collected(frame: "DataFrame") -> pl.DataFrame:
-    return pl.DataFrame(frame.toArrow())
 
 
 # An ingest's workers on Spark: one stage without a shuffle, a worker for each of its partitions.

@@ -7,12 +7,12 @@ one is named.
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, Union
 from urllib.parse import unquote
 
 from pipeline.errors import EMPTY_PATH_HINT, UsageError
 from pipeline.stores import local
-from pipeline.stores.local import ChangedError, Draft, File, Location
+from pipeline.stores.local import ChangedError, Draft, File, LocalLocation
 
 if TYPE_CHECKING:
     from pipeline.stores.remote import RemoteLocation
@@ -34,7 +34,9 @@ __all__ = [
     "was_deleted",
 ]
 
-AnyLocation = str | Path | Location
+# `|` cannot join a class with the name of one that is not loaded yet.
+Location: TypeAlias = Union[LocalLocation, "RemoteLocation"]
+AnyLocation: TypeAlias = str | Path | Location
 
 
 def parse_location(path: AnyLocation) -> Location:
@@ -49,7 +51,7 @@ def parse_location(path: AnyLocation) -> Location:
         return _remote(str(path))
     # As shells have it: what is no user's name stays as it is, and so does `./~name`.
     whole = os.path.expanduser(local_path(str(path)))  # noqa: PTH111
-    return local.LocalLocation(Path(os.path.realpath(whole)))
+    return LocalLocation(Path(os.path.realpath(whole)))
 
 
 def is_remote(path: AnyLocation) -> bool:

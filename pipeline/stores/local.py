@@ -11,18 +11,16 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 import obstore
 from msgspec import Struct
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore
-
-# What a location of files offers: a folder, or a prefix of an object store.
 
 
 class ChangedError(Exception):
@@ -42,50 +40,6 @@ class Draft(NamedTuple):
 
     path: Path
     finish: Callable[[str], None]
-
-
-class Location(Protocol):
-    """Where a file or folder is. `str` of it gives it back to `location`, also in another process.
-
-    Its methods raise `OSError` with one line of text.
-    """
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is on this machine, so that any tool can open it by its path."""
-
-    def __truediv__(self, name: str) -> "Location":
-        """The file or folder of this name in it."""
-
-    def list_files(self) -> list[File]:
-        """The files directly within, none if there is no such folder."""
-
-    def list_names(self) -> set[str]:
-        """The names of the files and folders directly within."""
-
-    def exists(self) -> bool:
-        """Whether something is there."""
-
-    def create_folder(self) -> None:
-        """Makes the folder, where folders need to be made."""
-
-    def create_draft(self, name: str) -> Draft:
-        """A new file in it with this name, until it is finished under another."""
-
-    def delete_file(self, *, missing_ok: bool = False) -> None:
-        """Deletes the file."""
-
-    def open(self) -> BinaryIO:
-        """The file opened for reading, at any position."""
-
-    def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Some of the file's bytes, fewer where it ends."""
-
-    def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        """Holds a lock of this name; raises TimeoutError if others hold it for that long.
-
-        What it gives raises `OSError` if the lock was lost meanwhile.
-        """
 
 
 # A lock on an object store, by puts that succeed only where nobody else's came before.
@@ -206,7 +160,11 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class LocalLocation:
-    """A path on this machine."""
+    """A path on this machine. Its methods raise `OSError` with one line of text.
+
+    `str` of it gives it back to `location`, also in another process. `is_local` says that any tool
+    can open it by its path. `RemoteLocation` has the same methods for an object store.
+    """
 
     path: Path
 
@@ -219,25 +177,38 @@ class LocalLocation:
         return str(self.path)
 
     def __truediv__(self, name: str) -> "LocalLocation":
+        """The file or folder of this name in it."""
         return LocalLocation(self.path / name)
 
     def list_files(self) -> list[File]:
+        """The files directly within, none if there is no such folder."""
         try:
             listed = list(self.path.iterdir())
         except FileNotFoundError:
             return []
-        return sorted(file for entry in listed if (file := _file(entry)))
+        files = []
+        for entry in listed:
+            with suppress(FileNotFoundError):  # it was deleted since, or is a broken link
+                status = entry.stat()
+                if stat.S_ISREG(status.st_mode):
+                    modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
+                    files.append(File(entry.name, status.st_size, modified_at))
+        return sorted(files)
 
     def list_names(self) -> set[str]:
+        """The names of the files and folders directly within."""
         return {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
 
     def exists(self) -> bool:
+        """Whether something is there."""
         return self.path.exists()
 
     def create_folder(self) -> None:
+        """Makes the folder, where folders need to be made."""
         self.path.mkdir(parents=True, exist_ok=True)
 
     def create_draft(self, name: str) -> Draft:
+        """A new file in it with this name, until it is finished under another."""
         begun = self.path / name
 
         def finish(name: str) -> None:
@@ -252,12 +223,15 @@ class LocalLocation:
         return Draft(begun, finish)
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
+        """Deletes the file."""
         self.path.unlink(missing_ok=missing_ok)
 
     def open(self) -> BinaryIO:
+        """The file opened for reading, at any position."""
         return self.path.open("rb")
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
+        """Some of the file's bytes, fewer where it ends."""
         handle = os.open(self.path, _FLAGS)
         try:
             return os.pread(handle, n_bytes, start)
@@ -266,6 +240,10 @@ class LocalLocation:
 
     @contextmanager
     def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
+        """Holds a lock of this name; raises TimeoutError if others hold it for that long.
+
+        What it gives raises `OSError` if the lock was lost meanwhile.
+        """
         # Imported here, so that whoever only reads does not wait for it.
         from filelock import FileLock, Timeout
 
@@ -274,17 +252,6 @@ class LocalLocation:
                 yield lambda: None
         except Timeout:
             raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
-
-
-def _file(entry: Path) -> File | None:
-    """Return the folder's file of this name, null if it is no file or was deleted."""
-    if not entry.is_file():
-        return None
-    try:
-        status = entry.stat()
-    except FileNotFoundError:
-        return None
-    return File(entry.name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:

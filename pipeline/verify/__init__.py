@@ -81,26 +81,25 @@ def unseen(lake: StoredLake) -> Finding | None:
     try:
         logged = OpenTable(folder).log_values("modification_time")
         new = logged.keys() - lake.file_sizes_bytes("documents").keys()
-        rows = _ingests(lake, [str(folder / name) for name in new]) if new else []
+        if not new:
+            return None
+        rows = scan_files("documents", [str(folder / name) for name in new])
+        counts = rows.filter(pl.col("ingest_id") > lake.ingest_id).group_by("ingest_id")
+        is_game = pl.col("status").is_in(["ingested", "replacing"])
+        later = counts.agg(pl.len().alias("n_documents"), n_games=is_game.sum())
+        ingests = later.sort("ingest_id").collect()
     except (LakeError, OSError, pl.exceptions.PolarsError):
         return None  # what cannot be read is found by other checks
-    if not rows:
+    if ingests.is_empty():
         return None
     ended = datetime.fromtimestamp(max(logged[name] for name in new) / 1000, UTC)
-    n_games = int(pl.DataFrame(rows)["n_games"].sum())
-    one = len(rows) == 1
-    what = f"{'an ingest of' if one else f'{len(rows):,} ingests up to'} {ended:%Y-%m-%d %H:%M} UTC"
+    n_games = int(ingests["n_games"].sum())
+    one = ingests.height == 1
+    what = "an ingest of" if one else f"{ingests.height:,} ingests up to"
+    what = f"{what} {ended:%Y-%m-%d %H:%M} UTC"
     verb = "is" if one else "are"
     finds = f"{what} with {format_count(n_games, 'game')} {verb} not in the numbers; {_TO_DO}"
-    return Finding(UNSEEN, ERROR, finds, "ingests", len(rows), rows)
-
-
-def _ingests(lake: StoredLake, files: list[str]) -> list[dict[str, object]]:
-    """The ingests after the lake's last that these files of `documents` have rows of."""
-    later = scan_files("documents", files).filter(pl.col("ingest_id") > lake.ingest_id)
-    is_game = pl.col("status").is_in(["ingested", "replacing"])
-    counts = later.group_by("ingest_id").agg(pl.len().alias("n_documents"), n_games=is_game.sum())
-    return counts.sort("ingest_id").collect().to_dicts()
+    return Finding(UNSEEN, ERROR, finds, "ingests", ingests.height, ingests.to_dicts())
 
 
 # A table's files against its log and its contract, read a batch of rows at a time.
@@ -225,40 +224,37 @@ def _look_into(
     file: Location, logged: dict[str, Any], looked: Looked, limit: int, schema: pl.Schema
 ) -> None:
     """Looks at the rows of one file, which are to have these columns."""
-    name = logged["path"]
+    contract = pl.Schema(table_schema(looked.table))
     try:
-        for rows in _batches(file):
-            if rows.schema != schema:
-                looked.is_readable = False
-                looked.add_finding("contract", {"file": name, "columns": _types(rows)}, limit)
-                return
-            looked.n_rows += rows.height
-            _look_at(_whole(rows, looked.table), looked, limit)
         with file.open() as opened:
-            unlike = list(_unlike(pq.read_metadata(opened), logged))
+            parquet = pq.ParquetFile(
+                opened,
+                pre_buffer=False,
+                buffer_size=_BUFFER_BYTES,
+                page_checksum_verification=True,
+            )
+            for rows in map(pl.DataFrame, iter_batches(parquet, BATCH_ROWS)):
+                if rows.schema != schema:
+                    columns = ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
+                    looked.is_readable = False
+                    looked.add_finding(
+                        "contract", {"file": logged["path"], "columns": columns}, limit
+                    )
+                    return
+                looked.n_rows += rows.height
+                # An older lake has null in columns that its files lack.
+                whole_rows = rows.match_to_schema(contract, missing_columns="insert")
+                _look_at(whole_rows, looked, limit)
+            unlike = list(_unlike(parquet.metadata, logged))
     except _DAMAGED as error:
         raise_if_resources_exhausted(error)
         looked.is_readable = False
-        looked.add_finding("file_damaged", {"file": name, "error": one_line_message(error)}, limit)
+        looked.add_finding(
+            "file_damaged", {"file": logged["path"], "error": one_line_message(error)}, limit
+        )
         return
     for row in unlike:
-        looked.add_finding("file_statistics", {"file": name, **row}, limit)
-
-
-def _batches(file: Location) -> Iterator[pl.DataFrame]:
-    with file.open() as opened:
-        parquet = pq.ParquetFile(
-            opened,
-            pre_buffer=False,
-            buffer_size=_BUFFER_BYTES,
-            page_checksum_verification=True,
-        )
-        yield from map(pl.DataFrame, iter_batches(parquet, BATCH_ROWS))
-
-
-def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
-    """The rows with all columns of the contract: null where an older lake has none."""
-    return rows.match_to_schema(pl.Schema(table_schema(table)), missing_columns="insert")
+        looked.add_finding("file_statistics", {"file": logged["path"], **row}, limit)
 
 
 def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
@@ -295,10 +291,6 @@ def _unlike(footer: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[dict[st
             expected = logged.get(f"{kind}.{name}")
             if expected is not None and not agree(expected, value):
                 yield {"statistic": f"{kind}.{name}", "found": value, "logged": expected}
-
-
-def _types(rows: pl.DataFrame) -> str:
-    return ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
 
 
 # The checks in `sql/internal/checks`: each is a SELECT of the rows that should not be there.
@@ -343,57 +335,36 @@ class Check(NamedTuple):
 
 def all_checks() -> list[Check]:
     """Every check there is, for every table that it is made for."""
-    return [
-        *(check for name in sql_files.list_files(FOLDER) for check in _declared(name)),
-        *_of_logs(),
-    ]
-
-
-def _declared(name: str) -> Iterator[Check]:
-    header = sql_files.read_header(f"{FOLDER}/{name}")
-    tables = _TABLES[header["tables"][0]]() if "tables" in header else [None]
-    severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
-    for table in tables:
-        yield Check(name, severity, finds, by, table)
-
-
-def _of_logs() -> Iterator[Check]:
-    """The kinds of `magic audit` by which a log contradicts itself."""
+    checks = []
+    for name in sql_files.list_files(FOLDER):
+        header = sql_files.read_header(f"{FOLDER}/{name}")
+        tables = (
+            [t for t in TABLES if _is_of(header["tables"][0], t)] if "tables" in header else [None]
+        )
+        severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
+        checks += [Check(name, severity, finds, by, table) for table in tables]
     for kind in sql_files.list_files(AUDIT):
         header = sql_files.read_header(f"{AUDIT}/{kind}")
         for severity in header.get("severity", ()):
-            yield Check(f"{AUDIT}.{kind}", severity, header["title"][0], "game", None)
+            checks.append(Check(f"{AUDIT}.{kind}", severity, header["title"][0], "game", None))
+    return checks
 
 
-def _of_games() -> list[str]:
-    return [name for name in GAME_TABLES if name != "games"]
-
-
-def _of_players() -> list[str]:
-    """The tables whose rows repeat what `players` says of the seat."""
-    seated = [name for name in _of_games() if "seat" in TABLES[name].columns()]
-    return [name for name in seated if issubclass(TABLES[name], PlayerRow) and name != "players"]
-
-
-def _of_seats() -> list[str]:
-    """The tables whose rows were read from something that their seat said."""
-    acts = [name for name in GAME_TABLES if issubclass(TABLES[name], SeatActionRow)]
-    return [name for name in acts if name != "eliminations"]
-
-
-def _with_a_key() -> list[str]:
-    """The tables with a primary key; some have a check of it that is their own."""
-    files = sql_files.list_files(FOLDER)
-    keyed = [name for name, table in TABLES.items() if table.primary_key()]
-    return [name for name in keyed if f"keys_of_{name}" not in files]
-
-
-_TABLES: dict[str, Callable[[], list[str]]] = {
-    "of games": _of_games,
-    "of players": _of_players,
-    "of seats": _of_seats,
-    "with a key": _with_a_key,
-}
+def _is_of(kind: str, name: str) -> bool:
+    """Whether a table is of the kind that the header of a check names."""
+    table = TABLES[name]
+    match kind:
+        case "of games":
+            return name in GAME_TABLES and name != "games"
+        case "of players":  # whose rows repeat what `players` says of the seat
+            return "seat" in table.columns() and issubclass(table, PlayerRow) and name != "players"
+        case "of seats":  # whose rows were read from something that their seat said
+            return issubclass(table, SeatActionRow) and name != "eliminations"
+        case "with a key":  # some have a check of it that is their own
+            return bool(table.primary_key()) and f"keys_of_{name}" not in sql_files.list_files(
+                FOLDER
+            )
+    raise ValueError(f"no kind of tables `{kind}`")
 
 
 def title(check: Check) -> str:

@@ -255,9 +255,9 @@ def ingest_connection(
         raise_if_resources_exhausted(cause)
         if lake and is_file_missing_error(cause):
             raise read_error(error) from None
-        what = plain_message(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(
-            f"the results of the ingest could not be merged; nothing was changed: {what}"
+            "the results of the ingest could not be merged; nothing was changed: "
+            f"{plain_message(error) if isinstance(error, duckdb.Error) else error}"
         ) from None
 
 

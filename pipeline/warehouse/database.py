@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import duckdb
-import polars as pl
 
 from pipeline.errors import LakeError, raise_if_resources_exhausted
 from pipeline.events.contracts import TABLES
@@ -42,7 +41,10 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
                 create_lake_view(connection, lake, table, remote.of if remote else lake.table_files)
             for name, view in views.items():
                 if isinstance(view, ComputedView):
-                    _store(connection, name, view.rows(lake))
+                    register_rows(connection, _ROWS, view.rows(lake))
+                    create_schema(connection, name)
+                    connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {_ROWS}")
+                    connection.unregister(_ROWS)
                     known[name] = known[name]._replace(kind="TABLE")
                 else:
                     create_view(connection, name, view)
@@ -51,10 +53,3 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
     except duckdb.Error as error:
         raise_if_resources_exhausted(error)
         raise LakeError(f"the catalogue cannot be made: {plain_message(error)}") from None
-
-
-def _store(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
-    register_rows(connection, _ROWS, rows)
-    create_schema(connection, name)
-    connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {_ROWS}")
-    connection.unregister(_ROWS)

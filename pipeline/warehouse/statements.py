@@ -239,19 +239,16 @@ def missing_column(
     name = match["name"]
     columns = _columns(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
-    known = {column for names_of in columns.values() for column in names_of} | _candidates(error)
+    known = {column for names_of in columns.values() for column in names_of}
+    # The columns that DuckDB names, which may be those of a subquery, with their tables.
+    candidates = _CANDIDATES.search(str(error))
+    named = re.findall(r'"([^"]+)"', candidates[1]) if candidates else []
+    known.update(column.rpartition(".")[2] for column in named)
     hint = advice or suggest_similar_names([name.lower()], sorted(known))
     if hint is None and columns:
         quotes = f"; {suggest_quotes(name)}" if f'"{name}"' in statement else ""
         hint = f"run `magic schema {' '.join(sorted(columns))}` to list those there are{quotes}"
     return f"no column `{name}`: {hint}" if hint else None
-
-
-def _candidates(error: duckdb.Error) -> set[str]:
-    """The columns that DuckDB names, which may be those of a subquery, without their tables."""
-    match = _CANDIDATES.search(str(error))
-    names = re.findall(r'"([^"]+)"', match[1]) if match else []
-    return {name.rpartition(".")[2] for name in names}
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, list[str]]:
@@ -272,9 +269,6 @@ SCHEME = "lake"
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
 _LISTINGS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
-_COLUMNS_views = """SELECT schema_name, table_name, column_name
-FROM duckdb_columns()
-WHERE database_name = current_database() AND NOT internal"""
 # Functions that take a name, or a whole query, as a text.
 _RUNNING = {"query", "query_table"}
 
@@ -406,8 +400,7 @@ def comment(connection: duckdb.DuckDBPyConnection, known: Mapping[str, Meaning])
         f"COMMENT ON {meaning.kind} {quoted(name)} IS {quote_literal(meaning.row)}"
         for name, meaning in known.items()
     ]
-    for schema, table, column in connection.execute(_COLUMNS_views).fetchall():
-        name = table if schema == "main" else f"{schema}.{table}"
+    for name, column in connection.execute(_COLUMNS).fetchall():
         text = known[name].columns.get(column) if name in known else None
         if text:
             place = f"{quoted(name)}.{quote_identifier(column)}"

@@ -359,15 +359,14 @@ def test_a_file_that_goes_while_its_folder_is_listed(
     """As a draft does whose writer gives up: the others are listed, or a lake would be none."""
     for name in ("a", "gone", "z"):
         (tmp_path / name).write_bytes(b"1")
-    is_file = Path.is_file
+    iterdir = Path.iterdir
 
-    def going(path: Path) -> bool:
-        was_file = is_file(path)
-        if path.name == "gone":
-            path.unlink()
-        return was_file
+    def going(path: Path) -> list[Path]:
+        listed = list(iterdir(path))
+        (tmp_path / "gone").unlink(missing_ok=True)
+        return listed
 
-    monkeypatch.setattr(Path, "is_file", going)
+    monkeypatch.setattr(Path, "iterdir", going)
     assert [file.name for file in parse_location(tmp_path).list_files()] == ["a", "z"]
     assert parse_location(tmp_path / "gone").list_files() == []
 
