@@ -362,8 +362,8 @@ def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened:
     shown = page("game").content(opened, parameters("game", {"game": differing["game_id"]}))
     (part,) = [one for one in shown.games[0].parts if one.place == f"m{differing['message_index']}"]
     assert [mark.metric for mark in part.marks] == ["judgement"]
-    assert f"→ {differing['logged']}" in part.done[0].line
-    assert f"the text says {differing['says']}" in part.done[0].line
+    assert f"→ {differing['logged']}" in part.actions[0].line
+    assert f"the text says {differing['says']}" in part.actions[0].line
 
 
 def test_thoughts_are_dimmed_and_folded(opened: Lake) -> None:
