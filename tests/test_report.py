@@ -325,7 +325,8 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
         assert cell.n_games <= 2
         if cell.value["n_games"]:
             assert cell.n_games >= 1
-        everything = lake.evidence(name, model=[model]).drop("metric", "is_counted", *ORIGIN_COLUMNS)
+        everything = lake.evidence(name, model=[model])
+        everything = everything.drop("metric", "is_counted", *ORIGIN_COLUMNS)
         own = cell.evidence.select(everything.columns)
         assert (
             own.join(everything, on=everything.columns, how="semi", nulls_equal=True).height
