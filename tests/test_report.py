@@ -325,7 +325,8 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
         assert cell.n_games <= 2
         if cell.value["n_games"]:
             assert cell.n_games >= 1
-        everything = lake.evidence(name, model=[model]).drop("metric", *ORIGIN_COLUMNS)
+        everything = lake.evidence(name, model=[model])
+        everything = everything.drop("metric", "is_counted", *ORIGIN_COLUMNS)
         own = cell.evidence.select(everything.columns)
         assert (
             own.join(everything, on=everything.columns, how="semi", nulls_equal=True).height
@@ -383,7 +384,7 @@ def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
     assert Page(text).faults == []
     n_rows = 0
     for name in {name for _, name in found.cells}:
-        everything = lake.evidence(name, edition=edition).drop(ORIGIN_COLUMNS)
+        everything = lake.evidence(name, edition=edition).drop("is_counted", *ORIGIN_COLUMNS)
         counted = pl.concat([one.counted.filter(metric=name) for one in found.games])
         games = pl.col("game_id").is_in(counted["game_id"].unique().implode())
         assert_frame_equal(

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipeline.pages.render import TEMPLATES
+from pipeline.pages.templating import TEMPLATES
 from playwright.sync_api import sync_playwright
 
 import pipeline

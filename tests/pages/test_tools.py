@@ -192,7 +192,7 @@ def test_hints_are_for_the_keyboard_and_for_a_finger(
     tab.locator("h1").tap()
     assert hint.count() == 0
     tab.get_by_role("button", name="Details").tap()
-    assert " games" in tab.locator("td .cell").first.inner_text()
+    assert " settings" in tab.locator("td .cell").first.inner_text()
     assert tab.locator("td[data-title='Letters']").first.is_visible()
     assert visit.fits()
     assert grave(tab) == []
