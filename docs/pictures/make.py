@@ -17,11 +17,11 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipeline.pages.templating import TEMPLATES
 from playwright.sync_api import sync_playwright
 
 import pipeline
 from pipeline.ingest import ingest
+from pipeline.pages.templating import TEMPLATES
 from pipeline.server.app import Task, reply
 
 HERE = Path(__file__).resolve().parent
