@@ -34,11 +34,13 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
     try:
         with new_database(file) as connection:
             connection.execute("BEGIN TRANSACTION")
-            remote = None if lake.path.is_local else OwnUrls(lake)
-            if remote:
+            files = lake.table_files
+            if not lake.path.is_local:
+                remote = OwnUrls(lake)
                 connection.register_filesystem(remote)
+                files = remote.register_table
             for table in TABLES:
-                create_lake_view(connection, lake, table, remote.of if remote else lake.table_files)
+                create_lake_view(connection, lake, table, files)
             for name, view in views.items():
                 if isinstance(view, ComputedView):
                     register_rows(connection, _ROWS, view.rows(lake))
