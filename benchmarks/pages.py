@@ -157,7 +157,7 @@ def _crowd(
 
 def _bare(lake: Lake, game: str, seconds: float, runs: int) -> Row:
     """The page of a game beside DuckDB's bare query of its messages."""
-    files = [str(file) for file in lake.files("messages")]
+    files = [str(file) for file in lake.table_files("messages")]
     with duckdb.connect() as connection:
         connection.execute("SET parquet_metadata_cache = true")
         query = f"SELECT * FROM read_parquet({files}) WHERE game_id = '{game}'"

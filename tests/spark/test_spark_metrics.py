@@ -203,7 +203,7 @@ def test_an_empty_lake(spark, tmp_path):
 
 def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     lake = lake_of(tmp_path, {"votes": sample_lake.table("votes").collect()})
-    for file in lake.files("votes"):
+    for file in lake.table_files("votes"):
         with open(file, "wb") as damaged:  # noqa: PTH123
             damaged.write(b"no Parquet at all, but for its end: PAR1")
     with pytest.raises(

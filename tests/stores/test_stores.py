@@ -31,7 +31,7 @@ from pipeline.lake import create_lake, is_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
-from pipeline.stores import local, parse_location
+from pipeline.stores import parse_location, remote
 from pipeline.verify import verify
 from pipeline.warehouse.filesystem import OwnUrls
 
@@ -185,9 +185,9 @@ def test_the_catalogue_of_a_lake_on_a_store_names_urls(
             assert_same(connection.sql("FROM metrics").pl().select(values.columns), values)
             select = "SELECT sql FROM duckdb_views() WHERE view_name = 'votes' AND NOT internal"
             (view,) = connection.execute(select).fetchall()
-            assert all(file in view[0] for file in opened.files("votes"))
+            assert all(file in view[0] for file in opened.table_files("votes"))
             reachable = OwnUrls(opened)
-            assert reachable.of("votes") == opened.files("votes")
+            assert reachable.register_table("votes") == opened.table_files("votes")
             connection.register_filesystem(reachable)
             votes = connection.sql("FROM votes").pl()
             assert votes.sort(pl.all()).equals(opened.sql("FROM votes").sort(pl.all()))
@@ -212,7 +212,7 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert result["files_deleted"].sum() > 0
     assert rows(there) == before  # type: ignore[arg-type]
     opened = open_lake(there)
-    live = {Path(file).name for name in TABLES for file in opened.files(name)}
+    live = {Path(file).name for name in TABLES for file in opened.table_files(name)}
     assert {
         Path(key).name
         for key in keys(there)
@@ -234,7 +234,7 @@ def test_a_failed_ingest_leaves_no_object(
 
     (logs / "new.json").write_bytes(encode(chameleon(model="new")))
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.lake.transaction.Transaction.write", failing)
+        patch.setattr("pipeline.lake.transaction.Transaction.write_rows", failing)
         with pytest.raises(KeyboardInterrupt):
             ingest(logs, lake)
     assert keys(lake) == lying
@@ -385,8 +385,8 @@ def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
 @pytest.mark.slow
 def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it works, as long as it shows that it lives."""
-    monkeypatch.setattr(local, "BEAT_SECONDS", 0.1)
-    monkeypatch.setattr(local, "STALE_SECONDS", 0.8)
+    monkeypatch.setattr(remote, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(remote, "STALE_SECONDS", 0.8)
     lock = parse_location(f"{bucket}/.lock")
     with lock.lock(1) as check_lock:
         with pytest.raises(TimeoutError), lock.lock(2.5):
@@ -396,9 +396,9 @@ def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.Monkey
 
 def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And if it was not dead, it finds that the lock is lost, and leaves the other's alone."""
-    monkeypatch.setattr(local, "STALE_SECONDS", 0.5)
+    monkeypatch.setattr(remote, "STALE_SECONDS", 0.5)
     lock = parse_location(f"{bucket}/.lock")
-    first = local.Lease(from_url(bucket), ".lock", "first")
+    first = remote.Lease(from_url(bucket), ".lock", "first")
     first.acquire(1)
     began = time.monotonic()
     with lock.lock(5) as check_lock:
@@ -419,7 +419,9 @@ def test_a_lost_lock_stops_a_commit(
     lake = f"{bucket}/lake"
     ingest(logs, lake)
     (logs / "new.json").write_bytes(encode(chameleon(model="new")))
-    monkeypatch.setattr(local.Lease, "check", lambda self: (_ for _ in ()).throw(OSError("lost")))
+    monkeypatch.setattr(
+        remote.Lease, "raise_if_lost", lambda self: (_ for _ in ()).throw(OSError("lost"))
+    )
     with pytest.raises(LakeError, match="lost"):
         ingest(logs, lake)
     assert open_lake(lake).ingest_id == 1
@@ -438,6 +440,6 @@ def test_a_killed_process_locks_nobody_out(bucket: str, monkeypatch: pytest.Monk
     worker.start()
     worker.join(timeout=30)
     assert worker.exitcode == 9
-    monkeypatch.setattr(local, "STALE_SECONDS", 0.5)
+    monkeypatch.setattr(remote, "STALE_SECONDS", 0.5)
     with parse_location(f"{bucket}/.lock").lock(10):
         pass
