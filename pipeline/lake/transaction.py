@@ -35,6 +35,7 @@ from pipeline.errors import (
     is_file_missing_error,
     is_permission_error,
     one_line_message,
+    raise_if_resources_exhausted,
     read_error,
 )
 from pipeline.events.arrow import arrow_schema
@@ -140,6 +141,9 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
     except Exception as error:
         if is_file_missing_error(error):
             raise read_error(error) from None
+        if not isinstance(error, (OSError, DeltaError)):
+            raise_if_resources_exhausted(error)
+            raise
         hint = f"; {DENIED_HINT}" if is_permission_error(error) else ""
         if getattr(error, "errno", None) == errno.ENOSPC:
             hint = f", there or in {tempfile.gettempdir()} (TMPDIR)"

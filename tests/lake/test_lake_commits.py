@@ -29,7 +29,7 @@ from pipeline.ingest.decode import decode_documents
 from pipeline.ingest.resolve import known_games
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.transaction import Transaction, begin_transaction
+from pipeline.lake.transaction import Transaction, begin_transaction, name_lake_in_errors
 from pipeline.stores import parse_location
 
 if TYPE_CHECKING:
@@ -692,6 +692,17 @@ def test_a_full_temporary_folder_is_told(
     )
     with pytest.raises(MachineError, match=r"^a disk is full: .* by TMPDIR$"):
         ingest(more, lake)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"), [(KeyError("a bug"), KeyError), (MemoryError(), MachineError)]
+)
+def test_only_what_fails_in_writing_is_told_of_the_lake(
+    error: Exception, raised: type[Exception], lake: Path
+) -> None:
+    """A bug of ours and a lack of memory are told as what they are."""
+    with pytest.raises(raised), name_lake_in_errors(lake):
+        raise error
 
 
 def test_a_clock_that_is_set_back_ends_no_ingest_before_its_beginning(

@@ -110,7 +110,7 @@ LACKING = {
         (OSError("ZSTD decompression failed: Allocation error : not enough memory"), "not enough"),
         (OSError(errno.ENFILE, "Too many open files in system"), "too many files are open"),
     ],
-    "pipeline.verify.contracts.broken": [(MemoryError(), "not enough memory")],
+    "pipeline.verify.contracts.broken_rules": [(MemoryError(), "not enough memory")],
     "pipeline.verify.hash_file": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
     "deltalake.DeltaTable": [
         (DeltaError("Kernel error: Cannot allocate memory (os error 12)"), "not enough memory"),
