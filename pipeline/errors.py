@@ -285,7 +285,8 @@ def is_parquet_error(error: BaseException) -> bool:
 def may_be_read_error(error: BaseException) -> bool:
     """Return whether a library or the system may have failed to read a file of a lake.
 
-    A PipelineError counts if it was raised while such an error was handled (its `__context__`).
+    A PipelineError counts if it was raised while such an error about a Parquet file was handled
+    (its `__context__`), unless it is a LakeError or a MachineError, which say the cause already.
     """
     if isinstance(error, PipelineError):
         cause = error.__context__

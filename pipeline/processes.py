@@ -1,6 +1,6 @@
 """Start and control further Python processes, and find how many cores they may use.
 
-The ingest, the SQL page and `magic sql` use this module; it depends on no other module.
+This module depends on no other module of the package.
 """
 
 import os

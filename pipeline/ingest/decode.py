@@ -26,7 +26,7 @@ from pipeline.formats import (
     describe_format_error,
     ignored_reason,
     read_game,
-    record_builder as message_rows,
+    record_builder,
 )
 from pipeline.game_record import InvalidDocumentError, RecordError
 
@@ -164,7 +164,8 @@ UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
 # `source_order` is the document's place in the order of the sources, `stated_index` the number of
-# its game if the document itself has one. The last two are `Frames.read_votes` of its game.
+# its game if the document itself has one. The last two are `EventFrames.read_votes`
+# of its game.
 SEEN_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
@@ -309,7 +310,7 @@ def decode_documents(
             games.setdefault(identified.game_id, identified)
     is_new = ~decoded.contains(list(games))
     rows = _frames(list(compress(games.values(), is_new)))
-    for module in (readings, message_rows):
+    for module in (readings, record_builder):
         module.clear_cache()
     batch.tables = rows.tables
     for one in seen if rows.read_votes else ():

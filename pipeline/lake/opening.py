@@ -1,4 +1,4 @@
-"""Where lakes are: opened at a state, made anew, or refused with a reason; the same of reading."""
+"""Lakes by their paths: opened at a state, made anew, or refused with a reason."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping

@@ -176,7 +176,8 @@ class StoredLake:
     """
 
     failures: Failures = EXCLUDE
-    # Metrics that the lake was given: the functions of metrics know them, see `with_metrics`.
+    # Metrics that the lake was given: the functions of metrics know them, see
+    # `with_registered_metrics`.
     _added: Mapping[str, Any] = {}
 
     def __init__(

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+__all__ = ["SparkViews", "open_session", "spark_cluster"]
+
 # One Spark session a process: the one that runs already, or a new one on a master.
 
 MASTER = "SPARK_MASTER"
@@ -428,8 +430,7 @@ class _Cluster:
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
                 f"the ingest failed on Spark: {one_line_message(error)}; nothing was changed; "
-                "fix the "
-                "cause and run the same command again"
+                "fix the cause and run the same command again"
             ) from None
         for _, results, staged in sorted(done, key=lambda item: item[0]):
             yield from results
@@ -475,6 +476,3 @@ def balanced(tasks: list[WorkerTask], n_least: int) -> list[_Part]:
 
 def _n_bytes(task: WorkerTask) -> int:
     return sum(unit.n_bytes for unit in task.units)
-
-
-__all__ = ["SparkViews", "open_session", "spark_cluster"]

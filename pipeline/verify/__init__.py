@@ -471,7 +471,7 @@ class Verification(Struct):
     def is_damaged(self) -> bool:
         """Whether damage was found.
 
-        If not, and the lake is not whole, files may not be read, or an ingest did not end.
+        If neither this nor `is_undamaged` is true, files may not be read, or an ingest did not end.
         """
         is_damage = ~pl.col("check").is_in([DENIED, UNSEEN])
         return not self.faults.filter(is_damage, severity=ERROR).is_empty()

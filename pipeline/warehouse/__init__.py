@@ -154,7 +154,7 @@ def query_small(
     """The rows of a SELECT of our own, which are few, by a connection that is kept for the state.
 
     It sees what `wanted` can name, by default the SELECT. Where its memory is not enough, the rows
-    come from one as by `bounded`.
+    come from one as by `connect_with_memory_limit`.
     """
     tables, needed = referenced(wanted or select, views)
     key = (lake.state, *tables, *((name, str(view)) for name, view in needed.items()))
@@ -432,7 +432,7 @@ def run_query(
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises QueryError as `query` does for what is wrong before it runs; nothing is run."""
+    """Raises QueryError as `run_query` does for what is wrong before it runs; nothing is run."""
     statement = sql
     try:
         statement = reading(connection, sql)
@@ -452,7 +452,8 @@ def run_trusted_query(
 ) -> pl.DataFrame:
     """The result of a statement that is known to read only, such as our own.
 
-    `above` is how many lines are above it in the text that it is from, `advise` as in `query`.
+    `above` is how many lines are above it in the text that it is from, `advise` as in
+    `run_query`.
     """
     try:
         return _attended(connection, lambda: _fetched(connection, statement, parameters))

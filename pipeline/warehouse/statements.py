@@ -1,6 +1,7 @@
-"""What a query may be: one statement that reads, by DuckDB's own parser.
+"""SQL for DuckDB: what a query may be, its errors, the views that it needs, and its result.
 
-This gives clear refusals. The real protection is that DuckDB can see only the lake's files.
+A query may be one statement that reads, by DuckDB's own parser. This gives clear refusals; the real
+protection is that DuckDB can see only the lake's files.
 """
 
 import re
@@ -194,7 +195,7 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
 
 
 def unknown_table_error(name: str, names: Collection[str]) -> str:
-    """The error for an unknown name, with the known name that may be meant."""
+    """The message for an unknown name, with the known name that may be meant."""
     of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()
     close = [without_schema] if without_schema in names else [of_schema]
     if meant := suggest_similar_names(close, names) or suggest_similar_names(
@@ -276,7 +277,7 @@ _RUNNING = {"query", "query_table"}
 class ComputedView(NamedTuple):
     """A view whose rows Python computes from the lake, which is done when a query reads them.
 
-    `schema` has its columns with their types. `row` and `columns` are those of a `View`.
+    `schema` has its columns with their types. `row` and `columns` are those of a `SqlView`.
     """
 
     rows: Callable[[StoredLake], pl.DataFrame]
