@@ -23,7 +23,7 @@ from pipeline.archives.sources import resolve_sources, to_valid_utf8
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES, registered_roles
 from pipeline.ingest.decode import AssignedModels, GameIds, IngestSummary, ModelsOf
-from pipeline.ingest.worker import IngestJob, StagedFiles, WorkerTeam, deal, processes
+from pipeline.ingest.worker import IngestJob, StagedFiles, WorkerTeam, deal, process_team
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import delete_staged_files
 from pipeline.lake.tables import ROLES_TABLE, mark_as_writing
@@ -183,7 +183,7 @@ def ingest(
             change: Transaction | None = None
             try:
                 unread = recall.unread(iter_source_files(names))
-                chosen = team or partial(processes, jobs)
+                chosen = team or partial(process_team, jobs)
                 staged = _decode(unread, job, chosen, collected=collected, recall=recall)
                 files = collected.files("seen"), collected.files("faults")
                 with (

@@ -311,7 +311,7 @@ WorkerTeam = Callable[
 
 
 @contextmanager
-def processes(
+def process_team(
     n_most: int, job: IngestJob, units: Iterator[SourceFile]
 ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
     """A team of at most so many processes, as many as the work is worth; for little this one."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from pipeline.events import arrow
 from pipeline.events.arrow import arrow_schema
-from pipeline.lake.tables import COMMITS_TABLE, SUFFIX, named
+from pipeline.lake.tables import COMMITS_TABLE, SUFFIX, final_file_name
 from pipeline.stores import Location, parse_location
 
 MAX_FILE_BYTES = 256 * 2**20
@@ -164,7 +164,7 @@ class _OpenFile:
     def close(self) -> DataFile:
         self._writer.close()
         n_bytes = self.n_bytes
-        name = named(self._begun, self._draft.path)
+        name = final_file_name(self._begun, self._draft.path)
         self._draft.finish(name)
         return DataFile(name, n_bytes, self.n_rows, delta_statistics(self._footers[0]))
 

@@ -117,7 +117,7 @@ def _is_empty(file: File) -> bool:
     return file.n_bytes <= 1
 
 
-def named(begun: str, file: Path) -> str:
+def final_file_name(begun: str, file: Path) -> str:
     """The final name of a file that was written under the name `begun`."""
     return f"{begun.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
 

@@ -305,7 +305,7 @@ class SparkViews:
             name = f"{table.db}.{table.name}".removeprefix("main.").removeprefix(".")
             self._make(name)
             table.set("db", None)  # a temporary view has no schema
-            table.set("this", sqlglot.exp.to_identifier(temporary(name)))
+            table.set("this", sqlglot.exp.to_identifier(temporary_view_name(name)))
         return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
 
     def _make(self, name: str) -> None:
@@ -314,7 +314,7 @@ class SparkViews:
         self._made.add(name)
         if name in self._views:
             view = self.session.sql(self._translated(self._views[name].select))
-            view.createOrReplaceTempView(temporary(name))
+            view.createOrReplaceTempView(temporary_view_name(name))
         elif name in TABLES:
             rows = viewed_table_select(self._lake, name, self._select)
             self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
@@ -364,7 +364,7 @@ def _nfc(text: str | None) -> str | None:
     return None if text is None else normalize("NFC", text)
 
 
-def temporary(name: str) -> str:
+def temporary_view_name(name: str) -> str:
     """The name of a view, without a schema."""
     return name.replace(".", "__")
 

@@ -207,7 +207,7 @@ def is_regular(file: str) -> bool:
         return True
 
 
-def temporary() -> Path:
+def new_temporary_file() -> Path:
     """Return a new empty file that nobody else uses."""
     handle, name = tempfile.mkstemp(prefix="magic-", suffix=".parquet")
     os.close(handle)

@@ -24,7 +24,7 @@ from msgspec import Struct
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore, from_url
 
-from pipeline.stores.local import STALE_SECONDS, Draft, File, temporary
+from pipeline.stores.local import STALE_SECONDS, Draft, File, new_temporary_file
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -96,7 +96,7 @@ class RemoteLocation:
         self.list_names()  # which fails where there is no such bucket
 
     def create_draft(self, name: str) -> Draft:
-        path = temporary()
+        path = new_temporary_file()
 
         def finish(name: str) -> None:
             final = self / name

@@ -44,6 +44,8 @@ from pipeline.sql_files import fill_template, quote_identifier, read_select
 from pipeline.stores import Location
 from pipeline.text_format import format_count
 
+__all__ = ["CONTRADICTION", "DEFAULT_LIMIT", "ERROR", "FAULT_SCHEMA", "Verification", "verify"]
+
 # What a check found.
 
 # An error is damage; a contradiction is in what a log says, and was there before it was ingested.
@@ -72,7 +74,7 @@ _TO_DO = (
 )
 
 
-def unseen(lake: StoredLake) -> Finding | None:
+def unseen_ingests(lake: StoredLake) -> Finding | None:
     """What the newest version of `documents` has of ingests after the lake's last.
 
     An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
@@ -130,7 +132,7 @@ _SEVERITIES = dict.fromkeys(FILES_FIND, ERROR) | dict.fromkeys(WARNINGS, WARNING
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
 
 
-class Looked(Struct):
+class FileFindings(Struct):
     """What was found in the files of a table. `foreign` are game types unknown here."""
 
     table: str
@@ -156,36 +158,36 @@ class Looked(Struct):
         ]
 
 
-def look(lake: StoredLake, table: str, limit: int) -> Looked:
+def check_files(lake: StoredLake, table: str, limit: int) -> FileFindings:
     """Looks at every file of a table, and at every row."""
-    looked = Looked(table, _foreign(lake))
+    found = FileFindings(table, _foreign(lake))
     try:
         logged = pl.DataFrame(lake.delta_table(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
     except (LakeError, OSError) as error:
         raise_if_resources_exhausted(error)
-        looked.is_readable = False
-        looked.add_finding(
+        found.is_readable = False
+        found.add_finding(
             DENIED if is_permission_error(error) else "log", {"error": str(error)}, limit
         )
-        return looked
+        return found
     if latest != lake.delta_table(table).version():
         row = {"version": lake.delta_table(table).version(), "latest": latest}
-        looked.add_finding("latest_version", row, limit)
+        found.add_finding("latest_version", row, limit)
     folder, schema = lake.table_folder(table), pl.Schema(lake.file_schema(table))
     for name in empty_commit_files(folder):
-        looked.add_finding("log_empty", {"commit": name}, limit)
+        found.add_finding("log_empty", {"commit": name}, limit)
     sizes = {file.name: file.n_bytes for file in folder.list_files()}
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
-        looked.n_files += 1
+        found.n_files += 1
         if difference := _difference(folder / name, sizes.get(name), entry["size_bytes"]):
             check, columns = difference
-            looked.is_readable = False
-            looked.add_finding(check, {"file": name, **columns}, limit)
+            found.is_readable = False
+            found.add_finding(check, {"file": name, **columns}, limit)
         else:
-            _look_into(folder / name, entry, looked, limit, schema)
-    return looked
+            _check_file(folder / name, entry, found, limit, schema)
+    return found
 
 
 def _difference(
@@ -220,11 +222,11 @@ def _foreign(lake: StoredLake) -> frozenset[str]:
         return frozenset()  # the table `roles` is itself looked at
 
 
-def _look_into(
-    file: Location, logged: dict[str, Any], looked: Looked, limit: int, schema: pl.Schema
+def _check_file(
+    file: Location, logged: dict[str, Any], found: FileFindings, limit: int, schema: pl.Schema
 ) -> None:
     """Looks at the rows of one file, which are to have these columns."""
-    contract = pl.Schema(table_schema(looked.table))
+    contract = pl.Schema(table_schema(found.table))
     try:
         with file.open() as opened:
             parquet = pq.ParquetFile(
@@ -236,41 +238,41 @@ def _look_into(
             for rows in map(pl.DataFrame, iter_batches(parquet, BATCH_ROWS)):
                 if rows.schema != schema:
                     columns = ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
-                    looked.is_readable = False
-                    looked.add_finding(
+                    found.is_readable = False
+                    found.add_finding(
                         "contract", {"file": logged["path"], "columns": columns}, limit
                     )
                     return
-                looked.n_rows += rows.height
+                found.n_rows += rows.height
                 # An older lake has null in columns that its files lack.
                 whole_rows = rows.match_to_schema(contract, missing_columns="insert")
-                _look_at(whole_rows, looked, limit)
+                _check_rows(whole_rows, found, limit)
             unlike = list(_unlike(parquet.metadata, logged))
     except _DAMAGED as error:
         raise_if_resources_exhausted(error)
-        looked.is_readable = False
-        looked.add_finding(
+        found.is_readable = False
+        found.add_finding(
             "file_damaged", {"file": logged["path"], "error": one_line_message(error)}, limit
         )
         return
     for row in unlike:
-        looked.add_finding("file_statistics", {"file": logged["path"], **row}, limit)
+        found.add_finding("file_statistics", {"file": logged["path"], **row}, limit)
 
 
-def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
+def _check_rows(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
     """Holds rows against their contract, but those of games that only another package knows."""
-    contract = TABLES[looked.table]
+    contract = TABLES[found.table]
     key = [name for name in _KEYS if name in rows.columns]
-    if looked.foreign and "game_id" in rows.columns and "game_type" in rows.columns:
-        is_foreign = pl.col("game_type").is_in(looked.foreign)
+    if found.foreign and "game_id" in rows.columns and "game_type" in rows.columns:
+        is_foreign = pl.col("game_type").is_in(found.foreign)
         foreign = rows.filter(is_foreign).select("game_type", *key)
         rows = rows.filter(~is_foreign)
         if foreign.height:
-            looked.add_finding("not_installed", foreign.row(0, named=True), limit, foreign.height)
+            found.add_finding("not_installed", foreign.row(0, named=True), limit, foreign.height)
     for rule, breaks in contracts.broken_rules(contract, rows).items():
         of_rule = rows.filter(breaks).select(key)
         (first,) = of_rule.head(1).to_dicts()
-        looked.add_finding("contract", {"rule": rule, **first}, limit, of_rule.height)
+        found.add_finding("contract", {"rule": rule, **first}, limit, of_rule.height)
 
 
 # The columns by which a row is found again.
@@ -367,7 +369,7 @@ def _is_of(kind: str, name: str) -> bool:
     raise ValueError(f"no kind of tables `{kind}`")
 
 
-def title(check: Check) -> str:
+def check_title(check: Check) -> str:
     """The check's name, with its table where it has one."""
     return f"{check.name} of {check.table}" if check.table else check.name
 
@@ -377,7 +379,7 @@ def tables_of(check: Check) -> set[str]:
     return set(_WORD.findall(check.sql_query)) & set(TABLES)
 
 
-def run(
+def run_checks(
     lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
     """The findings of the checks; a check without rows has none."""
@@ -388,7 +390,7 @@ def run(
     n_rows = {table: sum(lake.row_counts_by_file(table).values()) for table in read}
     with warehouse.connect_with_memory_limit(lake, {}, " ".join(read)) as connection:
         for check in chosen:
-            on_progress(title(check))
+            on_progress(check_title(check))
             if check.table and not n_rows[check.table]:
                 continue  # such a check gives rows of its table
             if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
@@ -433,8 +435,6 @@ def _sliced(check: Check, number: int, n_slices: int) -> str:
     parts = [f"{t} AS NOT MATERIALIZED (SELECT * FROM main.{t} {rows})" for t in sorted(tables)]
     return f"WITH {', '.join(parts)}\n{query}" if parts else query
 
-
-__all__ = ["CONTRADICTION", "DEFAULT_LIMIT", "ERROR", "FAULT_SCHEMA", "Verification", "verify"]
 
 # `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of
 # these as JSON, its key and what contradicts something else.
@@ -501,18 +501,18 @@ def verify(
     unreadable = set()
     for table in lake.existing_tables:
         on_progress(f"files of {table}")
-        looked = look(lake, table, limit)
-        findings += looked.findings
-        n_files += looked.n_files
-        n_rows += looked.n_rows
-        if not looked.is_readable:
+        found = check_files(lake, table, limit)
+        findings += found.findings
+        n_files += found.n_files
+        n_rows += found.n_rows
+        if not found.is_readable:
             unreadable.add(table)
     known = all_checks()
     possible = [check for check in known if not tables_of(check) & unreadable]
-    findings += run(lake, possible, limit, on_progress)
+    findings += run_checks(lake, possible, limit, on_progress)
     # Of the newest state, since an ingest may have ended meanwhile.
-    findings += filter(None, [unseen(open_lake(path))])
-    left_out = [title(check) for check in known if check not in possible]
+    findings += filter(None, [unseen_ingests(open_lake(path))])
+    left_out = [check_title(check) for check in known if check not in possible]
     rows = [
         (
             *(finding.check, finding.severity, finding.table, finding.finds, finding.n_rows),

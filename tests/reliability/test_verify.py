@@ -15,7 +15,7 @@ from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ing
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
-from pipeline import verify as checks, verify as files, warehouse
+from pipeline import verify as checks, warehouse
 from pipeline.cli import main
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
@@ -65,11 +65,11 @@ def lake(whole: Path, of_whole: Verification, tmp_path: Path) -> Path:
 def found_by(check: str, lake: Path, table: str) -> bool:
     """Whether one check finds something: it alone is made, which is quick."""
     opened = open_lake(lake)
-    if check in files.FILES_FIND:
-        return check in files.look(opened, table, 5).counts
+    if check in checks.FILES_FIND:
+        return check in checks.check_files(opened, table, 5).counts
     chosen = [one for one in checks.all_checks() if one.name == check]
     assert chosen
-    return bool(checks.run(opened, chosen, 5, lambda _: None))
+    return bool(checks.run_checks(opened, chosen, 5, lambda _: None))
 
 
 def found(lake: Path) -> set[tuple[str, str | None]]:
@@ -562,7 +562,7 @@ def test_every_check_is_planted_for() -> None:
     planted |= {"denied", "not_installed"}
     # In `test_audit_rules`: no game of MAgIC has these.
     planted |= {"audit.players_out", "audit.acts_after_out", "audit.quests"}
-    assert planted == {*(check.name for check in checks.all_checks()), *files.FILES_FIND}
+    assert planted == {*(check.name for check in checks.all_checks()), *checks.FILES_FIND}
 
 
 def test_every_key_is_checked() -> None:
@@ -596,7 +596,7 @@ def test_every_check_is_described() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
     for check in checks.all_checks():
         assert f"| `{check.name}` | {check.finds} |" in text
-    for name, finds in (files.FILES_FIND | {UNSEEN: FINDS}).items():
+    for name, finds in (checks.FILES_FIND | {UNSEEN: FINDS}).items():
         assert f"| `{name}` | {finds} |" in text
 
 
