@@ -118,10 +118,11 @@ def maintain(
         delete_old_drafts(lake.path, CATALOG_FILE_NAME)
     rows = []
     for table in lake.existing_tables:
-        if dry_run:
-            dead = _dead_files(lake, table, kept, young, replaced.get(table, ()))
-        else:
-            dead = _delete_dead(path, table, kept, young)
+        dead = (
+            _dead_files(lake, table, kept, young, replaced.get(table, ()))
+            if dry_run
+            else _delete_dead(path, table, kept, young)
+        )
         sizes = [*after[table].values()]
         rows.append(
             (

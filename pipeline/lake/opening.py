@@ -142,8 +142,9 @@ def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
     newest = StoredLake(lake.path)
     if _has_files(lake, there) or not _has_files(newest, there):
         return
-    ingests = newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()
-    later = sorted(ingests["ingest_id"])
+    later = sorted(
+        newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()["ingest_id"]
+    )
     # The oldest go first, so that not all have to be looked at.
     left = bisect_left(later, True, key=lambda id_: _has_files(StoredLake(lake.path, id_), there))
     raise LakeError(

@@ -34,13 +34,13 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
     try:
         with new_database(file) as connection:
             connection.execute("BEGIN TRANSACTION")
-            files = lake.table_files
-            if not lake.path.is_local:
-                remote = OwnUrls(lake)
+            remote = None if lake.path.is_local else OwnUrls(lake)
+            if remote:
                 connection.register_filesystem(remote)
-                files = remote.register_table
             for table in TABLES:
-                create_lake_view(connection, lake, table, files)
+                create_lake_view(
+                    connection, lake, table, remote.register_table if remote else lake.table_files
+                )
             for name, view in views.items():
                 if isinstance(view, ComputedView):
                     register_rows(connection, _ROWS, view.rows(lake))
