@@ -17,7 +17,7 @@ from pipeline import (
 from pipeline.errors import MetricError, UsageError, suggest_names
 from pipeline.events.contracts import TABLES
 from pipeline.lake.stored_lake import view_property
-from pipeline.metrics import evidence as evidence_sums, evidence as metric_evidence
+from pipeline.metrics import evidence as metric_evidence
 from pipeline.metrics.custom import load_metric_file, register_metric
 from pipeline.metrics.registry import Metric, RegisteredMetric, lake_method, use_lake_metrics
 from pipeline.render import ResultTable, build_result_table, result_names
@@ -52,7 +52,7 @@ class LakeWithMethods(stored.StoredLake):
     metrics = metric_values.metrics
     evidence = metric_evidence.evidence
     evidence_page = metric_evidence.evidence_page
-    evidence_sum = evidence_sums.evidence_sum
+    evidence_sum = metric_evidence.evidence_sum
     leaderboard = rankings.leaderboard
     radar = rankings.radar
     compare = comparisons.compare

@@ -167,7 +167,7 @@ RESULTS: Mapping[str, Result] = {
     "transcript": Result("reports.transcript", None),
 }
 """The results of a lake by name. One with a summary is a report: a method and a page, and a command
-if it is in `TASKS`."""
+if it is in `COMMANDS_BY_TASK`."""
 REPORTS = tuple(name for name, result in RESULTS.items() if result.summary)
 
 MENU = (

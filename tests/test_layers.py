@@ -97,7 +97,6 @@ KEEPERS = {
 WITHOUT_POLARS = {
     "parameters",
     "errors",
-    "library_errors",
     "atomic_files",
     "thinking_text",
     "vocabulary",

@@ -342,7 +342,7 @@ class Asked:
         return function(self.lake, *arguments, **asked | more)
 
     def build_table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
-        """The table of a result, with its notes: see `present`.
+        """The table of a result, with its notes: see `pipeline.render`.
 
         What counts games of one system says which games of the lake no metric counts.
         """

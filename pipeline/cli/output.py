@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -26,9 +26,6 @@ from pipeline.serialization import (
     write_parquet,
 )
 from pipeline.text_format import escape_unprintable, split_bold_parts
-
-if TYPE_CHECKING:
-    pass
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
@@ -185,7 +182,7 @@ def check_place(file: Path) -> None:
 def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
     """Writes the frame; the file appears, or is replaced, when it is complete.
 
-    `is_safe` is for CSV: see `safe_csv_texts`.
+    `is_safe` is for CSV: see `iter_spreadsheet_csv`.
     """
     with atomic_write(file) as draft:
         if (form := _form(file)) == "xlsx":

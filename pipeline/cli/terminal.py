@@ -1,6 +1,6 @@
 """The only module that talks to the terminal: results to stdout, notes and complaints to stderr.
 
-What comes from logs is hostile: nothing is written to a terminal but through `printable`.
+What comes from logs is hostile: nothing is written to a terminal but through `escape_unprintable`.
 """
 
 import codecs

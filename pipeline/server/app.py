@@ -23,22 +23,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pipeline import pages
 from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
 from pipeline.lake import reopened
-from pipeline.pages import (
-    NAMES,
-    address,
-    as_csv,
-    as_json,
-    content,
-    csv_parts,
-    fragment,
-    page,
-    page_link,
-    parameters,
-    picture,
-)
+from pipeline.metrics.registry import use_lake_metrics
 from pipeline.pages.content import describe_slice
 from pipeline.pages.templating import TEMPLATES, bind_links, template_environment
 from pipeline.registry import MENU
@@ -196,10 +185,8 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
 def _refused(scope: Scope, refusal: Refusal) -> Response:
     accepted = Headers(scope=scope).get("accept", "")
     if refusal.status == 401 and "text/html" in accepted:
-        from pipeline.pages.templating import template_environment
-
-        page = template_environment().get_template("token.html")
-        body = page.render(reason=refusal.reason, next=_target(scope))
+        template = template_environment().get_template("token.html")
+        body = template.render(reason=refusal.reason, next=_target(scope))
         return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
     form = "json" if scope["path"].endswith(".json") else "text"
     return fault_answer(form, refusal.status, "Refused", refusal.reason)
@@ -217,8 +204,8 @@ def _target(scope: Scope) -> str:
 
 # Make pages in threads of the server process, and keep the latest ones.
 #
-# The application (`pipeline.server.app`) asks `Making` for a page. A query of the SQL page runs in
-# a process of its own (`pipeline.query_processes`), with limits of time and memory.
+# `Site` gets each page from `Making`. A query of the SQL page runs in a process of its own
+# (`pipeline.query_processes`), with limits of time and memory.
 
 Form = Literal["html", "json", "csv", "svg", "png"]
 LANES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
@@ -280,7 +267,7 @@ class Making:
 
     async def reply(
         self,
-        lake: "Lake",
+        lake: Lake,
         task: Task,
         lane: str,
         leaving: Collection["asyncio.Task[None]"] = (),
@@ -306,7 +293,7 @@ class Making:
                 del self._pages[key]
         return page.task.result() if page.task.done() else None
 
-    async def _make(self, key: tuple[object, ...], lake: "Lake", task: Task, lane: str) -> Reply:
+    async def _make(self, key: tuple[object, ...], lake: Lake, task: Task, lane: str) -> Reply:
         loop = asyncio.get_running_loop()
         made: asyncio.Future[Reply] = loop.create_future()
 
@@ -334,10 +321,8 @@ class Making:
             del sizes[oldest], self._pages[oldest]
 
 
-def answer(lake: "Lake", task: Task) -> Reply:
+def answer(lake: Lake, task: Task) -> Reply:
     """Return the page in its form, or the reason why it cannot be shown."""
-    from pipeline.metrics.registry import use_lake_metrics
-
     try:
         with use_lake_metrics(lake):
             return reply(lake, task)
@@ -351,23 +336,25 @@ def answer(lake: "Lake", task: Task) -> Reply:
         return fault(500, f"{type(error).__name__}: {error}")
 
 
-def reply(lake: "Lake", task: Task) -> Reply:
+def reply(lake: Lake, task: Task) -> Reply:
     """Return the page in its form; raise PipelineError for what cannot be shown."""
-    values = parameters(task.page, task.query)
+    values = pages.parameters(task.page, task.query)
     if task.form == "csv":
-        return Reply(200, task.page, as_csv(csv_parts(task.page, lake, values)))
-    shown = content(task.page, lake, values)
+        return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, values)))
+    shown = pages.content(task.page, lake, values)
     status = 400 if shown.faults else 200
     if task.form == "json":
-        return Reply(status, shown.title, as_json(shown, values, lake.ingest_id))
+        return Reply(status, shown.title, pages.as_json(shown, values, lake.ingest_id))
     if task.form in ("svg", "png"):
-        return Reply(status, shown.title, "", data=picture(task.page, shown, values, task.form))
-    text = fragment(
+        return Reply(
+            status, shown.title, "", data=pages.picture(task.page, shown, values, task.form)
+        )
+    text = pages.fragment(
         task.page,
         shown,
         values,
-        page_link,
-        picture_at=lambda form: address(f"{task.page}.{form}", task.query),
+        pages.page_link,
+        picture_at=lambda form: pages.address(f"{task.page}.{form}", task.query),
     )
     return Reply(status, shown.title, str(text), slice=describe_slice(shown, values))
 
@@ -400,9 +387,9 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
         "title": ", ".join((reply.title, *reply.slice)),
         "body": Markup(reply.text),  # made by templates, which escape what they insert
         "state": f"{name} after ingest {lake.ingest_id}{time}",
-        "forms": {FORMS[form]: address(f"{page}.{form}", query) for form in FORMS},
+        "forms": {FORMS[form]: pages.address(f"{page}.{form}", query) for form in FORMS},
         "menu": MENU,
-        "link": bind_links(page_link, query),
+        "link": bind_links(pages.page_link, query),
         "version": __version__,
     }
     return template_environment().get_template("frame.html").render(context)
@@ -446,9 +433,9 @@ class Site:
     async def page(self, request: Request) -> Response:
         """Return a page in one of its forms."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
-        if name not in NAMES or form not in _TYPES:
+        if name not in pages.NAMES or form not in _TYPES:
             return await self._missing(request, None)
-        lane = page(name).lane
+        lane = pages.page(name).lane
         query = dict(request.query_params)
         given = [one for one, _ in request.query_params.multi_items()]
         if twice := [one for one in query if given.count(one) > 1]:
@@ -508,7 +495,7 @@ class Site:
         if task.form != "html":
             return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))
         reason = fault(403, f"{led}. Look at the address before you run it.", "Run this?")
-        return self._fault("html", reason, address(task.page, task.query), "Run it")
+        return self._fault("html", reason, pages.address(task.page, task.query), "Run it")
 
     async def _missing(self, request: Request, error: Exception | None) -> Response:
         form = request.url.path.rpartition(".")[2]
@@ -522,6 +509,8 @@ class Site:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Make the first page before a browser requests it."""
         first = Task("leaderboard", "html", {})
-        making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).lane))
+        making = asyncio.create_task(
+            self._making.reply(self._lake, first, pages.page(first.page).lane)
+        )
         yield
         making.cancel()

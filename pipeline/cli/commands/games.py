@@ -342,12 +342,12 @@ def evidence(
         )
 
     from pipeline.metrics.evidence import format_sum_sentence
-    from pipeline.metrics.registry import metric_spec as declared
+    from pipeline.metrics.registry import metric_spec
 
     hit = hits if hits or misses else None
     terminal.note(format_sum_sentence(metric, asked.run_report("evidence_sum")))
     parts = asked.run_report("evidence_parts", hit=hit, unclear=unclear)
-    has_terms = len(declared(metric, edition).terms) > 1
+    has_terms = len(metric_spec(metric, edition).terms) > 1
     n_shown = asked.show_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
     if limit is not None or chosen:
         wanted = _ROWS[chosen[0]] if chosen else "counted"

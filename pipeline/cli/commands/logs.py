@@ -143,8 +143,7 @@ def ingest(
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
         terminal.complain(
             f"no game was found in {format_count(report.n_seen, 'document')}: "
-            f"{'; '.join(reasons)}; "
-            "use --allow-empty to accept this"
+            f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
         if any(map(may_be_log, report.ignored["reason"])):
             terminal.note(WRITE_INTERCHANGE)
@@ -197,22 +196,19 @@ def _show_summary(
     if not is_given and report.n_known_by_content:
         terminal.note(
             f"{format_count(report.n_known_by_content, 'document')} without a model's name: "
-            "their games "
-            "are already in the lake, with the --model of an earlier ingest"
+            "their games are already in the lake, with the --model of an earlier ingest"
         )
     if report.n_undecided_votes:
         terminal.note(
             f"{report.n_undecided_votes:,} of {format_count(report.n_read_votes, 'vote')} could "
-            "not be "
-            "read from text and are not counted: state each vote's `target` in the log"
+            "not be read from text and are not counted: state each vote's `target` in the log"
             + "; `magic evidence judgement --unclear` lists them"
             * (not dry_run)
         )
     if report.n_unnumbered:
         terminal.note(
             f"{format_count(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal "
-            "to other "
-            "documents in every byte counts as one game; if they are games of their own, "
+            "to other documents in every byte counts as one game; if they are games of their own, "
             "state another `game_index` in each"
         )
     if dry_run:
@@ -236,9 +232,7 @@ def _note_counted(lake: str) -> None:
         more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
         terminal.note(
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
-            "none: "
-            f"{groups[0][:_LONGEST]}{more}; each is counted by itself: "
-            "run `magic models`"
+            f"none: {groups[0][:_LONGEST]}{more}; each is counted by itself: run `magic models`"
         )
     for note in lake_completeness_notes(opened):
         terminal.note(
@@ -295,9 +289,9 @@ def convert(
         raise MissingParameter(
             ctx=get_current_context(), param_hint="'SOURCE...'", param_type="argument"
         )
-    from pipeline.conversion import iter_converted as converted
+    from pipeline.conversion import iter_converted
 
-    documents = converted(source, model, max_document)
+    documents = iter_converted(source, model, max_document)
     if out is None:
         counts, first = _write(documents, _shown)
     else:
@@ -392,11 +386,14 @@ def validate(
     from msgspec.structs import astuple
 
     from pipeline.cli.output import show
-    from pipeline.conversion import check_game_files, iter_validated as checked
+    from pipeline.conversion import check_game_files, iter_validated
 
     declared = [one for one in file if one.endswith(".toml")]
     others_of = [one for one in file if one not in declared]
-    seen = [*check_game_files(declared), *(checked(others_of, max_document) if others_of else ())]
+    seen = [
+        *check_game_files(declared),
+        *(iter_validated(others_of, max_document) if others_of else ()),
+    ]
     documents = [one for one in seen if not one.ignored]
     others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
     rows = [

@@ -172,17 +172,17 @@ def sql(
         timeout=timeout,
         memory=memory,
         while_waiting=partial(terminal.of_steps, "running the query"),
-        metrics=_known,
-    ) as sandbox:
+        metrics=_metrics_of_files,
+    ) as processes:
         text = query if query is not None else options.sql_text(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
-        sandbox.start_next_process()  # it starts while we load what shows the answer
+        processes.start_next_process()  # it starts while we load what shows the answer
         from pipeline.cli.output import show, write_file
 
         # Only with names it is opened here, since that takes as long as to start a process.
         opened = lake if names is None else options.named(pipeline.open_lake(lake), names)
-        rows = sandbox.run_query(opened, text, values)
+        rows = processes.run_query(opened, text, values)
         if out is None:
             show(rows, form)
             return
@@ -190,7 +190,7 @@ def sql(
         terminal.note(f"wrote {out} ({format_count(rows.height, 'row')})")
 
 
-def _known() -> "dict[str, RegisteredMetric]":
+def _metrics_of_files() -> "dict[str, RegisteredMetric]":
     """The metrics of --metric-file."""
     # Imported when a query is asked, so that its process starts first.
     from pipeline.metrics.registry import registered_metrics
@@ -233,9 +233,9 @@ def quarantine(
         return
     if raw:
         raise UsageError("use only one of --raw and --export")
-    from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine as export_documents
+    from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine
 
-    manifest = export_documents(lake, export)
+    manifest = export_quarantine(lake, export)
     with terminal.reporting(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
         asked.show_rows("manifest", manifest, hidden=hidden)
