@@ -567,7 +567,7 @@ def effective_number_of_settings(*deviations: Floats) -> float:
     """Return the number of equally variable settings that would have the same variance, 1 / Σ v².
 
     Args:
-        deviations: For each model one number per setting: the deviation u of its contribution from
+        *deviations: For each model one number per setting: the deviation u of its contribution from
             the expectation.
 
     Returns:

@@ -20,7 +20,7 @@ alone:
     V = Σ_s (Σ_k a_k √λ_k z_ks)²,   K = Σ_s (Σ_k a_k √(1 − λ_k) c_ks / C_k)²
     1 / n = V / (y(1−y)) + K                       (y = 0 or 1: K)
 
-The interval is W times the interval of `ends` for y and n = `effective_items`. With m clusters of
+The interval is W times `midp_interval` of y and n = `effective_items`. With m clusters of
 equal size, 1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item per cluster it
 is the ordinary mid-p Clopper–Pearson interval. If a cluster contributes to two terms, their
 covariance is included, because the contributions are added before they are squared.
