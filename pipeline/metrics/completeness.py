@@ -314,7 +314,7 @@ def _usual_games_by_setting(settings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count_repeated_games(lake: StoredLake) -> pl.DataFrame:
-    """Return n_repeats by model and competition: games with the content of an earlier game."""
+    """Return n_repeats by model and competition: of games with equal content, all but one."""
     keys = ["content_id", "stated"]
     # Logs that state different game numbers are different games, as in the audit.
     stated_index = pl.when(pl.col("format") == "interchange").then("game_index").alias("stated")
@@ -340,7 +340,7 @@ def _count_repeated_games(lake: StoredLake) -> pl.DataFrame:
     )
 
 
-def models_with_missing_games(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.DataFrame:
     """Return the competitions that each tested model lacks, and its number of games of self-play.
 
     Args:

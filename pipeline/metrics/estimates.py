@@ -169,7 +169,7 @@ class CountQuery(NamedTuple):
         request: The edition, groups and filters.
         with_games: The metrics whose games are counted, which takes longer than all sums.
         clusters: The clusters to count by; None counts by group and term only.
-        also: Further sums, as SQL expressions by column name.
+        extra_sums: Further sums, as SQL expressions by column name.
     """
 
     metrics: Mapping[str, Metric]
@@ -231,11 +231,11 @@ def choose_clusters(
     return Clusters(by_game, has_many_games, task_ids)
 
 
-def count_queries(question: CountQuery, rows: Mapping[str, str]) -> list[str]:
+def count_queries(query: CountQuery, rows: Mapping[str, str]) -> list[str]:
     """Return the SELECTs for all frames of `Counts`.
 
     Args:
-        question: What to count.
+        query: What to count.
         rows: For each metric, and for `RESULTS_KEY`, the SQL to select from.
 
     Returns:
@@ -243,28 +243,28 @@ def count_queries(question: CountQuery, rows: Mapping[str, str]) -> list[str]:
         and `games` of each metric.
     """
     selects = (
-        [_unfinished_games_select(rows[RESULTS_KEY], question.request)]
-        if question.request.can_group_results
+        [_unfinished_games_select(rows[RESULTS_KEY], query.request)]
+        if query.request.can_group_results
         else []
     )
-    for name in question.metrics:
-        selects += _metric_selects(name, rows[name], question)
+    for name in query.metrics:
+        selects += _metric_selects(name, rows[name], query)
     return selects
 
 
-def _metric_selects(name: str, rows: str, question: CountQuery) -> list[str]:
+def _metric_selects(name: str, rows: str, query: CountQuery) -> list[str]:
     """Return the SELECTs for the sums and games of a metric.
 
     It is a single SELECT if each game is in only one group of the sums.
     """
     spec, by = (
-        question.metrics[name],
-        [quote_identifier(key) for key in question.request.finest_group_columns],
+        query.metrics[name],
+        [quote_identifier(key) for key in query.request.finest_group_columns],
     )
     # If the metric defines itself which rows are counted, a counted row may lack a hit.
     can_lack_hits = any(part.counted is not None for part in spec.rows)
     game_counts = {
-        "n_games": count_games_sql("is_counted") if name in question.with_games else _ZERO,
+        "n_games": count_games_sql("is_counted") if name in query.with_games else _ZERO,
         "n_games_unknown": count_games_sql("is_counted AND hit IS NULL")
         if can_lack_hits
         else _ZERO,
@@ -273,7 +273,7 @@ def _metric_selects(name: str, rows: str, question: CountQuery) -> list[str]:
     n_hits = {"hits": f"CAST({count_rows_sql('is_counted AND hit = 1')} AS {HITS_SQL_TYPE})"}
     hits_of_whole_rows = {} if spec.has_partial_hits or is_external_metric(name) else n_hits
     no_unknown_hits = {} if can_lack_hits else {"n_hits_unknown": _ZERO}
-    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **question.extra_sums}
+    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **query.extra_sums}
     # Deriving the term from the game type saves a column to group by. Metrics of other packages are
     # not trusted to have the declared terms, so the terms are read from their rows.
     if terms_by_type := {} if is_external_metric(name) else spec.term_of_type:
@@ -282,15 +282,15 @@ def _metric_selects(name: str, rows: str, question: CountQuery) -> list[str]:
             for game_type, term in terms_by_type.items()
         )
         sums["term"] = f"CASE game_type {' '.join(when_clauses)} END"
-        if question.clusters is None:
+        if query.clusters is None:
             return [_grouped_select(name, by, {**sums, **game_counts}, rows)]
     select = _grouped_select(name, by, game_counts, rows) + "\nLIMIT 0" * (
         {*game_counts.values()} == {_ZERO}
     )
     sum_keys = by if terms_by_type else [*by, "term"]
-    if question.clusters is not None:
+    if query.clusters is not None:
         sum_keys = [*sum_keys, "stratum", '"cluster"']
-        cluster = _cluster_expression(question.clusters)
+        cluster = _cluster_expression(query.clusters)
         rows = f'(SELECT *, competition AS stratum, {cluster} AS "cluster" FROM {rows} AS own)'
     return [_grouped_select(name, sum_keys, sums, rows), select]
 
@@ -337,13 +337,13 @@ def check_engine(engine: Engine, master: str | None) -> None:
 
 
 def count_with_engine(
-    lake: StoredLake, question: CountQuery, engine: Engine, master: str | None = None
+    lake: StoredLake, query: CountQuery, engine: Engine, master: str | None = None
 ) -> Counts:
     """Count with an engine, and sort each frame, so that equal lakes give equal results.
 
     Args:
         lake: The lake, of one system.
-        question: What to count.
+        query: What to count.
         engine: The engine: polars, duckdb or spark.
         master: The Spark master, only for the engine spark.
 
@@ -351,30 +351,30 @@ def count_with_engine(
         PluginError: If a metric of another package cannot be computed.
     """
     try:
-        frames = _run_count_queries(lake, question, engine, master)
+        frames = _run_count_queries(lake, query, engine, master)
     except (pl.exceptions.PolarsError, QueryError) as error:
         # A Spark executor, or a limit of DuckDB, can fail for reasons outside of the query.
         limits = ("InterruptException", "OutOfMemoryException")
         is_of_query = engine != "spark" and type(error.__context__).__name__ not in limits
         if is_of_query and not is_parquet_error(error):
             # Otherwise the definition of the other package is wrong.
-            packages = ((name, package_of_metric(name)) for name in question.metrics)
+            packages = ((name, package_of_metric(name)) for name in query.metrics)
             if plugin_names := [
                 f"`{name}` of the package {package}" for name, package in packages if package
             ]:
                 reason = error.message if isinstance(error, QueryError) else one_line_message(error)
                 raise PluginError(f"{' or '.join(plugin_names)} cannot count: {reason}") from None
         raise
-    if not question.request.can_group_results:
+    if not query.request.can_group_results:
         frames = [pl.DataFrame(schema={"n_unfinished": pl.Int64}), *frames]
     sides, *metric_frames = frames
-    group_columns = ("metric", *question.request.finest_group_columns)
-    cluster_columns = () if question.clusters is None else CLUSTER_COLUMNS
+    group_columns = ("metric", *query.request.finest_group_columns)
+    cluster_columns = () if query.clusters is None else CLUSTER_COLUMNS
     frame_columns = (
-        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *question.extra_sums),
+        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *query.extra_sums),
         (*group_columns, *GAME_COUNT_COLUMNS),
     )
-    game_types = game_types_by_metric(question.metrics, lambda one: one.game_types)
+    game_types = game_types_by_metric(query.metrics, lambda one: one.game_types)
     sums, games = (
         pl.concat(
             (rows.select(columns) for rows in metric_frames if {*columns} <= {*rows.columns}),
@@ -382,26 +382,26 @@ def count_with_engine(
         ).join(game_types, on=game_types.columns, how="semi")
         for columns in frame_columns
     )
-    if question.clusters is not None and question.clusters.task_ids:
-        sums = sums.with_columns(task_id_expression("cluster", question.clusters.task_ids))
+    if query.clusters is not None and query.clusters.task_ids:
+        sums = sums.with_columns(task_id_expression("cluster", query.clusters.task_ids))
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
 def _run_count_queries(
-    lake: StoredLake, question: CountQuery, engine: Engine, master: str | None
+    lake: StoredLake, query: CountQuery, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
     """Run the queries with the engine and return their results."""
     if engine == "polars":
-        rows = frames_to_count(question.metrics, question.request, cache(lake.table))
+        rows = frames_to_count(query.metrics, query.request, cache(lake.table))
         context = pl.SQLContext(rows)
         # The queries run one after the other, because together they take twice the memory and are
         # not faster.
         return [
-            context.execute(query).collect(engine="streaming")
-            for query in count_queries(question, {name: quote_identifier(name) for name in rows})
+            context.execute(text).collect(engine="streaming")
+            for text in count_queries(query, {name: quote_identifier(name) for name in rows})
         ]
-    texts = count_queries(question, selects_to_count(question.metrics, question.request))
-    views = shared_views(question.request.num_of_game)
+    texts = count_queries(query, selects_to_count(query.metrics, query.request))
+    views = shared_views(query.request.num_of_game)
     # Imported here, so that the engine polars does not wait for them; Spark is slow to import.
     if engine == "spark":
         from pipeline.spark import SparkViews, open_session

@@ -255,8 +255,8 @@ ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
 def _query_spark(
     lake: StoredLake, request: Request, select: str, options: EvidenceOptions
 ) -> pl.DataFrame:
-    # Imported here: it is an extra, and slow to import.
     """Run a SELECT with Spark on the lake's views."""
+    # Imported here: it is an extra, and slow to import.
     from pipeline.spark import SparkViews, open_session
 
     views = row_queries.shared_views(request.num_of_game)
@@ -499,16 +499,8 @@ EVIDENCE_SUM_COLUMNS: Mapping[str, column.Column] = {
     **{
         name: METRIC_VALUE_COLUMNS[name]
         for name in (
-            *(
-                "ci_low",
-                "ci_high",
-                "n_games",
-                "n_unknown",
-                "thin",
-                "lacks",
-                *MISSING_COLUMNS,
-                "reason",
-            ),
+            *("ci_low", "ci_high", "n_games", "n_unknown", "thin", "lacks"),
+            *(*MISSING_COLUMNS, "reason"),
         )
     },
 }
@@ -548,11 +540,11 @@ def evidence_sum(
         pl.DataFrame(schema=column.polars_schema(EVIDENCE_SUM_COLUMNS)),
     )
     return pl.concat(
-        [format_value_sum(row, edition) for row in rows.iter_rows(named=True)] or [empty_sum]
+        [value_sum_rows(row, edition) for row in rows.iter_rows(named=True)] or [empty_sum]
     )
 
 
-def format_value_sum(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame:
+def value_sum_rows(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     """Return how one row of `metrics` adds up to its value, as `evidence_sum` does.
 
     Args:

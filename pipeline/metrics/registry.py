@@ -257,7 +257,7 @@ class RegisteredMetric(Struct, frozen=True):
     sql: str | None = None
 
 
-_registered_metrics: ContextVar[Mapping[str, RegisteredMetric]] = ContextVar("added", default={})  # noqa: B039 (never changed)
+_registered_metrics: ContextVar[Mapping[str, RegisteredMetric]] = ContextVar("metrics", default={})  # noqa: B039 (never changed)
 
 
 @contextmanager
@@ -460,7 +460,9 @@ def _metric_from_plugin(plugin: Plugin) -> RegisteredMetric:
     registered_metric = plugin.value if isinstance(plugin.value, RegisteredMetric) else None
     spec = registered_metric.declared if registered_metric else getattr(plugin.value, "PAPER", None)
     if not isinstance(spec, Metric):
-        raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
+        raise PluginError(
+            f"{plugin}: it needs `PAPER = Metric(...)`, or to be a `RegisteredMetric`"
+        )
     module = getattr(plugin.value, "__file__", None)
     try:
         return registered_metric or build_registered_metric(
@@ -527,7 +529,7 @@ METRIC_COLUMN = column.text_column("the metric's name")
 MODEL_COLUMN = column.text_column("the tested model, null if the log does not say", nullable=True)
 SYSTEM_COLUMN = column.text_column("the harness that ran the games; each is counted by itself")
 ORIGIN_COLUMNS: Mapping[str, column.Column] = {"edition": EDITION_COLUMN, "system": SYSTEM_COLUMN}
-VIEW_COLUMNS = ("joined_names", "failures")
+VIEW_OPTION_COLUMNS = ("joined_names", "failures")
 """The columns for view options: merged model names, and failures that count as losses."""
 GAME_TYPE_COLUMN = column.text_column("the game type, or `all` for all game types of the metric")
 CI_LOW_COLUMN = column.proportion_column(

@@ -596,8 +596,8 @@ def _edition_views(request: Request) -> dict[str, SqlView]:
 
 
 def _attempts_view_select(name: str, request: Request) -> str:
-    # `hit` is null in rows that are not counted, so that its mean is the mean over counted rows.
     """Return the SELECT of a view of attempts: all rows that a metric is about."""
+    # `hit` is null in rows that are not counted, so that its mean is the mean over counted rows.
     hit_expression = "CASE WHEN is_counted THEN hit END AS hit"
     columns = ", ".join(
         hit_expression if column == "hit" else column for column in _ATTEMPT_COLUMNS
@@ -689,7 +689,7 @@ _RESERVED_NAMES = {
         for schema in ("", *_ROW_VIEWS)
         for one in EDITIONS
     ),
-    *(*registry.LEADERBOARD_COLUMNS, *registry.ORIGIN_COLUMNS, *registry.VIEW_COLUMNS),
+    *(*registry.LEADERBOARD_COLUMNS, *registry.ORIGIN_COLUMNS, *registry.VIEW_OPTION_COLUMNS),
 }
 
 

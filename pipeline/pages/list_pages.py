@@ -18,8 +18,8 @@ from pipeline.metrics.completeness import unknown_game_notes
 from pipeline.metrics.evidence import (
     EVIDENCE_SUM_COLUMNS,
     evidence_parts,
-    format_value_sum,
     sorted_page,
+    value_sum_rows,
 )
 from pipeline.metrics.registry import metric_names, metric_titles
 from pipeline.metrics.request import check_role_columns
@@ -222,7 +222,7 @@ def _sum(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
     if asked.model:
         of_all = _values(lake, asked.metric, **wanted | {"model": None})
         for row in of_all.filter(model=asked.model).iter_rows(named=True):
-            return format_value_sum(row, asked.edition)
+            return value_sum_rows(row, asked.edition)
     return lake.evidence_sum(asked.metric, **wanted)
 
 

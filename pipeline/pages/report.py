@@ -24,7 +24,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_description
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, PAPER
-from pipeline.metrics.evidence import EVIDENCE_COLUMNS as EVIDENCE, format_value_sum
+from pipeline.metrics.evidence import EVIDENCE_COLUMNS as EVIDENCE, value_sum_rows
 from pipeline.metrics.registry import metric_names
 from pipeline.pages.content import Head, head
 from pipeline.pages.templating import TEMPLATES, content, fragment, parameters, template_environment
@@ -247,7 +247,7 @@ def _cells(
         part = parts.get(key, none)
         games = part["game_id"].unique().sort().head(games_per_cell)
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
-        cells[key] = Cell(value["metric"], value, evidence, format_value_sum(value, edition))
+        cells[key] = Cell(value["metric"], value, evidence, value_sum_rows(value, edition))
     return cells
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.column import display_name
 from pipeline.metrics.completeness import unknown_game_notes
-from pipeline.metrics.registry import ORIGIN_COLUMNS, VIEW_COLUMNS
+from pipeline.metrics.registry import ORIGIN_COLUMNS, VIEW_OPTION_COLUMNS
 from pipeline.registry import RESULTS
 from pipeline.render import html, latex, markdown
 from pipeline.render.table import Table, declare_table
@@ -131,7 +131,7 @@ def _move_constant_origin_to_note(table: Table, *, is_mixed: bool) -> Table:
     can have another system.
     """
     origin_columns = [
-        name for name in (*ORIGIN_COLUMNS, *VIEW_COLUMNS) if name in table.rows.columns
+        name for name in (*ORIGIN_COLUMNS, *VIEW_OPTION_COLUMNS) if name in table.rows.columns
     ]
     values_by_column = {name: table.rows[name].unique() for name in origin_columns}
     if is_mixed and "system" in values_by_column and values_by_column["system"].count():

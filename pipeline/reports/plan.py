@@ -13,7 +13,7 @@ from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, MetricResult, compute_metrics, registry
-from pipeline.metrics.completeness import models_with_missing_games
+from pipeline.metrics.completeness import missing_competitions_by_model
 from pipeline.metrics.registry import METRIC_COLUMN, MODEL_COLUMN, SMALL_SAMPLE_COLUMN
 from pipeline.metrics.request import Request, as_list, check_confidence
 from pipeline.parameters import argument_spec, flag_spec, option_spec
@@ -199,7 +199,7 @@ def _ranked_pairs(
     """Return each ranked model with the next one, or all pairs of models with `all_pairs`."""
     ranked, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        incomplete_models = models_with_missing_games(lake, result.request.edition).filter(
+        incomplete_models = missing_competitions_by_model(lake, result.request.edition).filter(
             pl.col("lacks").list.len() > 0
         )
         ranked = ranked.join(incomplete_models, on="model", how="anti", maintain_order="left")

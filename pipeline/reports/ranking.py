@@ -26,7 +26,7 @@ from pipeline.metrics import (
     MetricResult,
     compute_metrics,
 )
-from pipeline.metrics.completeness import models_with_missing_games
+from pipeline.metrics.completeness import missing_competitions_by_model
 from pipeline.metrics.registry import (
     IS_COMPLETE_COLUMN,
     LEADERBOARD_COLUMNS,
@@ -183,7 +183,9 @@ def leaderboard(
         board = _slice_rows(values, displayed_names, groups)
     else:
         ranked_rows = rank_models(
-            values, models_with_missing_games(lake, edition), include_incomplete=include_incomplete
+            values,
+            missing_competitions_by_model(lake, edition),
+            include_incomplete=include_incomplete,
         )
         ranked_models = ranked_rows.filter(pl.col("rank").is_not_null())["model"]
         is_ranked = pl.col("model").is_in(ranked_models.implode())
@@ -285,7 +287,7 @@ def rank_models(
     Args:
         rows: The rows of all metrics over all game types.
         lacks: For each model, the competitions that it lacks, as returned by
-            `models_with_missing_games`.
+            `missing_competitions_by_model`.
         include_incomplete: Whether models that lack a whole competition get a rank.
 
     Returns:
@@ -434,7 +436,7 @@ def radar(
     # With too few axes, all are kept: the areas are null, because one axis is null in all rows.
     axes = axes if len(axes) >= MIN_RADAR_AXES else list(RADAR_AXES)
     rows = rank_models(
-        result.rows, models_with_missing_games(lake, edition), include_incomplete=True
+        result.rows, missing_competitions_by_model(lake, edition), include_incomplete=True
     )
     is_axis = pl.col("metric").is_in(axes)
     sums, terms = result.sums.filter(is_axis), result.terms.filter(is_axis)

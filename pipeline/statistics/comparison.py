@@ -60,16 +60,17 @@ from pipeline.statistics.intervals import RELATIVE_ROUNDING
 # that the error is 10⁻¹² of the tail. If all sums lie on a lattice of width s, the sum is exact
 # with ½ s / tanh(½ s z) instead of 1 / z.
 #
-# If no few settings dominate, S is nearly normal. With n = (Σx²)² / Σx⁴ effective settings and
-# Z = T / √Σx², p is the two-sided p-value of Z + (Z³ − 3Z) / 12n (E. A. Cornish and R. A. Fisher,
-# Revue de l'Institut International de Statistique 5 (1938) 307–320).
+# If no small number of settings dominates, S is nearly normal. With n = (Σx²)² / Σx⁴ effective
+# settings and Z = T / √Σx², p is the two-sided p-value of Z + (Z³ − 3Z) / 12n (E. A. Cornish and
+# R. A. Fisher, Revue de l'Institut International de Statistique 5 (1938) 307–320).
 
 Floats = NDArray[np.float64]
 
 MAX_EXACT_SETTINGS: Final = 24
 """Up to this number of settings all patterns are counted, unless the sums lie on a lattice."""
 MIN_NORMAL_SETTINGS: Final = 300
-"""From this number of effective settings on, the sum is treated as nearly normal."""
+"""From this number of effective settings on, the sum is treated as nearly normal, unless all
+differences have one size."""
 # Sums are equal if they differ by at most this share of the largest sum.
 _TIE_TOLERANCE: Final = 1e-9
 # Minimum width of the lattice, as a share of the largest difference.
@@ -80,8 +81,9 @@ _NEGLIGIBLE_EXPONENT: Final = 30.0
 # this share. This changes p by less than .0001, and keeps the time short if there are many
 # settings.
 _MAX_NOISE_SHARE: Final = 3e-6
-# Without a lattice, the sum over t has at least the first number of terms, unless the terms become
-# smaller than the last number before. The error is at most 2 % of p.
+# Without a lattice, the sum over t has at most the first number of terms, or as many as fit into an
+# array of the second size if these are more. It ends earlier if all terms of a batch, which has the
+# third number of terms, are smaller than the last number. The error is at most 2 % of p.
 _MIN_TERMS, _MAX_ARRAY_SIZE, _MIN_BATCH_TERMS, _NEGLIGIBLE_TERM = 256, 20_000, 32, 1e-12
 # With a larger lattice (terms times sizes), the sum without a lattice is as good.
 _MAX_LATTICE_SIZE: Final = 500_000
@@ -565,7 +567,7 @@ def effective_number_of_settings(*deviations: Floats) -> float:
     """Return the number of equally variable settings that would have the same variance, 1 / Σ v².
 
     Args:
-        deviations: For each model one number per setting: the deviation u of its contribution from
+        *deviations: For each model one number per setting: the deviation u of its contribution from
             the expectation.
 
     Returns:

@@ -20,7 +20,7 @@ alone:
     V = Σ_s (Σ_k a_k √λ_k z_ks)²,   K = Σ_s (Σ_k a_k √(1 − λ_k) c_ks / C_k)²
     1 / n = V / (y(1−y)) + K                       (y = 0 or 1: K)
 
-The interval is W times the interval of `ends` for y and n = `effective_items`. With m clusters of
+The interval is W times `midp_interval` of y and n = `effective_items`. With m clusters of
 equal size, 1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item per cluster it
 is the ordinary mid-p Clopper–Pearson interval. If a cluster contributes to two terms, their
 covariance is included, because the contributions are added before they are squared.
@@ -41,9 +41,9 @@ Scott, Biometrics 48 (1992) 577–585, P. S. Kott, Survey Practice 10 (2017); Cl
 such an n: E. L. Korn and B. I. Graubard, Survey Methodology 24 (1998) 193–201. A plain n
 undercovers if items cluster: C. Franco, R. Little, T. Louis and E. Slud, J. Survey Statistics
 and Methodology 7 (2019) 334–364. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008)
-1693–1702. Three choices are this project's own and were checked by simulation, see
-docs/statistics.md: the weight λ, by which terms with few informative clusters rely on κ; the factor
-1 / (1 − κ'); and to take the wider one of both intervals.
+1693–1702. Three choices are this project's own and were checked by simulation (see
+docs/simulations.md): the weight λ, by which terms with few informative clusters rely on κ; the
+factor 1 / (1 − κ'); and to take the wider one of both intervals.
 """
 
 import math
@@ -421,7 +421,7 @@ def _group_estimates(
 # Example: four values of 50 % give ½ · 4 · 50² = 5,000, half of the diagonals' product 100 · 100.
 #
 # Source of the formula: arXiv 2311.08562, which plots seven metrics in this way. Coverage:
-# simulated in `simulations/areas.py`, see docs/statistics.md.
+# simulated in `simulations/areas.py`, see docs/simulations.md.
 
 PERCENT = 100.0
 

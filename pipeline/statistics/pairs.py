@@ -74,7 +74,8 @@ from pipeline.statistics.intervals import (
 
 Ints = NDArray[np.int64]
 REPLAY_RATIO = 1.5
-"""A model replayed the common settings if it has this many times as many games of them."""
+"""A model replayed the common settings if it has at least this many times as many games of a term
+in them as the other model."""
 _CELL = ("term", "stratum", "cluster")
 _C = pl.col("c")
 
@@ -133,19 +134,20 @@ class CountedCells:
         numbered = self.cells.with_columns(_encode_as_integers(self.cells[name]) for name in _CELL)
         all_cells = numbered.group_by(_CELL).agg(pl.col("is_same").any()).sort(_CELL)
         numbered_cells = all_cells.with_row_index("cell")
-        self._every = _CellKeys(*(numbered_cells[name].to_numpy() for name in _CELL))
+        self._all_keys = _CellKeys(*(numbered_cells[name].to_numpy() for name in _CELL))
         self._is_same = numbered_cells["is_same"].to_numpy()
         cells_by_model = (
             numbered.join(numbered_cells, on=_CELL).sort("cell").partition_by("model", as_dict=True)
         )
-        self._own = {
-            str(model): self._of_model(model_cells, (n_games or {}).get(str(model)))
+        self._counts_by_model = {
+            str(model): self._model_counts(model_cells, (n_games or {}).get(str(model)))
             for (model,), model_cells in cells_by_model.items()
         }
-        self._spread: tuple[str | None, Floats] = (None, np.zeros(0))
+        self._first_model_cells: tuple[str | None, Floats] = (None, np.zeros(0))
 
-    def _of_model(self, model_cells: pl.DataFrame, n_games: int | None) -> ModelCounts:
-        values_by_term = np.zeros((2, self._every.term[-1] + 1))
+    def _model_counts(self, model_cells: pl.DataFrame, n_games: int | None) -> ModelCounts:
+        """Return what a model counted, from its cells with their terms' numbers."""
+        values_by_term = np.zeros((2, self._all_keys.term[-1] + 1))
         values_by_term[:, model_cells["term"]] = (
             model_cells.select("weight", "counted").to_numpy().T
         )
@@ -155,16 +157,18 @@ class CountedCells:
 
     def common_settings(self, first_model: str, second_model: str) -> "CommonSettings":
         """Return what two models counted in the settings that both played."""
-        first, second = self._own[first_model], self._own[second_model]
-        numbered_cells, n_cells = self._every, len(self._every.term)
+        first, second = self._counts_by_model[first_model], self._counts_by_model[second_model]
+        numbered_cells, n_cells = self._all_keys, len(self._all_keys.term)
         if len(first.cell) == len(second.cell) == n_cells and not self._is_same.any():
             hits, items = np.stack([first.h, second.h]), np.stack([first.c, second.c])
             return CommonSettings((first, second), numbered_cells, hits, items)
-        if self._spread[0] != first_model:
+        if self._first_model_cells[0] != first_model:
             # Cached over all cells, because the pairs are sorted by their first model.
-            self._spread = first_model, np.zeros((2, n_cells))
-            self._spread[1][:, first.cell] = first.h, first.c
-        hits_and_items = np.stack([self._spread[1][:, second.cell], [second.h, second.c]], axis=1)
+            self._first_model_cells = first_model, np.zeros((2, n_cells))
+            self._first_model_cells[1][:, first.cell] = first.h, first.c
+        hits_and_items = np.stack(
+            [self._first_model_cells[1][:, second.cell], [second.h, second.c]], axis=1
+        )
         is_in_both, is_same = hits_and_items[1, 0] > 0, self._is_same[second.cell]
         is_common, is_identical = is_in_both & ~is_same, is_in_both & is_same
         cell, (hits, items) = second.cell[is_common], hits_and_items[:, :, is_common]
@@ -218,8 +222,8 @@ class CommonSettings:
             settings.
         is_all: Whether both models counted exactly these items, so that the weighting changes
             nothing.
-        is_replayed: Whether one model counted `REPLAY_RATIO` times as many games of a term in the
-            common settings as the other model.
+        is_replayed: Whether one model counted at least `REPLAY_RATIO` times as many games of a term
+            in the common settings as the other model.
         tie: The correlation of the models' whole values that is due to identical games.
     """
 
@@ -245,10 +249,8 @@ class CommonSettings:
             for common_items, model_counts in zip(items, counts, strict=True)
         ]
         self.share_paired = float(np.concatenate(shares).min())
-        """The smallest share of a term's items that either model counted in common settings."""
         is_whole = self.share_paired == 1 and (counts[0].weight == counts[1].weight).all()
         self.is_all = bool(is_whole and (c[0] == c[1]).all())
-        """Whether both models counted exactly these items, so that weighting changes nothing."""
         # Counting games would take as long as all the sums, so the number of games is estimated as
         # the number of items divided by the model's mean number of items per game.
         games = items[:, term_of_run] / [[model.length] for model in counts]
@@ -403,7 +405,7 @@ def pairwise_differences(
         items that either model counted in them, and `basis` what the interval is computed from.
     """
     counted = CountedCells(sums, terms, n_games)
-    # Cached, because only some pairs need the rates over all settings of a model.
+    # Estimated at the first use, because only some pairs need the rates over all settings.
     estimate_rates_by_model = cache(lambda: _estimate_rates(counted.cells, ["model"], confidence))
     n_models = max(1, counted.cells["model"].n_unique())
     batch_size = max(1, MAX_CELLS_PER_BATCH * n_models // max(1, counted.cells.height))

@@ -1,5 +1,5 @@
 -- The quarantine rows to be removed, for a whole version of a document or for parts of its game: if the
--- game is removed; if the document was rejected and its location no longer has these bytes; or if an
+-- game is removed; if the document is no longer rejected with these bytes at its location; or if an
 -- archive, file of lines or folder could not be read and can be read now, in which case only its contents
 -- are seen.
 WITH rejected_documents AS (
