@@ -28,7 +28,7 @@ GAMES: tuple[ModuleType, ...] = tuple(
 SHAPE = msgspec.json.Decoder(BenchmarkLog)
 
 
-# Files of settings have keys of `_SETUP` too, and none of an ending.
+# Files of settings have keys of `_SETUP_KEYS` too, and none of an ending.
 _SETUP_KEYS = ("game_setting", "player_backends")
 # Of these a log has one at least: other programs call what was said a history, too.
 _MAGIC_KEYS = (

@@ -115,7 +115,7 @@ class _Play:
         self.ended_by: str | None = None
 
     def add(self, line: _Line) -> None:
-        """Adds what a line says; raises BrokenDocument for one that cannot be read."""
+        """Adds what a line says; raises InvalidDocumentError for one that cannot be read."""
         village, day = self.village, line.day
         match line.event:
             case "status":  # what it says of a player is compared with what happened so far

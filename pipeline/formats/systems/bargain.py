@@ -131,7 +131,7 @@ def claims(look: DocumentSniffer) -> bool:
 
 
 def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises BrokenDocument for one that breaks a rule."""
+    """The game; raises InvalidDocumentError for one that breaks a rule."""
     log = decode(Log, look.data)
     seats = _seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds

@@ -148,7 +148,7 @@ class _System(NamedTuple):
         return ("enable_punishments" in look.within("settings")) == self.punishes
 
     def read(self, look: DocumentSniffer, model: str | None) -> GameRecord:
-        """The game; raises BrokenDocument for one that breaks a rule."""
+        """The game; raises InvalidDocumentError for one that breaks a rule."""
         # What is wrong with the game, as two ends, is no line that was cut.
         return _game(build_ignoring_truncated_last_line(Log, look.data), self.NAME)
 
@@ -165,7 +165,7 @@ FORMATS = (_System("goods", False, _splitter), _System("pgg_bench", True, None))
 
 
 class Log:
-    """The events of a document that is claimed. Raises BrokenDocument for a broken line."""
+    """The events of a document that is claimed. Raises InvalidDocumentError for a broken line."""
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[RecordError] = []
@@ -206,7 +206,10 @@ class Log:
         return cast("list[tuple[int, T]]", self._events.get(kind, []))
 
     def seat(self, player: str, number: int, name: str = "player_id") -> int:
-        """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""
+        """The seat of a player by its id, a field of a line.
+
+        Raises InvalidDocumentError for a player without a seat.
+        """
         seat = self.seats.get(player)
         if seat is None:
             raise invalid_document_error(

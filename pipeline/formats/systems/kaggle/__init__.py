@@ -1,9 +1,8 @@
 """Episodes that kaggle-environments saves, one JSON object a game.
 
-`kaggle_dilemma` reads the Prisoner's Dilemma, `kaggle_turns` what two players play in turn. All
-that happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each
-entry is JSON in a text. A night is of the day before it, and the first one of day 0, as in our
-tables.
+Games of two players, the Prisoner's Dilemma and those in turn, are read by `turns`. All that
+happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry
+is JSON in a text. A night is of the day before it, and the first one of day 0, as in our tables.
 """
 
 import re

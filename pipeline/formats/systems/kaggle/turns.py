@@ -1,4 +1,4 @@
-"""What episodes of two players have in common: what both do at each step, and how it all ends.
+"""Episodes of two players: the iterated Prisoner's Dilemma, and OpenSpiel's games in turn.
 
 `steps` has the states of both players, the first of them before play. A reward is the points that a
 player has; in OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
