@@ -151,22 +151,22 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     return section_splitter(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
-def claims(look: DocumentSniffer) -> bool:
+def claims(sniffer: DocumentSniffer) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
-    if look.first == "[":
-        return look.lists("agent_name", "visible_to", "msg_type")
-    if look.first == "=":
-        return _TRANSCRIPT.match(look.data) is not None
-    return look.first != "{" and _is_table(look.data)
+    if sniffer.first == "[":
+        return sniffer.lists("agent_name", "visible_to", "msg_type")
+    if sniffer.first == "=":
+        return _TRANSCRIPT.match(sniffer.data) is not None
+    return sniffer.first != "{" and _is_table(sniffer.data)
 
 
-def read_rows(look: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
+def read_rows(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
     """The messages of a document that is claimed, and a fault for what is none of them."""
-    if look.first == "[":
-        return _heard(decode(list[_Row], look.data)), []
-    if look.first == "=":
-        return _of_transcript(look.data)
-    return _converted(list(_of_table(look.data))), []
+    if sniffer.first == "[":
+        return _heard(decode(list[_Row], sniffer.data)), []
+    if sniffer.first == "=":
+        return _of_transcript(sniffer.data)
+    return _converted(list(_of_table(sniffer.data))), []
 
 
 def _heard(rows: list[_Row]) -> list[Row]:
@@ -665,9 +665,9 @@ GAMES: tuple[
 )
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; raises InvalidDocumentError if it breaks a rule, or is none of these."""
-    rows, faults = read_rows(look)
+    rows, faults = read_rows(sniffer)
     talk = Talk(rows)
     for title, is_of_game, read_game in GAMES:
         if any(map(is_of_game, talk.sentences)):
