@@ -24,7 +24,7 @@ from msgspec.structs import fields
 from pipeline.action_tables import ACTION_TABLES
 from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_ROW, registered_roles
-from pipeline.events.text_parsing import HYPHENS, has_any
+from pipeline.events.text_parsing import HYPHENS, NUMBER_WORDS, has_any
 from pipeline.game_record import GameRecord, JsonValue, MessageColumns
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
@@ -272,7 +272,8 @@ _THOUSANDS = (
 )
 
 _ONES = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    "zero",
+    *NUMBER_WORDS,
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     "nineteen",
 )
