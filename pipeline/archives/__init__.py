@@ -298,12 +298,13 @@ def iter_documents(
     """Iterate over all documents of the sources, in the same order on every machine.
 
     Raises `SourceError` at once, for all unusable sources together. `on_bytes` is called with bytes
-    on disk as they are read; in the end they add up to what `measure` gave. A document of
-    more than `max_document` bytes is not read, and broken; so is what follows in a compressed file
-    or an archive once more than `max_expanded` bytes came out of it, by default 200 times its size
-    on disk, and between a gibibyte and a tebibyte. A file that is changed or taken away while it is
-    read raises `SourceError`. `choose` says of a file's path and first bytes how it is cut; where
-    it gives null the name decides: a line of `.jsonl` is a document, and so is a `.json` file.
+    on disk as they are read; in the end they add up to what `count_files_and_bytes` gives. A
+    document of more than `max_document` bytes is not read, and broken; so is what follows in a
+    compressed file or an archive once more than `max_expanded` bytes came out of it, by default 200
+    times its size on disk, and between a gibibyte and a tebibyte. A file that is changed or taken
+    away while it is read raises `SourceError`. `choose` says of a file's path and first bytes how
+    it is cut; where it gives null the name decides: a line of `.jsonl` is a document, and so is a
+    `.json` file.
     """
     return chain.from_iterable(
         iter_file_documents(unit, max_document, on_bytes, max_expanded=max_expanded, choose=choose)

@@ -1,4 +1,7 @@
-"""A member of an archive, whichever archive it is, and names made unique where they come twice."""
+"""The members of tar and zip archives, and decompressed bytes of a file up to a limit.
+
+Names that come twice in an archive are made unique.
+"""
 
 import bz2
 import lzma

@@ -1,4 +1,7 @@
-"""What sources lead to on disk: every file once, in the same order on every machine."""
+"""What sources lead to: every file once, in the same order on every machine.
+
+Also what a file's name says of its form, and what is wrong with bytes that cannot be read.
+"""
 
 import glob
 import lzma
@@ -15,7 +18,7 @@ from typing import NamedTuple
 
 import zstandard
 
-from pipeline.errors import EMPTY_PATH_HINT as errors_EMPTY, SourceError, UsageError
+from pipeline.errors import EMPTY_PATH_HINT, SourceError, UsageError
 from pipeline.stores import is_remote, list_objects, local_path, object_size
 
 # What a file's name says: the form that it has, or why it is no log.
@@ -32,7 +35,7 @@ _SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz", ".tbz2": ".
 _PACKED_OTHERWISE = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
 _UNPACK = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
 _HIDDEN = {"__MACOSX", "_delta_log"}
-_AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `Distinct` has it
+_AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `UniqueNames` numbers them
 _LONGEST_LABEL = 4096  # no file system's paths are longer
 
 
@@ -371,7 +374,7 @@ def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
 def _match_pattern_unless_exists(source: str) -> list[str]:
     """Return the source if it exists, and otherwise the paths that match it as a pattern."""
     if not source:
-        raise UsageError(f"the path of a source {errors_EMPTY}")
+        raise UsageError(f"the path of a source {EMPTY_PATH_HINT}")
     if is_remote(source):
         return [source]  # patterns are of files on this machine
     if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises

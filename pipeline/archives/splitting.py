@@ -2,7 +2,7 @@
 
 A part has its number in the file, from 1 on, or a name of its own; null stands for the file as a
 whole. Its data are null where they are more than the limit. Only one part is in memory at a time,
-except that `entries` holds the file, of which the limit is asked too.
+except that `list_splitter` holds the file, of which the limit is asked too.
 """
 
 import io

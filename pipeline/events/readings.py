@@ -1,6 +1,7 @@
-"""What answers to the benchmark's own questions say of themselves: the edition `audited`.
+"""Readings of answers and amounts in texts, and the identities of documents, games and settings.
 
-The questions come with a form to answer in. A reading is strict: it takes what the form asks for,
+First what answers to the benchmark's own questions say of themselves: the edition `audited`. The
+questions come with a form to answer in. A reading is strict: it takes what the form asks for,
 and a text that says two things, or none, says nothing. `sql/readings/` derives the same from the
 messages; `docs/audit.md` explains it.
 
@@ -23,7 +24,7 @@ from msgspec.structs import fields
 from pipeline.action_tables import ACTION_TABLES
 from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_ROW, registered_roles
-from pipeline.events.text_parsing import HYPHENS, has_any
+from pipeline.events.text_parsing import HYPHENS, NUMBER_WORDS, has_any
 from pipeline.game_record import GameRecord, JsonValue, MessageColumns
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
@@ -258,7 +259,7 @@ _OF_OTHERS = (
     rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}|\bthe\s(?:total|average)\s)"
     rf"contribut\w*{_PUT}"
 )
-_NUMBER_amounts = rf"(?i){_WRITTEN}"
+_WRITTEN_NUMBER = rf"(?i){_WRITTEN}"
 _UNIT = r"(?i)\s?(k|thousand|hundred|m|million)$"
 _TIMES = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
 
@@ -271,7 +272,8 @@ _THOUSANDS = (
 )
 
 _ONES = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    "zero",
+    *NUMBER_WORDS,
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     "nineteen",
 )
@@ -313,7 +315,7 @@ def written_amount(text: pl.Expr) -> pl.Expr:
     Where there is none in digits, one in words with its unit, as in "twenty points".
     """
     said = text.str.replace_all(_LABEL, "")
-    numbers = said.str.extract_all(_NUMBER_amounts)
+    numbers = said.str.extract_all(_WRITTEN_NUMBER)
     alone = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
     in_words = said.str.extract(_IN_WORDS).str.to_lowercase()
     in_words = in_words.str.replace_all(_BETWEEN_WORDS, " ")
@@ -344,7 +346,7 @@ _PACKED = r"(?:\.(?:gz|zst|xz|bz2))?"
 _INDEXED = re.compile(rf"(?:.*/)?([0-9]{{1,9}})\.json{_PACKED}", re.IGNORECASE | re.DOTALL)
 # A part that a format cuts out of a file; lines are numbered in their files too.
 _PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
-_LINE_identity = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
+_NUMBERED_LINE = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
@@ -387,7 +389,7 @@ def game_index(path: str) -> int | None:
     stem is the same for all of them.
     """
     found = _INDEXED.fullmatch(path) or (
-        not _LINE_identity.fullmatch(path) and _PART.fullmatch(path)
+        not _NUMBERED_LINE.fullmatch(path) and _PART.fullmatch(path)
     )
     return int(found[1]) if found else None
 

@@ -18,10 +18,9 @@ from pipeline.vocabulary import Choice, ParseStatus
 
 # The forms in which a text states a vote: only an explicit answer decides.
 #
-# `pipeline.events.text_parsing` looks for them in texts in which each player's name is a mark
-# already, so
-# that a player called Skip or Pass is none of these words. A form ends where its sentence does, has
-# one target, and neither a second name nor a word of doubt. Patterns look neither ahead nor behind.
+# They are sought in texts in which each player's name is a mark already, so that a player called
+# Skip or Pass is none of these words. A form ends where its sentence does, has one target, and
+# neither a second name nor a word of doubt. Patterns look neither ahead nor behind.
 
 MARK = "\x02([0-9,]+)\x03"
 # Stands for the pronoun "I" in games that have a seat called so.

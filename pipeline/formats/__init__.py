@@ -73,11 +73,11 @@ class Format(Protocol):
     NAME: str
     NAMES_MODELS: bool
 
-    def claims(self, look: DocumentSniffer) -> bool:
+    def claims(self, sniffer: DocumentSniffer, /) -> bool:
         """Return whether the document is a log of this format, by its keys or its first bytes."""
         ...
 
-    def read(self, look: DocumentSniffer, model: str | None) -> GameRecord:
+    def read(self, sniffer: DocumentSniffer, model: str | None, /) -> GameRecord:
         """Return the game in a claimed document; raise InvalidDocumentError if it is invalid."""
         ...
 

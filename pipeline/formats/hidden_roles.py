@@ -19,7 +19,7 @@ from pipeline.formats.record_builder import (
     LoggedMessage,
     PromptedPhases,
     Timeline,
-    build_messages as building_messages,
+    build_messages,
     find_target,
     means_nobody,
 )
@@ -386,7 +386,7 @@ class WerewolfGameBuilder:
             ended_by=ended_by,
             n_rounds=n_rounds,
             seats=self.seats,
-            messages=building_messages(self._spoken, self.seats),
+            messages=build_messages(self._spoken, self.seats),
             votes=list(self._votes.values()),
             abilities=self.abilities,
             eliminations=self.eliminations,

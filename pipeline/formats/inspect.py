@@ -151,20 +151,24 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     )
 
 
-def claims(look: DocumentSniffer) -> bool:
+def claims(sniffer: DocumentSniffer) -> bool:
     """Return whether the document is a sample that contains a game.
 
     Args:
-        look: The document.
+        sniffer: The document.
     """
-    return look.first == "{" and "sample" in look.keys and _find_game_document(look) is not None
+    return (
+        sniffer.first == "{"
+        and "sample" in sniffer.keys
+        and _find_game_document(sniffer) is not None
+    )
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """Return the game in a sample; models, start, end and usage that it lacks are the log's.
 
     Args:
-        look: The document.
+        sniffer: The document.
         model: Not used, because the logs name their models.
 
     Returns:
@@ -173,10 +177,10 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     Raises:
         InvalidDocumentError: If the game is invalid; the error names the path in the sample.
     """
-    at, data = _find_game_document(look) or ("$", b"")
+    at, data = _find_game_document(sniffer) or ("$", b"")
     document = parse_document(data, at)
-    sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
-    header = decode(EvalHeader, look.top.get("eval", b"{}"), "$.eval")
+    sample = decode(Sample, sniffer.top.get("sample", b"{}"), "$.sample")
+    header = decode(EvalHeader, sniffer.top.get("eval", b"{}"), "$.eval")
     # Only the log states the models of roles, the start and the limit. A player without a model has
     # the model of the role with the player's name, or else the model of the eval, as Inspect's
     # `get_model(role=...)` does. A role that is bound to several models names none of them.
@@ -228,31 +232,31 @@ def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     return game
 
 
-def describes(look: DocumentSniffer) -> str | None:
+def describes(sniffer: DocumentSniffer) -> str | None:
     """Return a description of an Inspect log or sample without a game; None for other documents.
 
     Args:
-        look: The document.
+        sniffer: The document.
     """
-    eval_spec = parse_object(bytes(look.top.get("eval", b"")))
+    eval_spec = parse_object(bytes(sniffer.top.get("eval", b"")))
     if "task" not in eval_spec or not (
-        look.has_keys({"eval", "sample"}, 2) or look.has_keys(_LOG_KEYS, _MIN_LOG_KEYS)
+        sniffer.has_keys({"eval", "sample"}, 2) or sniffer.has_keys(_LOG_KEYS, _MIN_LOG_KEYS)
     ):
         return None
     task = (
         bytes(eval_spec["task"])[1 : _MAX_REASON_LENGTH - 1].rstrip(b'"').decode(errors="replace")
     )
-    is_whole = "samples" in look.keys  # the splitter did not recognize it
+    is_whole = "samples" in sniffer.keys  # the splitter did not recognize it
     reason = "its header not before its samples" if is_whole else "samples without a game document"
     return f"an Inspect log of task {task}, {reason}: see docs/inspect.md"
 
 
-def _find_game_document(look: DocumentSniffer) -> tuple[str, bytes] | None:
+def _find_game_document(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
     """Return the JSON path and text of the game in a sample; None if the sample has no game.
 
     A list of games or JSON in a string is also returned, so that it is reported as invalid.
     """
-    sample = parse_object(bytes(look.top.get("sample", b"")))
+    sample = parse_object(bytes(sniffer.top.get("sample", b"")))
     # A task can leave its game in two places; the first place with a game counts.
     for place in ("store", "metadata"):
         entries = parse_object(bytes(sample.get(place, b"")))

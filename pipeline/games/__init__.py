@@ -31,6 +31,16 @@ from pipeline.plugins import (
 )
 from pipeline.vocabulary import ALL_GAME_TYPES, PLAYER, GameType, Phase, Side
 
+__all__ = [
+    "Ending",
+    "EventTable",
+    "GameDefinition",
+    "Role",
+    "game_definition",
+    "game_definitions",
+    "game_type_names",
+]
+
 # The definition of a game as data: roles, sides, endings, phases and tables.
 
 # Fields of an event that name a player; the player's seat is a further column.
@@ -382,15 +392,7 @@ def load_game_definition(file: Path, others: Iterable[SourcedDefinition] = ()) -
     return definition
 
 
-__all__ = [
-    "Ending",
-    "EventTable",
-    "GameDefinition",
-    "Role",
-    "game_definition",
-    "game_definitions",
-    "game_type_names",
-]
+# All definitions, of this folder, of packages and of the environment, and what follows from them.
 
 
 @cache

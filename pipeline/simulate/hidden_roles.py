@@ -1,4 +1,4 @@
-"""What Chameleon and Undercover share: votes, their count, and answers about oneself.
+"""Chameleon and Undercover, and what they share: votes, their count, and answers about oneself.
 
 Skill decides first what is registered; then words are found that the benchmark's reading turns into
 just that: the first player *in seat order* named anywhere in the text.

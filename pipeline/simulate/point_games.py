@@ -1,7 +1,8 @@
-"""Cost Sharing: three airlines propose and vote, up to five rounds, until they agree.
+"""Games with points or shares, and the seven competitions (`COMPETITIONS`) of all simulated games.
 
-All agree when the three votes name proposals of the same shares, compared as they were written. How
-a division of the fee is written down, and what the benchmark reads from it, stands below.
+First Cost Sharing: three airlines propose and vote, up to five rounds, until they agree. All agree
+when the three votes name proposals of the same shares, compared as they were written. How a
+division of the fee is written down, and what the benchmark reads from it, stands below.
 """
 
 import re

@@ -1,6 +1,7 @@
-"""What is fixed before a game: the words, figures and payoffs, and who hides or is tested.
+"""What all simulated games share: settings, chance, players, their sentences, and the growing log.
 
-A setting depends on the seed, the game and its index only, so all models play the same ones, and
+A setting is what is fixed before a game: the words, figures and payoffs, and who hides or is
+tested. It depends on the seed, the game and its index only, so all models play the same ones, and
 games of different models pair by index. Both competitions of a hidden-role game share theirs.
 """
 

@@ -64,9 +64,9 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     return list_splitter() if is_list else None
 
 
-def claims(look: DocumentSniffer) -> bool:
-    return look.first == "{" and VERSION_KEY in look.keys
+def claims(sniffer: DocumentSniffer) -> bool:
+    return sniffer.first == "{" and VERSION_KEY in sniffer.keys
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    return build_game(parse_document(look.data))
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
+    return build_game(parse_document(sniffer.data))

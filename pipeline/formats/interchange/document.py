@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields, replace
 
 from pipeline import game_record
-from pipeline.action_tables import ACTION_TABLES as SHARED, RESULT_COLUMNS
+from pipeline.action_tables import ACTION_TABLES, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.formats.record_builder import EVERYONE, Int64, ModelName
 from pipeline.formats.sniffer import (
@@ -26,7 +26,7 @@ from pipeline.formats.sniffer import (
 )
 from pipeline.game_record import (
     TYPE_RULE,
-    Event as game_Event,
+    Event as GameEvent,
     InvalidDocumentError,
     RecordError,
     find_type_errors,
@@ -164,11 +164,11 @@ def _define_act_class(table: str) -> type[Act]:
     return cast(type[Act], made)
 
 
-OF_EVENT = tuple(game_Event.__struct_fields__)
+OF_EVENT = tuple(GameEvent.__struct_fields__)
 """What a row has besides its own fields."""
 OWN_TABLES = {name: kind.name for kind in game_definitions().values() for name in kind.tables}
 TABLES = {
-    **SHARED,
+    **ACTION_TABLES,
     **{name: game_definitions()[of].tables[name] for name, of in OWN_TABLES.items()},
 }
 ACTS = {table: _define_act_class(table) for table in TABLES}

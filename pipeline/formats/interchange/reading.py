@@ -45,7 +45,7 @@ from pipeline.formats.record_builder import (
 from pipeline.formats.sniffer import check_end, check_start, check_winners, invalid_document_error
 from pipeline.game_record import (
     OUTAGE_MARK,
-    Event as game_Event,
+    Event as GameEvent,
     GameRecord,
     RecordError,
     Result,
@@ -512,7 +512,7 @@ def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[
             )
 
 
-def _build_event(table: str, row: dict[str, Any]) -> game_Event:
+def _build_event(table: str, row: dict[str, Any]) -> GameEvent:
     if table in REGISTERED:
         registered = REGISTERED[table]
         row["is_logged"] = row[registered] is not UNSET

@@ -28,7 +28,7 @@ GAMES: tuple[ModuleType, ...] = tuple(
 SHAPE = msgspec.json.Decoder(BenchmarkLog)
 
 
-# Files of settings have keys of `_SETUP` too, and none of an ending.
+# Files of settings have keys of `_SETUP_KEYS` too, and none of an ending.
 _SETUP_KEYS = ("game_setting", "player_backends")
 # Of these a log has one at least: other programs call what was said a history, too.
 _MAGIC_KEYS = (
@@ -39,33 +39,33 @@ _MAGIC_KEYS = (
 _ENDING_KEYS = ("result", "win_flag", "scores", "nego_turn", "player_votes", "player_vote", "vote")
 
 
-def claims(look: DocumentSniffer) -> bool:
+def claims(sniffer: DocumentSniffer) -> bool:
     """Return whether the document is a MAgIC log, also if its history is missing.
 
     Args:
-        look: The document. Without a history it needs a key of the setup and one of the ending.
+        sniffer: The document. Without a history it needs a key of the setup and one of the ending.
     """
-    if look.first != "{":
+    if sniffer.first != "{":
         return False
-    keys = look.keys
+    keys = sniffer.keys
     if "history" in keys:
         return not keys.isdisjoint(_MAGIC_KEYS)
     return not keys.isdisjoint(_SETUP_KEYS) and not keys.isdisjoint(_ENDING_KEYS)
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """Return the game in a MAgIC log.
 
     Args:
-        look: The document.
+        sniffer: The document.
         model: Not used, because the logs name their models.
 
     Raises:
         InvalidDocumentError: If the log has no history, is of no known game, or breaks a rule.
     """
-    if "history" not in look.keys:
+    if "history" not in sniffer.keys:
         raise invalid_document_error("$", "`history` is present", "this MAgIC log has no `history`")
-    log = look.shaped if isinstance(look.shaped, Log) else decode(Log, look.data)
+    log = sniffer.shaped if isinstance(sniffer.shaped, Log) else decode(Log, sniffer.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)

@@ -34,7 +34,7 @@ from pipeline.formats.record_builder import (
     call_cached,
     check_players,
     check_unique_keys,
-    messages_from_rows as messages,
+    messages_from_rows,
     results_of_tested_seats,
     sort_by_seat,
 )
@@ -119,7 +119,7 @@ def game(log: Log) -> GameRecord:
         outcome=outcomes[ended],
         n_rounds=0,
         seats=list(seats),
-        messages=messages(logged_history(log), numbers, _build_timeline, _PROMPTS),
+        messages=messages_from_rows(logged_history(log), numbers, _build_timeline, _PROMPTS),
     )
     course = built.messages.course
     built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)

@@ -28,7 +28,7 @@ from pipeline.formats.record_builder import (
     check_number_of_players,
     check_players,
     check_unique_keys,
-    messages_from_rows as messages,
+    messages_from_rows,
     player_number,
     results_of_tested_seats,
     sort_by_seat,
@@ -274,7 +274,7 @@ def build_point_game(
         for number, name in enumerate(names)
     ]
     numbers = {name: number for number, name in enumerate(names, start=1)}
-    spoken = messages(logged, names, TIMELINES[phase])
+    spoken = messages_from_rows(logged, names, TIMELINES[phase])
     built = GameRecord(
         game_type=game_type,
         system=SYSTEM,

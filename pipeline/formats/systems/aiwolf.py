@@ -115,7 +115,7 @@ class _Play:
         self.ended_by: str | None = None
 
     def add(self, line: _Line) -> None:
-        """Adds what a line says; raises BrokenDocument for one that cannot be read."""
+        """Adds what a line says; raises InvalidDocumentError for one that cannot be read."""
         village, day = self.village, line.day
         match line.event:
             case "status":  # what it says of a player is compared with what happened so far
@@ -211,19 +211,19 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     return read_whole_file if _BEGINNING.match(head) else None
 
 
-def claims(look: DocumentSniffer) -> bool:
-    return _BEGINNING.match(look.data) is not None
+def claims(sniffer: DocumentSniffer) -> bool:
+    return _BEGINNING.match(sniffer.data) is not None
 
 
-def describes(look: DocumentSniffer) -> str | None:
+def describes(sniffer: DocumentSniffer) -> str | None:
     """Return what the server's JSON of a game is, which stands beside the log; None for others."""
-    is_beside = look.has_keys(_KEYS_BESIDE, len(_KEYS_BESIDE))
+    is_beside = sniffer.has_keys(_KEYS_BESIDE, len(_KEYS_BESIDE))
     return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a result it is unfinished."""
-    return build_ignoring_truncated_last_line(_played, look.data)
+    return build_ignoring_truncated_last_line(_played, sniffer.data)
 
 
 def _played(data: bytes) -> GameRecord:

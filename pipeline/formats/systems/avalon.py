@@ -99,13 +99,13 @@ class Log(Struct):
     assassin_phase: Choice | None = None
 
 
-def claims(look: DocumentSniffer) -> bool:
-    return look.has_keys(_KEYS, len(_KEYS) - 1)
+def claims(sniffer: DocumentSniffer) -> bool:
+    return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game in a document of its own; a file of all games of a tournament has other keys."""
-    log = decode(Log, look.data)
+    log = decode(Log, sniffer.data)
     names = [player.name for player in log.players]
     check_players(names, "$.players")
     seats = [

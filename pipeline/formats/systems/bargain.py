@@ -126,13 +126,13 @@ class Log(Struct, gc=False):
     final_utilities: dict[str, float] = {}
 
 
-def claims(look: DocumentSniffer) -> bool:
-    return look.has_keys(_KEYS, 4)
+def claims(sniffer: DocumentSniffer) -> bool:
+    return sniffer.has_keys(_KEYS, 4)
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises BrokenDocument for one that breaks a rule."""
-    log = decode(Log, look.data)
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
+    """The game; raises InvalidDocumentError for one that breaks a rule."""
+    log = decode(Log, sniffer.data)
     seats = _seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None

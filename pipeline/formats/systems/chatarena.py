@@ -1,6 +1,7 @@
-"""Messages as Python writes them: `Message(agent_name='Player 1', turn=1, visible_to=['A', 'B'])`.
+"""Logs of ChatArena: the message rows of one game, with nothing around them.
 
-Read by patterns and never run. They know what `repr` writes, and nothing else of Python.
+See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
+sentences also say which game it is.
 """
 
 import csv
@@ -31,14 +32,14 @@ from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     RESERVED_NAMES,
-    Row as building_Row,
+    Row,
     as_name_tuple,
     assign_models,
     build_contributions,
     check_players,
     has_highest_score,
     means_nobody,
-    messages_from_rows as building_row_messages,
+    messages_from_rows,
     player_number,
     results_of_tested_seats,
     to_history,
@@ -56,6 +57,10 @@ from pipeline.game_record import (
 )
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
+# Messages as Python writes them: `Message(agent_name='Player 1', turn=1, visible_to=['A', 'B'])`.
+#
+# Read by patterns and never run. They know what `repr` writes, and nothing else of Python.
+
 # Possessive, so that no text makes a search slow. Half a surrogate pair is no character.
 _CODE = r"x[0-9a-f]{2}|u(?!d[89a-f])[0-9a-f]{4}|U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
 _ESCAPE = rf"\\(?:[\\'\"nrt]|{_CODE})"
@@ -72,7 +77,7 @@ _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def message(line: str, at: str) -> dict[str, object]:
-    """The fields of a message by name. Raises BrokenDocument for a line that is not all of one."""
+    """The fields of a message by name; raises InvalidDocumentError if a line is not all of one."""
     fields: dict[str, object] = {}
     position, end = len("Message("), ", "
     while end == ", ":
@@ -92,7 +97,7 @@ def message(line: str, at: str) -> dict[str, object]:
 
 
 def texts(written: str, at: str) -> list[str]:
-    """The texts in a list; raises BrokenDocument for anything else."""
+    """The texts in a list; raises InvalidDocumentError for anything else."""
     if IS_LIST.fullmatch(written) is None:
         raise invalid_document_error(
             at, "a list of names is written as Python's repr of it", repr(written[:50])
@@ -125,7 +130,7 @@ def _character(escape: re.Match[str]) -> str:
 # A position such as `$[3].turn` is in the message of that number, counted from 0.
 
 
-class _Row(building_Row, gc=False):
+class _Row(Row, gc=False):
     """A row in which null stands for nobody as well."""
 
     visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
@@ -146,25 +151,25 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     return section_splitter(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
-def claims(look: DocumentSniffer) -> bool:
+def claims(sniffer: DocumentSniffer) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
-    if look.first == "[":
-        return look.lists("agent_name", "visible_to", "msg_type")
-    if look.first == "=":
-        return _TRANSCRIPT.match(look.data) is not None
-    return look.first != "{" and _is_table(look.data)
+    if sniffer.first == "[":
+        return sniffer.lists("agent_name", "visible_to", "msg_type")
+    if sniffer.first == "=":
+        return _TRANSCRIPT.match(sniffer.data) is not None
+    return sniffer.first != "{" and _is_table(sniffer.data)
 
 
-def read_rows(look: DocumentSniffer) -> tuple[list[building_Row], list[RecordError]]:
+def read_rows(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
     """The messages of a document that is claimed, and a fault for what is none of them."""
-    if look.first == "[":
-        return _heard(decode(list[_Row], look.data)), []
-    if look.first == "=":
-        return _of_transcript(look.data)
-    return _converted(list(_of_table(look.data))), []
+    if sniffer.first == "[":
+        return _heard(decode(list[_Row], sniffer.data)), []
+    if sniffer.first == "=":
+        return _of_transcript(sniffer.data)
+    return _converted(list(_of_table(sniffer.data))), []
 
 
-def _heard(rows: list[_Row]) -> list[building_Row]:
+def _heard(rows: list[_Row]) -> list[Row]:
     """The rows, those that are shown to nobody written alike: what stands for it is no name."""
     speakers = {row.agent_name for row in rows}
     for row in rows:
@@ -223,7 +228,7 @@ def _records(data: bytes) -> Iterator[list[str]]:
         raise invalid_document_error("$", rule, f"line {table.line_num:,}: {error}") from error
 
 
-def _of_transcript(data: bytes) -> tuple[list[building_Row], list[RecordError]]:
+def _of_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
     """The messages of a section; a fault for the lines that are none, if there are such."""
     lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
     messages = [line for line in lines if line.startswith(b"Message(")]
@@ -242,8 +247,8 @@ def _of_transcript(data: bytes) -> tuple[list[building_Row], list[RecordError]]:
     return _converted(parsed), faults
 
 
-def _converted(rows: list[dict[str, object]]) -> list[building_Row]:
-    """The rows with their types checked; raises BrokenDocument."""
+def _converted(rows: list[dict[str, object]]) -> list[Row]:
+    """The rows with their types checked; raises InvalidDocumentError."""
     try:
         return _heard(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
@@ -260,7 +265,7 @@ SHOWN = 200
 class Talk:
     """The rows of a game. Only the moderator's decide what the game is and how it ends."""
 
-    def __init__(self, rows: list[building_Row]) -> None:
+    def __init__(self, rows: list[Row]) -> None:
         self.history = to_history(rows)
         moderated = [row for row in rows if row.agent_name == MODERATOR]
         # What the moderator says, in order, and what of it is not for all, with its readers.
@@ -287,7 +292,7 @@ class Talk:
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
-        """Those who speak or are named, by their numbers. Raises BrokenDocument for nobody."""
+        """Those who speak or are named, by number; raises InvalidDocumentError for nobody."""
         names = {*self.history.player, *named} - {MODERATOR}
         if not names:
             raise invalid_document_error(
@@ -321,9 +326,7 @@ _NAMED = (
 )
 _TOPIC = re.compile(rf"The topic is:{_NAMED}", re.DOTALL)
 _IS_CHAMELEON = re.compile(r"(You are the chameleon!)")
-_CODE_hidden_roles = re.compile(
-    rf"You are not (?:the )?chameleon\. The word is:{_NAMED}", re.DOTALL
-)
+_SECRET_WORD = re.compile(rf"You are not (?:the )?chameleon\. The word is:{_NAMED}", re.DOTALL)
 _WORD = re.compile(rf"Your word is:{_NAMED}", re.DOTALL)
 _VOTE = "Now vote which of the other players (excluding yourself) is the "
 
@@ -331,21 +334,21 @@ _VOTE = "Now vote which of the other players (excluding yourself) is the "
 def is_chameleon(sentence: str) -> bool:
     return bool(
         _IS_CHAMELEON.fullmatch(sentence)
-        or _CODE_hidden_roles.fullmatch(sentence)
+        or _SECRET_WORD.fullmatch(sentence)
         or sentence.startswith(f"{_VOTE}chameleon")
     )
 
 
 def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game; raises BrokenDocument where the roles or the word are not in it."""
+    """The game; raises InvalidDocumentError where the roles or the word are not in it."""
     hidden = list(talk.by_player(_IS_CHAMELEON))
     if len(hidden) != 1:
         raise lacking(title, f"it tells {len(hidden)} players that they are the chameleon")
-    word = talk.last(_CODE_hidden_roles)
+    word = talk.last(_SECRET_WORD)
     if word is None:
         raise lacking(title, "it gives the word to nobody")
     topic, code = talk.last(_TOPIC), word[1].strip()
-    players = talk.players([*hidden, *talk.by_player(_CODE_hidden_roles)])
+    players = talk.players([*hidden, *talk.by_player(_SECRET_WORD)])
     setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
     models = assign_models(players, model)
     endings = {
@@ -355,7 +358,7 @@ def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
         "There are even votes": 3,
         "There are even notes": 3,
     }
-    built = _game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
+    built = _hidden_role_game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
     built.guesses = build_guesses(built, CHAMELEON, code)
     return built
 
@@ -365,7 +368,7 @@ def is_undercover(sentence: str) -> bool:
 
 
 def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game; raises BrokenDocument where the words do not say who the undercover is."""
+    """The game; raises InvalidDocumentError where the words do not say who the undercover is."""
     words = talk.by_player(_WORD)
     players = talk.players(words)
     if without := [player for player in players if player not in words]:
@@ -384,10 +387,10 @@ def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
         "There are even votes": 2,
         "There are even notes": 2,
     }
-    return _game(talk, UNDERCOVER, hidden, models, setting=setting, endings=endings)
+    return _hidden_role_game(talk, UNDERCOVER, hidden, models, setting=setting, endings=endings)
 
 
-def _game(
+def _hidden_role_game(
     talk: Talk,
     rules: HiddenRoleRules,
     hidden: str,
@@ -432,7 +435,7 @@ def _game(
 T = TypeVar("T")
 
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
-_POINTS = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s{1,9}points?"
+_POINTS = rf"({_NUMBER})\s{{1,9}}points?"
 _SCORING = re.compile(
     rf"If all three choose to cooperate, they each get\s{{1,9}}{_POINTS}\.\s{{1,9}}"
     rf"- If all three choose to defect, they each get\s{{1,9}}{_POINTS}\.\s{{1,9}}"
@@ -466,7 +469,7 @@ _END = re.compile(r"([0-9]{1,6}) rounds of decisions have been completed\.?")
 Points = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
-class Row(Struct, forbid_unknown_fields=True):
+class PayoffRow(Struct, forbid_unknown_fields=True):
     """What a choice pays, by how many of the two others cooperate."""
 
     none: Points = field(name="0_others_cooperate")
@@ -474,9 +477,9 @@ class Row(Struct, forbid_unknown_fields=True):
     two: Points = field(name="2_others_cooperate")
 
 
-class Matrix(Struct, forbid_unknown_fields=True):
-    cooperate: Row
-    defect: Row
+class PayoffMatrix(Struct, forbid_unknown_fields=True):
+    cooperate: PayoffRow
+    defect: PayoffRow
 
 
 def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
@@ -495,8 +498,8 @@ def is_dilemma(sentence: str) -> bool:
 
 
 def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game with every choice as MAgIC registers it; raises BrokenDocument."""
-    matrix, rounds = _parse_printed(Matrix, talk.last(_MATRIX)), talk.last(_ROUNDS)
+    """The game with every choice as MAgIC registers it; raises InvalidDocumentError."""
+    matrix, rounds = _parse_printed(PayoffMatrix, talk.last(_MATRIX)), talk.last(_ROUNDS)
     if scoring := talk.last(_SCORING):
         payoffs, n_rounds = Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
     elif matrix and rounds:
@@ -508,7 +511,7 @@ def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
         raise lacking(title, what, next(filter(is_dilemma, talk.sentences)))
     setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
     kind, phase = GameType.PRISONERS_DILEMMA, Phase.DECISION
-    built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
+    built = _point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     if len(built.seats) != N_PLAYERS:
         raise lacking(title, f"it says what three players get, and {len(built.seats)} play")
     built.decisions = build_decisions(built, payoffs)
@@ -524,7 +527,7 @@ def is_public_good(sentence: str) -> bool:
 
 
 def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game with every contribution as MAgIC registers it; raises BrokenDocument."""
+    """The game with every contribution as MAgIC registers it; raises InvalidDocumentError."""
     beginning, rounds = talk.last(_BEGINNING), talk.last(_ROUNDS)
     if background := talk.last(_BACKGROUND):
         start, n_rounds = float(background[1]), int(background[2])
@@ -536,7 +539,7 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
     points = int(start) if start.is_integer() else start
     setting: dict[str, JsonValue] = {"starting_points": points, "rounds": n_rounds}
     kind, phase = GameType.PUBLIC_GOOD, Phase.CONTRIBUTION
-    built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
+    built = _point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     indices = built.messages.course.message_indices(phase)
     amounts = _amounts(talk, [built.messages.content[index] for index in indices], title)
     built.contributions = build_contributions(built, amounts)
@@ -556,7 +559,7 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
 def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
     """Return the amount that each text contributes, None where it states none.
 
-    MAgIC's games register whole numbers. Raises BrokenDocument where it is another game.
+    MAgIC's games register whole numbers. Raises InvalidDocumentError where it is another game.
     """
     if talk.last(_START):
         # MAgIC's PGM games, in which amounts are read otherwise, ask for private reflections.
@@ -576,7 +579,7 @@ def _amount(text: str) -> float | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _game_points(
+def _point_game(
     talk: Talk,
     game_type: GameType,
     phase: Phase,
@@ -587,10 +590,10 @@ def _game_points(
 ) -> GameRecord:
     """The game without decisions and winners; it is finished if the moderator says so.
 
-    Raises BrokenDocument where a decision is missing in a game that is.
+    Raises InvalidDocumentError where a decision is missing in a game that is.
     """
     players = talk.players()
-    spoken = building_row_messages(talk.history, players, TIMELINES[phase])
+    spoken = messages_from_rows(talk.history, players, TIMELINES[phase])
     ended = talk.last(_END)
     if ended and int(ended[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"
@@ -636,14 +639,11 @@ def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool
         built.seats = [replace(seat, final_score=score) for seat, score in scored]
 
 
-# Logs of ChatArena: the message rows of one game, with nothing around them.
-#
-# See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
-# sentences also say which game it is.
+# Which game a log is of, by the moderator's words, and what reads it.
 
 
 def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Raises BrokenDocument: rows lack what was registered."""
+    """Raises InvalidDocumentError: rows lack what was registered."""
     what = "the shares and votes that the game registered are not among the messages"
     raise lacking(title, what)
 
@@ -665,9 +665,9 @@ GAMES: tuple[
 )
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises BrokenDocument for one that breaks a rule, or that is none of these."""
-    rows, faults = read_rows(look)
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
+    """The game; raises InvalidDocumentError if it breaks a rule, or is none of these."""
+    rows, faults = read_rows(sniffer)
     talk = Talk(rows)
     for title, is_of_game, read_game in GAMES:
         if any(map(is_of_game, talk.sentences)):

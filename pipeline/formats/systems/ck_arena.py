@@ -109,15 +109,15 @@ _KEY = "game_record"
 _AT = f"$.{_KEY}"
 
 
-def claims(look: DocumentSniffer) -> bool:
+def claims(sniffer: DocumentSniffer) -> bool:
     """Whether the document has a record with most of the parts of a game."""
-    is_record = look.first == "{" and _KEY in look.keys
-    return is_record and len(look.within(_KEY) & {*Record.__struct_fields__}) >= 3
+    is_record = sniffer.first == "{" and _KEY in sniffer.keys
+    return is_record and len(sniffer.within(_KEY) & {*Record.__struct_fields__}) >= 3
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game in the document's record."""
-    record = decode(Record, look.top[_KEY], _AT)
+    record = decode(Record, sniffer.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
     names = [_name(player.player_id) for player in record.players]

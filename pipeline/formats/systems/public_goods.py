@@ -139,18 +139,22 @@ class _System(NamedTuple):
     splitter: Callable[[str, bytes], Splitter | None] | None
     NAMES_MODELS: bool = True
 
-    def claims(self, look: DocumentSniffer) -> bool:
+    def claims(self, sniffer: DocumentSniffer) -> bool:
         """Whether the first line is that of a game of this system."""
-        if look.first != "{" or _KEY not in look.keys or not {"type", "settings"} & look.keys:
+        if (
+            sniffer.first != "{"
+            or _KEY not in sniffer.keys
+            or not {"type", "settings"} & sniffer.keys
+        ):
             return False
-        if look.top.get("type", _INIT) != _INIT:
+        if sniffer.top.get("type", _INIT) != _INIT:
             return False
-        return ("enable_punishments" in look.within("settings")) == self.punishes
+        return ("enable_punishments" in sniffer.within("settings")) == self.punishes
 
-    def read(self, look: DocumentSniffer, model: str | None) -> GameRecord:
-        """The game; raises BrokenDocument for one that breaks a rule."""
+    def read(self, sniffer: DocumentSniffer, model: str | None) -> GameRecord:
+        """The game; raises InvalidDocumentError for one that breaks a rule."""
         # What is wrong with the game, as two ends, is no line that was cut.
-        return _game(build_ignoring_truncated_last_line(Log, look.data), self.NAME)
+        return _game(build_ignoring_truncated_last_line(Log, sniffer.data), self.NAME)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
@@ -165,7 +169,7 @@ FORMATS = (_System("goods", False, _splitter), _System("pgg_bench", True, None))
 
 
 class Log:
-    """The events of a document that is claimed. Raises BrokenDocument for a broken line."""
+    """The events of a document that is claimed. Raises InvalidDocumentError for a broken line."""
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[RecordError] = []
@@ -206,7 +210,10 @@ class Log:
         return cast("list[tuple[int, T]]", self._events.get(kind, []))
 
     def seat(self, player: str, number: int, name: str = "player_id") -> int:
-        """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""
+        """The seat of a player by its id, a field of a line.
+
+        Raises InvalidDocumentError for a player without a seat.
+        """
         seat = self.seats.get(player)
         if seat is None:
             raise invalid_document_error(

@@ -105,25 +105,25 @@ class Log(Struct):
     seed: Int64 | None = None
 
 
-def claims(look: DocumentSniffer) -> bool:
+def claims(sniffer: DocumentSniffer) -> bool:
     # TextArena has other environments.
-    return _environment(look).startswith(b'"Avalon')
+    return _environment(sniffer).startswith(b'"Avalon')
 
 
-def describes(look: DocumentSniffer) -> str | None:
+def describes(sniffer: DocumentSniffer) -> str | None:
     """A log of an environment that is not read; null for what is no log."""
-    name = _NAME.fullmatch(_environment(look))
+    name = _NAME.fullmatch(_environment(sniffer))
     return f"a TextArena log of {name[1].decode()}" if name else None
 
 
-def _environment(look: DocumentSniffer) -> bytes:
+def _environment(sniffer: DocumentSniffer) -> bytes:
     """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
-    return bytes(look.top.get("env_id", b"")) if look.has_keys(_KEYS, len(_KEYS) - 1) else b""
+    return bytes(sniffer.top.get("env_id", b"")) if sniffer.has_keys(_KEYS, len(_KEYS) - 1) else b""
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game of a log of the environment Avalon."""
-    log = decode(Log, look.data)
+    log = decode(Log, sniffer.data)
     seats = list(_seats(log))
     for place, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):

@@ -59,13 +59,13 @@ class Log(Struct, gc=False):
     error_message: str | None = None
 
 
-def claims(look: DocumentSniffer) -> bool:
-    return look.has_keys(_KEYS, 6)
+def claims(sniffer: DocumentSniffer) -> bool:
+    return sniffer.has_keys(_KEYS, 6)
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a winner it is unfinished."""
-    log = decode(Log, look.data)
+    log = decode(Log, sniffer.data)
     if log.winner and log.winner not in _OUTCOMES:
         raise invalid_document_error(
             "$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50])

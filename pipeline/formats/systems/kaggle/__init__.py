@@ -1,9 +1,8 @@
 """Episodes that kaggle-environments saves, one JSON object a game.
 
-`kaggle_dilemma` reads the Prisoner's Dilemma, `kaggle_turns` what two players play in turn. All
-that happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each
-entry is JSON in a text. A night is of the day before it, and the first one of day 0, as in our
-tables.
+Games of two players, the Prisoner's Dilemma and those in turn, are read by `turns`. All that
+happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry
+is JSON in a text. A night is of the day before it, and the first one of day 0, as in our tables.
 """
 
 import re
@@ -172,37 +171,37 @@ def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None
         village.use(actor, _USES[kind], village.target(data.target_id, at), day, finding or None)
 
 
-def claims(look: DocumentSniffer) -> bool:
-    return _is_episode(look) and (
-        _name(look) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_turns.is_dilemma(look)
+def claims(sniffer: DocumentSniffer) -> bool:
+    return _is_episode(sniffer) and (
+        _name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_turns.is_dilemma(sniffer)
     )
 
 
-def describes(look: DocumentSniffer) -> str | None:
+def describes(sniffer: DocumentSniffer) -> str | None:
     """An episode of a game that is not read; null for what is no episode."""
-    name = _WORD.fullmatch(_name(look)) if _is_episode(look) else None
+    name = _WORD.fullmatch(_name(sniffer)) if _is_episode(sniffer) else None
     return f"a Kaggle episode of {name[1]}" if name else None
 
 
-def _is_episode(look: DocumentSniffer) -> bool:
-    return look.has_keys(_KEYS, len(_KEYS) - 1)
+def _is_episode(sniffer: DocumentSniffer) -> bool:
+    return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 
-def _name(look: DocumentSniffer) -> str:
+def _name(sniffer: DocumentSniffer) -> str:
     """The name of the environment as it is in the JSON, with quotes; empty if there is none."""
-    return bytes(look.top.get("name", b"")).decode(errors="replace")
+    return bytes(sniffer.top.get("name", b"")).decode(errors="replace")
 
 
-def read(look: DocumentSniffer, model: str | None) -> GameRecord:
+def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a winner, or with an agent that failed, it is unfinished."""
-    if (name := _name(look)) == _WEREWOLF:
-        return _werewolf(look)
+    if (name := _name(sniffer)) == _WEREWOLF:
+        return _werewolf(sniffer)
     game_of = kaggle_turns.turns_of if name in kaggle_turns.GAMES else kaggle_turns.dilemma_of
-    return game_of(look)
+    return game_of(sniffer)
 
 
-def _werewolf(look: DocumentSniffer) -> GameRecord:
-    episode = decode(Episode, look.data)
+def _werewolf(sniffer: DocumentSniffer) -> GameRecord:
+    episode = decode(Episode, sniffer.data)
     end = episode.info.end or End()
     faults: list[RecordError] = []
     acts = list(_acts(episode.info.entries, faults))

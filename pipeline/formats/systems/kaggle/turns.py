@@ -1,4 +1,4 @@
-"""What episodes of two players have in common: what both do at each step, and how it all ends.
+"""Episodes of two players: the iterated Prisoner's Dilemma, and OpenSpiel's games in turn.
 
 `steps` has the states of both players, the first of them before play. A reward is the points that a
 player has; in OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
@@ -231,13 +231,13 @@ class Step(NamedTuple):
     points: Sequence[float | None]
 
 
-def is_dilemma(look: DocumentSniffer) -> bool:
+def is_dilemma(sniffer: DocumentSniffer) -> bool:
     """Whether an episode is of this game, by its name; of a repeated game, by what is repeated."""
-    name = look.top.get("name", b"")
+    name = sniffer.top.get("name", b"")
     if bytes(name) != OPEN_SPIEL:
         return bytes(name) == PLAIN
     info, configuration = (
-        parse_object(bytes(look.top.get(k, b""))) for k in ("info", "configuration")
+        parse_object(bytes(sniffer.top.get(k, b""))) for k in ("info", "configuration")
     )
     if loaded := info.get("openSpielGameStringResolved"):
         return _STAGE in bytes(loaded)
@@ -246,9 +246,9 @@ def is_dilemma(look: DocumentSniffer) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def dilemma_of(look: DocumentSniffer) -> GameRecord:
+def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
     """The game. Choices are made without a word: what a player wrote nobody was shown."""
-    episode = decode(StepsEpisode, look.data)
+    episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = list(_steps(episode, faults))
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
@@ -345,9 +345,9 @@ _PHASES = {
 }
 
 
-def turns_of(look: DocumentSniffer) -> GameRecord:
+def turns_of(sniffer: DocumentSniffer) -> GameRecord:
     """The game, by what both players did at each step."""
-    episode = decode(StepsEpisode, look.data)
+    episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = [
         actions_of(states, f"$.steps[{number}]", faults)
