@@ -81,12 +81,12 @@ def table_text(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_is_printed_as_it_is(text: str) -> None:
-    assert typeset(latex.escaped(text)) == text.replace("\n", " ")
+    assert typeset(latex.escape_text(text)) == text.replace("\n", " ")
 
 
 @given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!^%{}?:/;\"',\n"), max_size=12))
 def test_any_text_is_printed_as_it_is(text: str) -> None:
-    escaped = latex.escaped(text)
+    escaped = latex.escape_text(text)
     assert typeset(escaped) == text.replace("\n", " ")
     # Fonts join these into other signs.
     assert not re.search("--|''|,,|``|[?!]`", escaped)

@@ -380,7 +380,7 @@ def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
     """Whatever it shows as counted, that edition counts, and its commands name the edition."""
     found = report(lake, edition=edition, games_per_cell=3)
     text = "".join(report_html(found))
-    assert found.citation.citation_sentence.split(",")[0] in text
+    assert found.citation.sentence.split(",")[0] in text
     assert Page(text).faults == []
     n_rows = 0
     for name in {name for _, name in found.cells}:
@@ -433,7 +433,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
 
 @pytest.mark.slow
 def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
-    assert lake.cite().citation_sentence in shown(page.section("top"))
+    assert lake.cite().sentence in shown(page.section("top"))
     assert lake.cite().bibtex.strip() in shown(page.section("cite"))
 
 
@@ -540,7 +540,7 @@ def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys:
         assert any(f"{row['win_rate']:.3f} (" in cell for cell in cells)
     assert any(cell.startswith("&lt;img src=x") for cell in cells)
     assert "<img" not in text
-    assert lake.cite().citation_sentence in text
+    assert lake.cite().sentence in text
 
 
 @pytest.mark.slow

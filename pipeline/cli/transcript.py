@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.cli import output, terminal
-from pipeline.render import terminal as layout
-from pipeline.render.markdown import escape_markdown
+from pipeline.render import markdown, terminal as layout
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.transcript_items import (
     TranscriptItem,
@@ -82,7 +81,8 @@ def _facts(facts: Mapping[str, object], form: str) -> None:
     }
     if form == "markdown":
         terminal.out(
-            "".join(f"- {name}: {escape_markdown(text)}\n" for name, text in texts.items()) + "\n"
+            "".join(f"- {name}: {markdown.escape_text(text)}\n" for name, text in texts.items())
+            + "\n"
         )
         return
     for line in layout.format_records([*texts], [[*texts.values()]], terminal.width()):
@@ -127,7 +127,8 @@ def _in_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
 
 def _in_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
     terminal.out(
-        f"**{escape_markdown(heading)}** {escape_markdown(part.phase_and_round)}".rstrip() + "\n\n"
+        f"**{markdown.escape_text(heading)}** {markdown.escape_text(part.phase_and_round)}".rstrip()
+        + "\n\n"
     )
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
@@ -136,5 +137,5 @@ def _in_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
         for item in part.items
     ]
     terminal.out(
-        "".join(f"- {escape_markdown(item)}\n" for item in items) + ("\n" if items else "")
+        "".join(f"- {markdown.escape_text(item)}\n" for item in items) + ("\n" if items else "")
     )

@@ -182,21 +182,20 @@ def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
         data_card.lake.describe_merged_names if not data_card.redaction.pseudonyms else ""
     )
     table_rows = (
-        f"| `{table_file(table)}` | {n_rows:,} | "
-        f"{markdown.escape_markdown(row_description(table))} |\n"
+        f"| `{table_file(table)}` | {n_rows:,} | {markdown.escape_text(row_description(table))} |\n"
         for table, n_rows in tables.items()
     )
     body = _CARD_TEMPLATE.format(
         title=markdown.format_heading(data_card.title, 1),
-        state=markdown.escape_markdown(data_card.state),
+        state=markdown.escape_text(data_card.state),
         at=data_card.published_at,
-        joined=f"Names of models are joined: {markdown.escape_markdown(merged_names)}.\n\n"
+        joined=f"Names of models are joined: {markdown.escape_text(merged_names)}.\n\n"
         if merged_names
         else "",
         rows="".join(table_rows),
         columns="".join(f"- `{name}`\n" for name in data_card.redaction.columns),
         pseudonyms=_PSEUDONYMS_TEXT if data_card.redaction.pseudonyms else "",
-        license=markdown.escape_markdown(data_card.license or "none stated"),
+        license=markdown.escape_text(data_card.license or "none stated"),
         cited="".join(
             f"- {citation}\n"
             for citation in (

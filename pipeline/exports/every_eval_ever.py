@@ -189,7 +189,7 @@ def _file_header(
             "source_type": "evaluation_run",
             "source_organization_name": organization,
             "evaluator_relationship": "other",
-            "additional_details": {"state": cite(lake, edition=edition).citation_sentence},
+            "additional_details": {"state": cite(lake, edition=edition).sentence},
         },
         "eval_library": {"name": "magic-pipeline", "version": __version__},
         "model_info": {

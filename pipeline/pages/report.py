@@ -347,8 +347,8 @@ def report_text(report: Report, form: str) -> Iterator[str]:
         }
         for head in report.heads
     ]
-    yield write.heading(report.title, level=1)
-    yield f"{write.escaped(report.citation.citation_sentence)}\n"
+    yield write.format_heading(report.title, level=1)
+    yield f"{write.escape_text(report.citation.sentence)}\n"
     tables = {
         "Leaderboard": build_result_table(
             "leaderboard", report.board, confidence=report.confidence
@@ -363,10 +363,10 @@ def report_text(report: Report, form: str) -> Iterator[str]:
         "Logs": Table.from_frame("logs", report.logs),
     }
     for title, table in tables.items():
-        yield "\n" + write.heading(title)
+        yield "\n" + write.format_heading(title)
         yield from write.table(table)
         yield write.items(table.notes)
-    yield "\n" + write.heading("Where to look")
+    yield "\n" + write.format_heading("Where to look")
     yield write.items(
         [
             f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from pipeline.render.table import Cell, Table
-from pipeline.text_format import escape_latex as escaped, escape_to_one_line
+from pipeline.text_format import escape_latex as escape_text, escape_to_one_line
 
 # The packages that the preamble needs, as a comment, because the table is for `\input`.
 PREAMBLE_COMMENT = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fontenc}\n"
@@ -56,16 +56,16 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
 
 def items(notes: Iterable[str]) -> str:
     """Format notes as a LaTeX list in small print; return an empty string without notes."""
-    escaped_notes = (escaped(escape_to_one_line(note)) for note in notes)
+    escaped_notes = (escape_text(escape_to_one_line(note)) for note in notes)
     list_items = "".join(f"\\item {escaped_note}\n" for escaped_note in escaped_notes)
     return (
         f"\n\\begin{{itemize}}\\footnotesize\n{list_items}\\end{{itemize}}\n" if list_items else ""
     )
 
 
-def heading(text: str, level: int = 2) -> str:
+def format_heading(text: str, level: int = 2) -> str:
     """Format the heading of a section; level 1 is a section, level 2 a subsection."""
-    return f"\\{'sub' * (level - 1)}section{{{escaped(escape_to_one_line(text))}}}\n"
+    return f"\\{'sub' * (level - 1)}section{{{escape_text(escape_to_one_line(text))}}}\n"
 
 
 def _format_row(cells: Iterable[str]) -> str:
@@ -74,14 +74,14 @@ def _format_row(cells: Iterable[str]) -> str:
 
 def _stack_words(heading: str) -> str:
     """Format a heading with one word per line."""
-    words = [escaped(word) for word in heading.split(" ")]
+    words = [escape_text(word) for word in heading.split(" ")]
     return words[0] if len(words) == 1 else rf"\shortstack[l]{{{_LINE_BREAK.join(words)}}}"
 
 
 def _format_cell(cell: Cell) -> str:
     number = _format_number(cell.text or cell.interval)
     number = rf"\textbf{{{number}}}" if cell.is_best else number
-    first_line = " ".join(filter(None, [number, escaped(cell.mark)]))
+    first_line = " ".join(filter(None, [number, escape_text(cell.mark)]))
     if not (cell.text and cell.low):
         return first_line
     bounds = f"{_format_bound(cell.low)} to {_format_bound(cell.high)}"
@@ -96,7 +96,7 @@ def _format_number(text: str) -> str:
     """Format a number with a minus sign instead of a hyphen, and `e` as a power of ten."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        return escaped(text)
+        return escape_text(text)
     minus, digits, exponent_sign, exponent = match.groups()
     if exponent is None:
         return f"${text}$" if minus else text

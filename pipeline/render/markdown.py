@@ -22,21 +22,21 @@ _INLINE_SYNTAX = re.compile(
 _LINE_START_SYNTAX = re.compile(r"^(\d*)([#+.)-])")
 
 
-def table(shown: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
+def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
     """Iterate over the lines of a Markdown table.
 
     Args:
-        shown: The table.
+        first_table: The table.
         more_tables: Tables with more rows of the same columns.
 
     Yields:
         The line of headings, the line of alignments, and one line for each row.
     """
-    yield _format_row(field.heading.replace("\n", " ") for field in shown.visible_fields)
-    yield (
-        f"| {' | '.join('--:' if field.is_number else '---' for field in shown.visible_fields)} |\n"
-    )
-    for table_part in chain([shown], more_tables):
+    fields = first_table.visible_fields
+    alignments = ("--:" if field.is_number else "---" for field in fields)
+    yield _format_row(field.heading.replace("\n", " ") for field in fields)
+    yield f"| {' | '.join(alignments)} |\n"
+    for table_part in chain([first_table], more_tables):
         yield from map(
             _format_row,
             zip(*(field.cell_texts for field in table_part.visible_fields), strict=True),
@@ -45,30 +45,24 @@ def table(shown: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
 
 def items(notes: Iterable[str]) -> str:
     """Format notes as a Markdown list; return an empty string without notes."""
-    texts = (escape_markdown(escape_to_one_line(note)) for note in notes)
+    texts = (escape_text(escape_to_one_line(note)) for note in notes)
     list_items = "".join("- " + _LINE_START_SYNTAX.sub(r"\1\\\2", text) + "\n" for text in texts)
     return f"\n{list_items}" if list_items else ""
 
 
 def format_heading(text: str, level: int = 2) -> str:
     """Format a heading, followed by a blank line."""
-    return f"{'#' * level} {escape_markdown(escape_to_one_line(text))}\n\n"
+    return f"{'#' * level} {escape_text(escape_to_one_line(text))}\n\n"
 
 
 def _format_row(cells: Iterable[str]) -> str:
-    texts = (
-        "**".join(split_bold_parts(escape_markdown(cell).replace("\n", "<br>"))) for cell in cells
-    )
+    texts = ("**".join(split_bold_parts(escape_text(cell).replace("\n", "<br>"))) for cell in cells)
     return f"| {' | '.join(texts)} |\n"
 
 
-def escape_markdown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Escape the characters of a text that have a meaning within a line of Markdown.
 
     HTML is escaped by entities, because not every Markdown parser accepts a backslash before `<`.
     """
     return html.escape(_INLINE_SYNTAX.sub(r"\\\g<0>", text), quote=False)
-
-
-# The names of these functions in `pipeline.render.latex`, by which documents call either module.
-heading, escaped = format_heading, escape_markdown

@@ -63,7 +63,7 @@ class Citation(Struct, frozen=True):
         return f"{games}, after ingest {self.ingest_id} of {self.ingested_at:%Y-%m-%d %H:%M} UTC"
 
     @property
-    def citation_sentence(self) -> str:
+    def sentence(self) -> str:
         """The sentence to quote next to the values."""
         suffix = (
             f", with the names {escape_to_one_line(self.joined_names)}" if self.joined_names else ""
@@ -78,7 +78,7 @@ class Citation(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The citation as plain text: one line each for the values, the tool and the benchmark."""
-        values = f"Values: {self.citation_sentence}\n"
+        values = f"Values: {self.sentence}\n"
         return f"{values}Tool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
 
     @property
@@ -89,7 +89,7 @@ class Citation(Struct, frozen=True):
   title   = {{{{magic-pipeline}}}},
   version = {{{self.version}}},
   howpublished = {{Python package {DISTRIBUTION}}},
-  note    = {{{escape_latex(self.citation_sentence)}}},
+  note    = {{{escape_latex(self.sentence)}}},
 }}
 
 @misc{{magic,

@@ -67,7 +67,7 @@ def of_sample(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> pl
 
 
 def test_every_tested_seat_has_one(sample_lake: Path, of_sample: pl.DataFrame) -> None:
-    """They are the messages of `seen_by`, and the seat's own."""
+    """They are the messages of `items_seen_by`, and the seat's own."""
     lake, rows = pipeline.open_lake(sample_lake), of_sample
     tested = lake.table("players").filter("is_tested").collect()
     assert set(rows.select("source_id", "seat").rows()) == set(

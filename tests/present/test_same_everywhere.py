@@ -230,7 +230,7 @@ def test_hostile_texts_are_texts_in_html() -> None:
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert latex.escaped("a_b") == r"a\_b"
+    assert latex.escape_text("a_b") == r"a\_b"
     assert build_result_table(
         "metrics", pl.DataFrame({"metric": ["m"], "value": [0.5]})
     ).visible_fields

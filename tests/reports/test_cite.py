@@ -27,7 +27,7 @@ def lake(two_models: Lake) -> Lake:
 
 def test_the_sentence_names_the_state_edition_and_version(lake: Lake) -> None:
     for edition in EDITIONS:
-        said = lake.cite(edition=edition).citation_sentence
+        said = lake.cite(edition=edition).sentence
         games = lake.sql("SELECT count(*) n, count_if(is_finished) f FROM games").row(0)
         at = lake.sql("SELECT finished_at FROM ingests WHERE ingest_id = 2").item()
         assert f"{games[0]:,} games ({games[1]:,} finished)" in said
@@ -41,7 +41,7 @@ def test_an_older_state_and_an_empty_lake(lake: Lake, tmp_path: Path) -> None:
     create_lake(tmp_path / "empty")
     empty = pipeline.open_lake(tmp_path / "empty").cite()
     assert (empty.ingest_id, empty.ingested_at, empty.n_games) == (0, None, 0)
-    assert "before the first ingest" in empty.citation_sentence
+    assert "before the first ingest" in empty.sentence
     with pytest.raises(UsageError, match="choose from paper"):
         lake.cite(edition="other")
 
@@ -50,7 +50,7 @@ def test_the_command_prints_it(lake: Lake, capsys: pytest.CaptureFixture[str]) -
     assert main(["cite", "--lake", str(lake.path)]) == 0
     said = capsys.readouterr().out
     assert (
-        said == f"Values: {lake.cite().citation_sentence}\nTool: {TOOL_CITATION}\n"
+        said == f"Values: {lake.cite().sentence}\nTool: {TOOL_CITATION}\n"
         f"Benchmark: {BENCHMARK_CITATION}\n"
     )
     assert main(["cite", "--lake", str(lake.path), "--format", "bibtex"]) == 0
@@ -60,7 +60,7 @@ def test_the_command_prints_it(lake: Lake, capsys: pytest.CaptureFixture[str]) -
         ("misc", "magic"),
     ]
     assert entries.count("{") == entries.count("}")
-    assert lake.cite().citation_sentence in entries
+    assert lake.cite().sentence in entries
     assert "2311.08562" in entries
 
 
@@ -68,10 +68,10 @@ def test_a_system_of_any_name_is_quoted(lake: Lake) -> None:
     """A log may name its system as it likes: neither a terminal nor BibTeX takes it for more."""
     name = "a_b\x1b[2J } \\input{x} % 5$\n@misc{evil,"
     cited = replace(lake.cite(), system=name)
-    assert r"of the system a_b\x1b[2J } \input{x} % 5$ @misc{evil," in cited.citation_sentence
+    assert r"of the system a_b\x1b[2J } \input{x} % 5$ @misc{evil," in cited.sentence
     assert cited.text.count("\n") == 3
     (note,) = re.findall(r"^  note    = \{(.*)\},$", cited.bibtex, re.MULTILINE)
-    assert typeset(note) == cited.citation_sentence
+    assert typeset(note) == cited.sentence
     # It counts braces, whatever is before them.
     assert re.sub(r"\{\}|\{[\[\]*]\}", "", note).count("{") == 0
     assert cited.bibtex.count("{") == cited.bibtex.count("}")
