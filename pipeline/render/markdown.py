@@ -33,9 +33,8 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
         The line of headings, the line of alignments, and one line for each row.
     """
     fields = first_table.visible_fields
-    alignments = ("--:" if field.is_number else "---" for field in fields)
     yield _format_row(field.heading.replace("\n", " ") for field in fields)
-    yield f"| {' | '.join(alignments)} |\n"
+    yield f"| {' | '.join('--:' if field.is_number else '---' for field in fields)} |\n"
     for table_part in chain([first_table], more_tables):
         yield from map(
             _format_row,
