@@ -1,5 +1,6 @@
 -- row: one model that answered calls in place of the requested model in one game of an Inspect log
 -- source: docs/inspect.md, "Fallback models": the parts in quarantine that pipeline/formats/inspect.py names
+-- column: game_id | the game
 -- column: model | the requested model, for which the game counts
 -- column: fallback_model | the model that answered in its place
 -- column: n_calls | how many calls it answered, null for no number that there can be
