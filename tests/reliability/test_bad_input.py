@@ -462,8 +462,8 @@ def test_the_script_notices(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
             pass
         return whole(*_)
 
-    whole = mutate.decode
-    monkeypatch.setattr(mutate, "decode", decode)
+    whole = mutate.decode_documents
+    monkeypatch.setattr(mutate, "decode_documents", decode)
     monkeypatch.setattr(mutate, "SECONDS", 0.2)
     if what == "lost":
         monkeypatch.setattr(mutate, "GAME", "another word")

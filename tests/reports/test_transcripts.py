@@ -250,14 +250,14 @@ def test_terminal_page_and_report_say_the_same(
         )
         assert main(["show", path, "--lake", str(lake.path)]) == 0
         printed = capsys.readouterr().out
-        for part in found.parts:
-            assert f"{part.heading}  {part.aside}".rstrip() in printed
-            assert f"{part.title} {part.aside.replace('_', ' ')}".rstrip() in html
+        for part in found.items:
+            assert f"{part.heading}  {part.phase_and_round}".rstrip() in printed
+            assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
             assert plain(str(macro(part))) in html
-            for mark in (*part.marks, *(mark for done in part.done for mark in done.marks)):
+            for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
                 assert mark.text in printed
-                assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.words}" in html
-            for done in part.done:
+                assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
+            for done in part.actions:
                 assert done.line in printed
                 assert done.line in html
             assert part.title in found.text
