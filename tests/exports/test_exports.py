@@ -151,9 +151,10 @@ def test_killed_in_the_middle_it_leaves_no_name(
 ) -> None:
     """After SIGKILL there is a draft, and nothing under the name; otherwise not even that."""
     script = (
-        "import time, pipeline.exports.dataset as module; from pipeline.cli import main\n"
+        "import sys, time, pipeline.exports.dataset as module; from pipeline.cli import main\n"
         "module.card = lambda *_: (print('ready', flush=True), time.sleep(60))\n"
-        f"raise SystemExit(main(['export', 'dataset', 'out', '--lake', {str(sample_lake)!r}]))"
+        f"sys.argv[1:] = ['export', 'dataset', 'out', '--lake', {str(sample_lake)!r}]\n"
+        "raise SystemExit(main())  # only the program handles SIGTERM"
     )
     environment = os.environ | {"PYTHONPATH": str(TOP)}
     with subprocess.Popen(
