@@ -812,7 +812,7 @@ def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:
     of_audit = {
         f"audit.{kind}" for kind in CASES if "severity" in sql_files.read_header(f"audit/{kind}")
     }
-    assert verified.is_undamaged
+    assert verified.is_whole
     assert set(verified.faults["check"]) == of_audit
 
 

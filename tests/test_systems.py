@@ -275,7 +275,7 @@ NO_DOORS = {
     ),
     *("plot_compare", "plot_metric", "plot_profile", "plot_radar", "report", "schema", "verify"),
     *("with_metric", "with_metric_file", "write_catalog", "page", "table"),
-    *("used_names", "describe_merged_names", "stored", "with_names"),
+    *("used_names", "merged_names_text", "stored", "with_names"),
     *("failures", "view_options", "with_failures"),
 }
 

@@ -133,8 +133,8 @@ def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
         return [*lakes]
     joined = [lake.with_names(names) for lake in lakes]
     for lake in joined:
-        if lake.describe_merged_names:
-            terminal.note(f"names of models joined by {names}: {lake.describe_merged_names}")
+        if lake.merged_names_text:
+            terminal.note(f"names of models joined by {names}: {lake.merged_names_text}")
     there = {name for lake in joined for name in lake.used_names}
     if lacking := [f'"{name}"' for name in joined[0].names if name not in there]:
         terminal.note(

@@ -178,9 +178,7 @@ def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
         "configs": [{"config_name": table, "data_files": table_file(table)} for table in tables],
     }
     header_lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in header.items())
-    merged_names = (
-        data_card.lake.describe_merged_names if not data_card.redaction.pseudonyms else ""
-    )
+    merged_names = data_card.lake.merged_names_text if not data_card.redaction.pseudonyms else ""
     table_rows = (
         f"| `{table_file(table)}` | {n_rows:,} | {markdown.escape_text(row_description(table))} |\n"
         for table, n_rows in tables.items()

@@ -441,7 +441,7 @@ class StoredLake:
         return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
 
     @property
-    def describe_merged_names(self) -> str:
+    def merged_names_text(self) -> str:
         """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`, else empty."""
         several: dict[str, list[str]] = {}
         for name, joined_name in sorted(self.used_names.items() if self.names else ()):
@@ -451,7 +451,7 @@ class StoredLake:
     @property
     def view_options(self) -> dict[str, str]:
         """What its numbers say beside the system, by column: joined names, failures as losses."""
-        said = {"joined_names": self.describe_merged_names, "failures": self.failures}
+        said = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
 
     def _once_with(self, name: str, value: str) -> Self:

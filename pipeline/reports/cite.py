@@ -124,5 +124,5 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     system = lake.system if len(lake.systems) > 1 else None
     return Citation(
         *(lake.ingest_id, ingested_at, n_games, n_finished),
-        *(edition, system, lake.describe_merged_names, lake.failures),
+        *(edition, system, lake.merged_names_text, lake.failures),
     )

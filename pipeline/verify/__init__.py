@@ -463,7 +463,7 @@ class Verification(Struct):
     left_out: list[str]
 
     @property
-    def is_undamaged(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether nothing is damaged or unseen: warnings and contradictions are neither."""
         return not self.left_out and ERROR not in self.faults["severity"]
 
@@ -471,7 +471,7 @@ class Verification(Struct):
     def is_damaged(self) -> bool:
         """Whether damage was found.
 
-        If neither this nor `is_undamaged` is true, files may not be read, or an ingest did not end.
+        If neither this nor `is_whole` is true, files may not be read, or an ingest did not end.
         """
         is_damage = ~pl.col("check").is_in([DENIED, UNSEEN])
         return not self.faults.filter(is_damage, severity=ERROR).is_empty()

@@ -49,7 +49,7 @@ def test_a_table_of_ingests_that_another_tool_arranged_anew(
     before = rows(lake, but_for=())
     act(DeltaTable(lake / "ingests"))
     assert rows(lake, but_for=()) == before
-    assert verify(lake).is_undamaged
+    assert verify(lake).is_whole
     assert ingest(more, lake).statuses["ingested"] == 5
     check(lake)
 

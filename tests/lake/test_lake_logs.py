@@ -89,7 +89,7 @@ def test_each_lost_row_is_refused(damaged: Path, name: str, damage: str) -> None
 def test_verify_names_the_table_and_the_empty_commit(damaged: Path) -> None:
     for _ in damage_each(damaged, "votes", "empty"):
         verified = verify(damaged)
-        assert not verified.is_undamaged
+        assert not verified.is_whole
         (row,) = verified.faults.filter(check="log", table="votes")["row"]
         assert "is empty, perhaps after a power loss" in row
 

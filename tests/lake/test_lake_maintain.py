@@ -265,7 +265,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
             maintain(lake)
     assert open_lake(lake).ingest_id == (2 if is_committed and at == "ingests" else 1)
     assert rows(lake) == before
-    assert verify(lake).is_undamaged
+    assert verify(lake).is_whole
     age(lake, 2)
     maintain(lake, keep_days=0)
     assert rows(lake) == before

@@ -166,7 +166,7 @@ def _faults(
         return
     if wrong := differences(tables(lake, until=n_ingests), after):
         yield f"the second run differs in {', '.join(wrong)}"
-    if is_verified and not (verified := verify(lake)).is_undamaged:
+    if is_verified and not (verified := verify(lake)).is_whole:
         yield f"magic verify: {verified.faults['check'].to_list()}"
 
 

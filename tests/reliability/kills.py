@@ -180,7 +180,7 @@ def _again(results: Path, lake: Path, after: Tables, *, is_verified: bool) -> li
     faults = differences(tables(lake, until=2), after)
     if open_lake(lake).ingest_id not in (2, 3):
         faults.append("ingests")
-    if is_verified and not (verified := verify(lake)).is_undamaged:
+    if is_verified and not (verified := verify(lake)).is_whole:
         faults.append(f"magic verify: {verified.faults['check'].to_list()}")
     return [f"the second run differs in {', '.join(faults)}"] if faults else []
 

@@ -210,7 +210,7 @@ def test_a_clock_before_1970(lake: Path, tmp_path: Path, monkeypatch: pytest.Mon
             change()
     assert not new.exists()
     assert open_lake(lake).ingest_id == 1
-    assert verify(lake).is_undamaged
+    assert verify(lake).is_whole
 
 
 @pytest.mark.parametrize("sign", ["\\", "?", "%"])

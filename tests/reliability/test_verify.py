@@ -81,7 +81,7 @@ def found(lake: Path) -> set[tuple[str, str | None]]:
 
 
 def test_a_whole_lake(whole: Path, of_whole: Verification) -> None:
-    assert of_whole.is_undamaged
+    assert of_whole.is_whole
     lake = open_lake(whole)
     n_with_rows = sum(lake.table(table).limit(1).collect().height for table in TABLES)
     assert of_whole.n_files >= n_with_rows > 0
@@ -90,7 +90,7 @@ def test_a_whole_lake(whole: Path, of_whole: Verification) -> None:
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
     verified = verify(tmp_path / "lake")
-    assert (verified.is_undamaged, verified.n_files, verified.n_rows) == (True, 0, 0)
+    assert (verified.is_whole, verified.n_files, verified.n_rows) == (True, 0, 0)
 
 
 @pytest.mark.slow
@@ -481,7 +481,7 @@ def test_a_changed_file_is_named_and_what_needs_its_table_is_left_out(lake: Path
     rewrite(lake, "players", first("score_rank", 7))
     flipped_in_footer(lake)
     verified = verify(lake)
-    assert not verified.is_undamaged
+    assert not verified.is_whole
     (row,) = verified.faults.filter(check="file_hash")["row"]
     assert json.loads(row)["file"] == a_file(lake, "votes").name
     assert "keys of votes" in verified.left_out
@@ -495,7 +495,7 @@ def test_a_log_without_counts(lake: Path, capsysbinary: pytest.CaptureFixture[by
     n_votes = open_lake(lake).table("votes").collect().height
     for stats in ({"numRecords": None}, {}, None):
         result(lake, "add", "stats", json.dumps(stats) if stats is not None else None)
-        assert verify(lake).is_undamaged
+        assert verify(lake).is_whole
         assert main(["tables", "--lake", str(lake), "--format", "json"]) == 0
         (row,) = (
             row for row in json.loads(capsysbinary.readouterr().out) if row["table"] == "votes"
@@ -512,7 +512,7 @@ def test_a_commit_begun_and_not_completed_is_a_warning(lake: Path, whole: Path) 
         json.dumps({"commitInfo": {"timestamp": 0, "operation": "WRITE"}})
     )
     verified = verify(lake)
-    assert verified.is_undamaged
+    assert verified.is_whole
     assert set(verified.faults.select("check", "severity").iter_rows()) == {
         ("latest_version", "warning")
     }
@@ -613,7 +613,7 @@ def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
     """What logs say against themselves is a contradiction, whatever is changed in them."""
     ingest(mutated(tmp_path / "logs", 1500), tmp_path / "lake", model=MODEL, jobs=1)
     verified = verify(tmp_path / "lake")
-    assert verified.is_undamaged, verified.faults.filter(severity="error")
+    assert verified.is_whole, verified.faults.filter(severity="error")
     assert verified.is_contradicted
 
 

@@ -102,7 +102,7 @@ def _state(lake: Path, before: Tables) -> list[str]:
         faults = differences(tables(lake), before)
     except (LakeError, OSError) as error:
         return [str(error)]
-    if not (verified := verify(lake)).is_undamaged:
+    if not (verified := verify(lake)).is_whole:
         faults.append(f"magic verify: {verified.faults['check'].to_list()}")
     return faults
 

@@ -372,7 +372,7 @@ def verify(
         terminal.note(
             f"{len(verified.left_out)} checks were skipped because a table cannot be read"
         )
-    if verified.is_undamaged:
+    if verified.is_whole:
         terminal.note(
             f"the lake is undamaged: {verified.n_checks} checks, {verified.n_files:,} files, "
             f"{verified.n_rows:,} rows"
@@ -382,7 +382,7 @@ def verify(
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"
         )
-    if not verified.is_undamaged:
+    if not verified.is_whole:
         raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
     if verified.is_contradicted and not allow_contradictions:
         raise Exit(CONTRADICTED)
