@@ -111,12 +111,12 @@ def opposite(games: tuple[int, int], rate: float, apart: float, draws: int) -> F
 def _found(rows: pl.DataFrame) -> Found:
     is_apart = rows["p_value"] <= LEVEL
     excludes = (rows["ci_low"] > 0) | (rows["ci_high"] < 0)
-    falls = [_p_fall(*row) <= LEVEL for row in rows.select("basis", "p_value").iter_rows()]
+    falls = [_p_drop(*row) <= LEVEL for row in rows.select("basis", "p_value").iter_rows()]
     shares = (is_apart.mean(), (is_apart != excludes).mean(), np.mean(falls))
     return Found(*(float(str(one)) for one in shares))
 
 
-def _p_fall(basis: dict[str, object], p: float) -> float:
+def _p_drop(basis: dict[str, object], p: float) -> float:
     """The p-value of a fall from the second to the first, as `magic diff` has it."""
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2

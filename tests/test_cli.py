@@ -1065,7 +1065,7 @@ def test_leaderboard_fits(
         assert shown == ["–" if value is None else f"{value:.3f}" for value in values]
     of_models = [line.split()[1:] for line in lines if line.startswith("letters")]
     assert [word for words in of_models for word in words] == [
-        record["letters"] or "–" for record in records
+        record["group_letters"] or "–" for record in records
     ]
     assert re.search(r"^ +\(\.\d\d to [.1]\d+", result.text, re.MULTILINE)
     assert any(line.startswith("– ") for line in result.err.splitlines())

@@ -151,8 +151,8 @@ def metrics(
     `expected` is the number of games that each model is expected to have in each competition, as in
     `completeness`. The columns of `by` follow the metric.
 
-    If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
-    as everything else.
+    If `confidence` is None, the interval, `small_sample_terms` and `is_complete` are left out; they
+    take as long as everything else.
 
     Raises UsageError for an unknown metric, model, column or edition, and for an invalid condition.
 

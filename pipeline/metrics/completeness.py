@@ -348,9 +348,9 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
         edition: The edition whose win rate determines the competitions.
 
     Returns:
-        The columns model, lacks and n_self_play. `lacks` lists the competitions that other models
-        finished and this one did not; its win rate is a mean over fewer competitions and therefore
-        not comparable.
+        The columns model, missing_competitions and n_self_play. `missing_competitions` lists the
+        competitions that other models finished and this one did not; its win rate is a mean over
+        fewer competitions and therefore not comparable.
     """
     n_complete = pl.col("n_complete")
     win_rate_competitions = counted_competitions(
@@ -365,7 +365,7 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
         .with_columns(is_lacking=is_missing)
         .sort("competition")
         .group_by("model", maintain_order=True)
-        .agg(lacks=pl.col("competition").filter("is_lacking"))
+        .agg(missing_competitions=pl.col("competition").filter("is_lacking"))
     )
     with_self_play = missing_by_model.join(
         lake.cached(count_self_play), on="model", how="left", nulls_equal=True

@@ -329,7 +329,9 @@ def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str,
         "difference": None if difference is None else sign * difference + 0.0,  # not −0
         "title": f"{text_format.format_interval(*ends)}; p (Holm) "
         f"{NULL_TEXT if p is None else text_format.format_p_value(p)}",
-        "mark": text_format.small_sample_mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
+        "mark": text_format.small_sample_mark(
+            [*(row["small_sample_terms"] or []), *(row["other_small_sample_terms"] or [])]
+        ),
         "is_apart": p is not None and is_significant(p, confidence),
         "reason": row["reason"],
     }

@@ -66,7 +66,7 @@ def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
         *build_result_table("leaderboard", rows, **slice_, **grid).notes,
         *fewer_games_notes(lake, rows),
     ]
-    valued = [name for name in rows.columns if f"{name}_thin" in rows.columns]
+    valued = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
     # A row without a model stands for no game at all where it has no value.
     rows = rows.filter(pl.any_horizontal(pl.col("model", *valued).is_not_null()))
     if asked.sort in rows.columns:  # nulls last

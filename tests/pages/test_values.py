@@ -79,7 +79,7 @@ def test_leaderboard(opened: Lake, edition: str) -> None:
     shown = table(text, "leaderboard")[1:]
     assert [number(row[0].get("data")) for row in shown] == ranked["rank"].to_list()
     assert [row[1]["text"] for row in shown] == ranked["model"].to_list()
-    assert [row[2]["text"] for row in shown] == ranked["letters"].to_list()
+    assert [row[2]["text"] for row in shown] == ranked["group_letters"].to_list()
     # A count that is 0 for all models takes no column.
     counted = [name for name in ("n_games", "n_missing") if ranked[name].sum()]
     counts = [[int(row[3 + at]["text"]) for at in range(len(counted))] for row in shown]

@@ -26,7 +26,7 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.completeness import played_games
 from pipeline.metrics.evidence import check_limit
-from pipeline.metrics.registry import LACKS_DTYPE, per_system
+from pipeline.metrics.registry import MISSING_COMPETITIONS_DTYPE, per_system
 from pipeline.metrics.request import (
     Request,
     as_list,
@@ -351,7 +351,7 @@ def append_mean_differences(
     terms = terms.with_columns(weight=pl.col("weight") / pl.col("n"))
     means = rows_with_difference.group_by("metric", maintain_order=True).agg(
         pl.col("value", "other_value").mean(),
-        pl.col("thin", "other_thin").explode().drop_nulls(),
+        pl.col("small_sample_terms", "other_small_sample_terms").explode().drop_nulls(),
         n_models=pl.len().cast(pl.Int64),
     )
     mean_differences = [
@@ -602,7 +602,8 @@ def compare(
         for name in comparison["metric"]
     ]
     return comparison.with_columns(
-        game_types=pl.Series(type_lists, dtype=LACKS_DTYPE), system=pl.lit(None, pl.String)
+        game_types=pl.Series(type_lists, dtype=MISSING_COMPETITIONS_DTYPE),
+        system=pl.lit(None, pl.String),
     )
 
 
