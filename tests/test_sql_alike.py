@@ -35,7 +35,7 @@ QUERIES = {
     "columns of leaderboard": "DESCRIBE release.leaderboard",
     "an interval": "SELECT model, ci_low, value, ci_high FROM metrics WHERE metric = 'judgement'",
     "a term": "SELECT metric, unnest(terms, recursive := true) FROM audited.metrics ORDER BY ALL",
-    "a list": "SELECT model, len(missing_competitions) AS n, reasons FROM leaderboard ORDER BY 1",
+    "a list": "SELECT model, len(missing_competitions), reasons[1] FROM leaderboard ORDER BY 1",
     "a join": """SELECT metrics.model, rank, sum(metrics.counted)::BIGINT AS counted, avg(value)
         FROM metrics JOIN leaderboard ON metrics.model = leaderboard.model
         WHERE game_type = 'all' GROUP BY ALL ORDER BY ALL""",
