@@ -25,7 +25,7 @@ from format_logs import logs_by_file
 from reallogs import files
 
 from pipeline.formats import Format, available_formats, read_game
-from pipeline.formats.interchange import encoded
+from pipeline.formats.interchange import encode_game
 from pipeline.formats.sniffer import DocumentSniffer
 
 WANTED = 100.0  # MB/s
@@ -94,7 +94,7 @@ def _converted(logs: Sequence[Logs]) -> Iterator[bytes]:
     for data, file, model in logs:
         for one in data[:10]:
             if game := read_game(one, model, file):
-                yield encoded(game)
+                yield encode_game(game)
 
 
 def _cases(logs: dict[str, Logs]) -> Iterator[tuple[str, tuple[float, Callable[[], object]]]]:

@@ -19,7 +19,7 @@ from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import ERROR_REASON, Format, available_formats, read_game
-from pipeline.formats.interchange import encoded
+from pipeline.formats.interchange import encode_game
 from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.ingest.decode import (
@@ -143,7 +143,7 @@ def check_batches(logs: Logs) -> None:
 def check_converted(logs: Logs) -> None:
     """Check that interchange JSON preserves everything that was read of a log."""
     for number, game in enumerate(logs.games()):
-        again = read_game(encoded(game))
+        again = read_game(encode_game(game))
         is_same = again is not None and content_id(again) == content_id(game)
         assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
 

@@ -62,7 +62,7 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
         if form == "table":
             return None if _lines(first, others) else n_rows
         document = DOCUMENT_RENDERERS[form]
-        for text in (*document.table(first, others), document.items(first.document_notes)):
+        for text in (*document.table(first, others), document.format_notes(first.document_notes)):
             terminal.out_bytes(text.encode())
     else:
         write(counted(), form, terminal.out_bytes)

@@ -185,7 +185,7 @@ class PlayerRow(OfGame):
     side = column.category_column(Side, "the side of the role", nullable=True)
     is_tested = column.boolean_column("whether the player's model is under test")
     competition = column.category_column(
-        games.competitions(),
+        games.win_rate_competitions(),
         "the competition of the results: game type and tested role or side; null if not tested",
         nullable=True,
     )

@@ -377,6 +377,6 @@ def _unclaimed_document_reason(sniffer: DocumentSniffer) -> str:
     return f"{_OTHER_KEYS} ({', '.join(first_keys)}{ellipsis})"
 
 
-def may_be_log(reason: str) -> bool:
+def may_be_unsupported_log(reason: str) -> bool:
     """Return whether a document ignored for this reason can be a log of an unsupported program."""
     return reason.startswith((_OTHER_KEYS, REASON_UNKNOWN_TEXT, NOT_READ))

@@ -276,7 +276,7 @@ def iter_name_conflicts(kind: GameDefinition, others: Iterable[SourcedDefinition
                 )
 
 
-def missing_for_metrics(definition: GameDefinition) -> Iterator[str]:
+def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
     """Yield a message for each gap in a valid definition that leaves a metric without a value.
 
     Args:
@@ -507,7 +507,7 @@ def game_types_with_sought_roles() -> tuple[str, ...]:
     )
 
 
-def competitions() -> tuple[str, ...]:
+def win_rate_competitions() -> tuple[str, ...]:
     """Return the competitions of Win Rate in all game types."""
     return tuple(
         name for definition in game_definitions().values() for name in definition.competitions

@@ -11,8 +11,8 @@ from pipeline.metrics.registry import (
     Tables,
     Term,
     as_hit,
-    either,
-    one,
+    constant_term,
+    text_by_flag,
 )
 from pipeline.vocabulary import Choice, GameType
 
@@ -22,14 +22,14 @@ _TERMS = (
 )
 _BETRAYALS = Rows(
     "decisions",
-    term=one("betrayals"),
+    term=constant_term("betrayals"),
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
 )
 _LEAST_CONTRIBUTIONS = Rows(
     "contributions",
-    term=one("least_contributions"),
-    what=either(pl.col("is_least"), "least", "not least"),
+    term=constant_term("least_contributions"),
+    what=text_by_flag(pl.col("is_least"), "least", "not least"),
     hit=as_hit(pl.col("is_least")),
 )
 
@@ -137,8 +137,8 @@ RELEASE = Metric(
         _BETRAYALS,
         Rows(
             _contributions_in_threes,
-            term=one("least_contributions"),
-            what=either(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
+            term=constant_term("least_contributions"),
+            what=text_by_flag(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
             hit=as_hit(pl.col("amount") == pl.col("least_amount")),
         ),
     ),

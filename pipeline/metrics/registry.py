@@ -228,12 +228,12 @@ def game_types_by_metric(
     return pl.DataFrame(rows, {"metric": pl.String, "game_type": pl.String}, orient="row")
 
 
-def one(name: str) -> pl.Expr:
+def constant_term(name: str) -> pl.Expr:
     """Return an expression of the same term for all rows."""
     return pl.lit(name)
 
 
-def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
+def text_by_flag(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
     """Return `yes` if the flag is true, `no` if it is false, and null if it is null."""
     return pl.when(flag).then(pl.lit(yes)).when(~flag).then(pl.lit(no))
 

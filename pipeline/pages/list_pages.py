@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pipeline.column import polars_schema
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.games import competitions, game_definitions, role_names
+from pipeline.games import game_definitions, role_names, win_rate_competitions
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.completeness import unknown_game_notes
@@ -243,7 +243,12 @@ PAGES = {
             Field("role", "Role", values=lambda *_: role_names(), nothing="any"),
             Field("result", "Result", values=lambda *_: RESULT_NAMES, nothing="any"),
             Field("outcome", "Outcome", values=lambda *_: game_rows.OUTCOME_CHOICES, nothing="any"),
-            Field("competition", "Competition", values=lambda *_: competitions(), nothing="any"),
+            Field(
+                "competition",
+                "Competition",
+                values=lambda *_: win_rate_competitions(),
+                nothing="any",
+            ),
             Field("setting_id", "Setting begins with", hint="id", size=12),
             Field("system"),
             Field("path", "File contains", hint="path"),

@@ -367,9 +367,9 @@ def report_text(report: Report, form: str) -> Iterator[str]:
     for title, table in tables.items():
         yield "\n" + write.format_heading(title)
         yield from write.table(table)
-        yield write.items(table.notes)
+        yield write.format_notes(table.notes)
     yield "\n" + write.format_heading("Where to look")
-    yield write.items(
+    yield write.format_notes(
         [
             f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "
             "a value",

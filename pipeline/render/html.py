@@ -123,7 +123,7 @@ def format_table(
     return "\n".join(lines)
 
 
-def items(notes: Iterable[str]) -> str:
+def format_notes(notes: Iterable[str]) -> str:
     """Format notes as an HTML list; return an empty string without notes."""
     list_items = "".join(f"<li>{_escape_text(note)}</li>" for note in notes)
     return f'<ul class="notes">{list_items}</ul>' if list_items else ""

@@ -174,7 +174,7 @@ def test_markdown_shows_text_as_it_is(
     shown = rendered(capsysbinary.readouterr().out.decode())
     plain = as_html(text)
     assert shown == ["x", plain.replace("\n", " "), "first", "a", plain.replace("\n", "<br>"), "b"]
-    assert rendered(markdown.items([text])) == [as_html(" ".join(text.split()))]
+    assert rendered(markdown.format_notes([text])) == [as_html(" ".join(text.split()))]
 
 
 @given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!:/;\"'"), max_size=12))

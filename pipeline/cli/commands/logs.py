@@ -137,7 +137,7 @@ def ingest(
         return
     report = read()
     if not report.n_of_games and not allow_empty:
-        from pipeline.formats import may_be_log
+        from pipeline.formats import may_be_unsupported_log
 
         reasons, n_quarantined = why_ignored(report), report.statuses["quarantined"]
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
@@ -145,7 +145,7 @@ def ingest(
             f"no game was found in {format_count(report.n_seen, 'document')}: "
             f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
-        if any(map(may_be_log, report.ignored["reason"])):
+        if any(map(may_be_unsupported_log, report.ignored["reason"])):
             terminal.note(WRITE_INTERCHANGE)
         raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):

@@ -32,7 +32,7 @@ from pipeline.games import game_definition
 _RowAndAct = tuple[Row, Act]
 
 
-def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
+def encode_game(game: GameRecord, log_sha256: str | None = None) -> bytes:
     """Encode a game as an interchange document in JSON on one line, without a line break.
 
     Args:
