@@ -68,7 +68,7 @@ def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -
 
 
 def _shell() -> str:
-    """The user's shell; says which are known, and exits, if it is another."""
+    """Return the name of the user's shell; exit with a message if it is not supported."""
     name = Path(os.environ.get("SHELL", "")).name
     if name in _FILES:
         return name
@@ -90,7 +90,7 @@ _ENDED_EARLY = (
 
 
 class _Group(click.Group):
-    """The commands, which the help lists by task; each is made when it is asked for."""
+    """The commands, listed by task in the help; each command is created when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -180,7 +180,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C would: the server, Spark and `uninterrupted` have handlers of their own."""
+    """Handle SIGTERM like Ctrl-C.
+
+    The server, Spark and `delay_interrupts` have their own handlers.
+    """
     handler = signal.getsignal(signal.SIGINT)
     # A shell lets commands in the background ignore Ctrl-C, and not this.
     (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
@@ -207,7 +210,10 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _called(arguments: list[str]) -> int:
-    """The exit code of the command; click's `main` would take an EOFError for Ctrl-C."""
+    """Run the command and return its exit code.
+
+    Click's `main` would treat an EOFError as Ctrl-C.
+    """
     _check_text(arguments)
     if VARIABLE in os.environ:
         app.main(arguments, prog_name="magic")
@@ -220,7 +226,7 @@ def _called(arguments: list[str]) -> int:
 
 
 def _complaint(error: BaseException) -> str | None:
-    """What to do about an error, in a line; null for a bug."""
+    """Return the message for an error, in one line; None for a bug."""
     if isinstance(error, PipelineError):
         return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
     if isinstance(error, OSError):
@@ -234,7 +240,7 @@ def _complaint(error: BaseException) -> str | None:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Raises UsageError for an argument that is neither UTF-8 nor an existing file."""
+    """Raise UsageError for an argument that is neither UTF-8 nor the name of an existing file."""
     for argument in arguments:
         try:
             argument.encode()
@@ -244,7 +250,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 def _gone() -> str:
-    """The end of an error message if the current folder was deleted, else empty."""
+    """Return a hint if the current folder was deleted, otherwise an empty string."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -253,7 +259,7 @@ def _gone() -> str:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Click's complaint in our form: a fact, then a hint."""
+    """Return a usage error of click as a message with a hint."""
     if isinstance(error, click.NoSuchOption):
         # Click compares the dashes too, so that any two short names seem similar.
         name = error.option_name.lstrip("-")

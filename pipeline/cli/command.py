@@ -42,7 +42,7 @@ WRITE_INTERCHANGE = (
 
 
 def show_report(report: "IngestSummary", form: str) -> None:
-    """Writes the counts: one object in JSON, else a row each; a table is without zeros.
+    """Print an ingest's counts: a JSON object, or one row for each; a table omits zeros.
 
     If they cannot be written, the error says whether the ingest is committed.
     """
@@ -86,7 +86,7 @@ def show_report(report: "IngestSummary", form: str) -> None:
 
 
 def note_upgrade(before: str | None) -> None:
-    """Says that the lake had this contract version, and who can no longer read it."""
+    """Print that the lake was upgraded, and which versions can no longer read it."""
     from pipeline.events.contracts import VERSION
 
     if before not in (None, str(VERSION)):
@@ -98,7 +98,7 @@ def note_upgrade(before: str | None) -> None:
 
 
 def why_ignored(report: "IngestSummary") -> list[str]:
-    """The most frequent reasons why documents were ignored, each with its number and an example."""
+    """Return the most frequent reasons why documents were ignored, with counts and examples."""
     first = report.ignored.head(_REASONS)
     reasons = [
         f"{n:,} ignored: {reason}, for example {example}"
@@ -113,7 +113,7 @@ def why_ignored(report: "IngestSummary") -> list[str]:
 
 
 def renew_catalog(lake: str) -> None:
-    """Renews `magic.duckdb` if `magic catalog` was run once.
+    """Rebuild `magic.duckdb` if the lake has a catalogue.
 
     Not without being asked: many users need none, and it takes a second.
     """
@@ -138,7 +138,7 @@ _PATHS = {"DIR": "dir", "[LAKE [LAKE]]": "dir", "FILE": "file", "SOURCE": "file"
 
 
 def command_of(function: Callable[..., None]) -> "Command":
-    """The command: a parameter of the function is an option, an argument or a flag."""
+    """Return the command of a function; its parameters become options, arguments and flags."""
     return Command(
         function.__name__,
         params=[param(one) for one in function_parameters(function, options.SHARED)],
@@ -148,7 +148,7 @@ def command_of(function: Callable[..., None]) -> "Command":
 
 
 def param(one: Parameter) -> click.Parameter:
-    """The option, argument or flag that a parameter is on the command line."""
+    """Return the click option, argument or flag of a parameter."""
     name, kind, is_several, default, declared = one
     common: dict[str, Any] = {
         "type": declared.parse or _type(kind, declared),
@@ -186,7 +186,7 @@ def param(one: Parameter) -> click.Parameter:
 
 
 def _offered(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
-    """What the shell offers of what begins so."""
+    """Return the shell completions that begin with the typed text."""
     module, _, name = suggested.rpartition(".")
     names: Any = getattr(import_module(f"pipeline.{module}") if module else options, name)
     if callable(names):
@@ -195,7 +195,7 @@ def _offered(suggested: str, context: click.Context, _param: object, incomplete:
 
 
 class PathType(click.ParamType[Any]):
-    """A path, or a URL for a text; an empty one would be the current folder."""
+    """A path or URL; an empty string is refused, because it would mean the current folder."""
 
     name = "path"
 
@@ -228,7 +228,7 @@ _SAFE = "With --format csv: neutralize cells that a spreadsheet would run as for
 
 
 class Command(click.Command):
-    """A command: with --safe if it can write CSV, which makes the form `csv-safe`.
+    """A command of the CLI; commands that write CSV also have the option --safe.
 
     It knows the metrics of --metric-file, and raises the error of `read_error` where a library
     cannot read a lake. A function whose first parameter has no name on the command line is `Asked`.
@@ -240,7 +240,10 @@ class Command(click.Command):
         super().__init__(name, params=params, **more)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes a query that begins with a comment for no option."""
+        """Parse the arguments.
+
+        A query that begins with an SQL comment is not parsed as an option.
+        """
         has_query = any(one.name == "query" for one in self.params)
         queries = [one for one in args if has_query and _is_commented(one)]
         known = [one for one in args if one not in queries]
@@ -269,7 +272,7 @@ class Command(click.Command):
 
 
 def _is_commented(argument: str) -> bool:
-    """Whether it begins with a comment of SQL, as no option's name does, mistyped or not."""
+    """Return whether the argument begins with an SQL comment, which no option's name does."""
     name, _, _ = argument.partition("=")
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
@@ -281,7 +284,7 @@ def _metrics(
     lakes: Sequence[str] | None = None,
     **_: Any,
 ) -> AbstractContextManager[None]:
-    """Within it, the metrics of the files are known: they are checked on the lake, or the last."""
+    """Register the metrics of files in the context, after checking them on the (last) lake."""
     if not metric_file:
         return nullcontext()
     from pipeline.metrics.registry import use_lake_metrics
@@ -293,7 +296,10 @@ def _metrics(
 
 
 class Asked:
-    """What a command asks of a lake. A result is named as in `registry.RESULTS`."""
+    """The options of a command that reads a lake, and methods that compute and print results.
+
+    Results have the names of `registry.RESULTS`.
+    """
 
     def __init__(
         self,
@@ -312,7 +318,7 @@ class Asked:
 
     @cached_property
     def lake(self) -> "StoredLake":
-        """The lake; that of one system, if the command has --system."""
+        """The lake; with the option --system, the lake of that system."""
         if "system" in self._arguments:
             return options.lake_of(
                 self._path, self._arguments["system"], None, self._names, self._failures
@@ -320,7 +326,7 @@ class Asked:
         return self.every_system()
 
     def every_system(self) -> "StoredLake":
-        """The lake with the games of all systems, or of the one that --system names."""
+        """The lake with the games of all systems, or of the system that --system names."""
         from pipeline.lake import open_lake
 
         lake = options.named(open_lake(self._path), self._names)
@@ -329,7 +335,7 @@ class Asked:
         return options.failing(lake, self._failures)
 
     def run_report(self, name: str, *arguments: Any, **more: Any) -> Any:
-        """What the result's function returns, given those of the command's options that it has."""
+        """Return the result of a report, called with those options that it has."""
         function = load_result(name)
         known = signature(function).parameters
         # Those of `**choices: Unpack[Choices]`, too.
@@ -342,7 +348,7 @@ class Asked:
         return function(self.lake, *arguments, **asked | more)
 
     def build_table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
-        """The table of a result, with its notes: see `pipeline.render`.
+        """Return a result as a table with its notes; see `pipeline.render`.
 
         What counts games of one system says which games of the lake no metric counts.
         """
@@ -352,23 +358,23 @@ class Asked:
         return build_result_table(name, rows, **{"lake": lake, **self._arguments, **more})
 
     def show(self, name: str, *arguments: Any, **more: Any) -> None:
-        """Shows the table of a result."""
+        """Compute a result and print its table."""
         self.show_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
 
     def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
-        """Shows rows that no report declares; `shown` says how, see `Table`."""
+        """Print rows that no report defines; `shown` are arguments of `Table`."""
         from pipeline.render.table import Table
 
         self.show_table(Table.from_frame(name, rows, **shown))
 
     def show_table(self, table: "Table") -> None:
-        """Shows a table in the form that was asked for."""
+        """Print a table in the format of the option --format."""
         from pipeline.cli import output
 
         output.show(table, self._form)
 
     def show_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
-        """Shows a result that comes in parts; returns its number of rows, None if it was cut."""
+        """Print a result part by part; return its number of rows, or None if it was truncated."""
         from pipeline.cli import output
 
         return output.show_parts(parts, self._form, partial(self.build_table, name, **more))
@@ -378,7 +384,7 @@ class Asked:
 
 
 def command(name: str) -> click.Command:
-    """Return the command of this name, one of `registry.COMMANDS`."""
+    """Create the command with this name, one of `registry.COMMANDS`."""
     action = load_command(name)
     if name not in REPORTS:
         return command_of(action)
@@ -427,7 +433,7 @@ def _before(
     names: Path | None = None,
     failures: Failures = "exclude",
 ) -> None:
-    """The options before those of a report; failures are a choice where an edition is one."""
+    """Return the options that stand before those of a report, such as --lake and --system."""
 
 
 def _after(
@@ -438,11 +444,11 @@ def _after(
     ),
     metric_file: list[Path] | None = None,
 ) -> None:
-    """The options after those of a report: for reports of a metric, where others come from."""
+    """Return the options that stand after those of a report, such as --metric-file."""
 
 
 def _form(report: "Report") -> Parameter:
-    """The option --format, with the forms that the report has."""
+    """Return the option --format with the formats of the report."""
     more = {
         "latex (booktabs)": report.is_for_papers,
         "parquet": True,

@@ -37,7 +37,10 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
 def n_bytes(size: str | int) -> int:
-    """The bytes of a size such as 64MiB, 2GB or 1000000, or of a default; raises BadParameter."""
+    """Parse a size such as 64MiB, 2GB or 1000000 into bytes.
+
+    Raise BadParameter if it is invalid.
+    """
     parts = _SIZE.fullmatch(str(size).strip())
     if parts is None:
         raise BadParameter(f"{size!r} is not a size such as 64MiB, 2GB or 1000000")
@@ -50,12 +53,12 @@ def n_bytes(size: str | int) -> int:
 
 
 def size(meaning: str, *, default: int | None = None) -> Any:
-    """An option for a number of bytes, which is given with its unit."""
+    """Return the specification of an option for a size in bytes with a unit."""
     return option_spec("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
 
 
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
-    """The option --format, for whatever forms a command has."""
+    """Return the specification of the option --format."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
     return option_spec("FORM", meaning, "--format", default="table", check=_seen)
 
@@ -110,7 +113,7 @@ SHARED: Mapping[str, ParameterSpec] = {
 
 
 def failing(lake: L, failures: Failures, of: str = "") -> L:
-    """The lake with failures as they are to count; a note says how many results are losses."""
+    """Return the lake with failed games counted as requested, and print how many became losses."""
     lake = lake.with_failures(failures)
     if failures == "loss":
         failed = lake.failed_results().filter("is_tested", "is_failed")
@@ -120,12 +123,12 @@ def failing(lake: L, failures: Failures, of: str = "") -> L:
 
 
 def named(lake: L, names: Path | None) -> L:
-    """The lake with the names of the file joined, if there is one: see `named_together`."""
+    """Return the lake with the model names of a file; see `named_together`."""
     return named_together([lake], names)[0]
 
 
 def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
-    """The lakes with the names of the file joined, if there is one.
+    """Return the lakes with the model names of a file, if a file is given.
 
     Notes say which names are joined in each, and which of them none of the lakes has.
     """
@@ -150,7 +153,7 @@ def lake_of(
     names: Path | None = None,
     failures: Failures = "exclude",
 ) -> "StoredLake":
-    """The lake as that of one system: the one named, else the largest, with a note of the others.
+    """Open the lake of one system, by default the largest, and print a note about other systems.
 
     Another note says if a later ingest is not in it. Raises UsageError for a system that ran none
     of its games.
@@ -176,14 +179,14 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 def local_folder(folder: Path | None) -> Path | None:
-    """The folder; raises BadParameter for a URL, which only sources and lakes can be."""
+    """Return the folder; raise BadParameter for a URL."""
     if folder is not None and _URL.match(str(folder)):
         raise BadParameter("choose a folder on this machine: only sources and lakes can be URLs")
     return folder
 
 
 def parameters(texts: Sequence[str]) -> dict[str, str]:
-    """The values by name in texts such as `model=gpt-4`; raises UsageError for others."""
+    """Parse query parameters such as `model=gpt-4`; raise UsageError for invalid ones."""
     values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -197,7 +200,7 @@ def parameters(texts: Sequence[str]) -> dict[str, str]:
 
 
 def sql_text(file: Path | None) -> str:
-    """The query in a file, or on stdin for None and `-`."""
+    """Read a query from a file, or from stdin for None and `-`."""
     try:
         if file is None or str(file) == "-":
             return sys.stdin.read() if sys.stdin else ""
@@ -220,7 +223,7 @@ def lakes_asked(
     as_of: Sequence[int] | None = None,
     **_: Any,
 ) -> list[str]:
-    """The lakes of a command with these arguments: `magic diff` names one or two, others --lake.
+    """Return the lakes that the arguments name; `magic diff` names one or two, others use --lake.
 
     One that `magic diff` names is compared with that of --lake, or with itself, --as-of an ingest.
     """
@@ -229,7 +232,7 @@ def lakes_asked(
 
 
 def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
-    """Names in the lakes that the command line names so far, else in the default one."""
+    """Return a completion function for names in the lakes of the command line."""
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
         offered: dict[str, None] = {}
@@ -248,7 +251,7 @@ def _models(lake: "Lake", _: str) -> Iterable[str]:
 
 
 def _games(lake: "Lake", begin: str) -> Iterable[str]:
-    """The first ids that begin so: a lake has millions of others."""
+    """Return the first game ids that begin with the typed text. A lake may have millions."""
     import polars as pl
 
     begins = pl.col("game_id").str.starts_with(begin)
@@ -268,7 +271,7 @@ def metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
 
 
 def game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    """Those of values, which are there for all types together, too."""
+    """Return the game types of metric values, with the name of all types together."""
     from pipeline.games import game_type_names
 
     return [*game_type_names(), ALL_GAME_TYPES]
@@ -282,7 +285,10 @@ def tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
 
 
 def columns(_context: click.Context, incomplete: str) -> Iterable[str]:
-    """The columns that results and games have; of several with commas, the last is completed."""
+    """Return the columns of results and games.
+
+    Of a list with commas, the last name is completed.
+    """
     from pipeline.events.contracts import table_schema
     from pipeline.metrics.request import GAME_COLUMNS
 

@@ -32,7 +32,7 @@ LINES_SHOWN = 1000
 
 
 def show(table: Table | pl.DataFrame, form: str) -> None:
-    """Writes the table with its notes; a frame is a table whose columns are called as they are."""
+    """Print a table with its notes; a frame is printed with its column names as headings."""
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
     show_parts([table.rows], form, table.with_rows)
@@ -42,7 +42,7 @@ def show(table: Table | pl.DataFrame, form: str) -> None:
 
 
 def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int | None:
-    """Writes rows that come in parts, each as it comes; returns their number, None if they are cut.
+    """Print rows part by part; return the number of rows, or None if the output was truncated.
 
     There is at least one part. `table` makes a table of each, for readers; the first part with rows
     decides how all are laid out, and has the notes.
@@ -70,7 +70,7 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
 
 
 def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
-    """Puts rows somewhere, piece by piece, in a form for programs.
+    """Write rows in a machine-readable format, piece by piece, with the function `put`.
 
     To a terminal CSV goes with only what is printable.
     """
@@ -83,7 +83,7 @@ def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any])
 
 
 def heading(text: str, form: str, level: int = 2) -> None:
-    """Writes a heading above a table."""
+    """Print a heading above a table."""
     if form == "markdown":
         terminal.out(markdown.format_heading(text, level))
         return
@@ -94,7 +94,7 @@ def heading(text: str, form: str, level: int = 2) -> None:
 
 
 def _lines(first: Table, others: Iterable[Table]) -> bool:
-    """Writes the table as wide as the terminal, and its notes; whether it had too many lines."""
+    """Print the table in the terminal's width, with notes; return whether it was truncated."""
     width = terminal.width()
     most = None if width is None else LINES_SHOWN
     if most is not None:
@@ -124,7 +124,7 @@ TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
 
 
 class _Put(io.RawIOBase):
-    """A file that is only written and knows its length, which a pipe does not."""
+    """A write-only file that knows its length, which a pipe does not."""
 
     def __init__(self, put: Callable[[bytes], Any]) -> None:
         self._put = put
@@ -156,7 +156,7 @@ _TOO_MUCH = (
 
 
 def check_file(file: Path, form: str) -> None:
-    """Raises an error for a file that cannot be written, so that no query is run in vain.
+    """Raise an error if the output file cannot be written, before a query is run.
 
     Its ending names its format; `form` may be the same, or "table", which stands for any.
     """
@@ -172,7 +172,7 @@ def check_file(file: Path, form: str) -> None:
 
 
 def check_place(file: Path) -> None:
-    """Raises an error for a file that is a folder, or whose folder does not exist."""
+    """Raise an error if the file is a folder, or if its parent folder does not exist."""
     if file.is_dir():
         raise PipelineError(f"{file}: is a folder; name a file")
     if not file.parent.is_dir():
@@ -180,7 +180,7 @@ def check_place(file: Path) -> None:
 
 
 def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
-    """Writes the frame; the file appears, or is replaced, when it is complete.
+    """Write the frame to a file, which appears or is replaced when it is complete.
 
     `is_safe` is for CSV: see `iter_spreadsheet_csv`.
     """
@@ -193,12 +193,12 @@ def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> Non
 
 
 def _form(file: Path) -> str:
-    """The format that the file's ending names."""
+    """Return the format that the file extension selects."""
     return file.suffix.lower().removeprefix(".")
 
 
 def _xlsx(frame: pl.DataFrame, file: Path) -> None:
-    """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
+    """Write an Excel sheet; strings that look like formulas or links are stored as strings."""
     columns = pl.DataFrame(
         [_for_a_sheet(column) for column in flatten_nested(frame).iter_columns()]
     )
@@ -223,7 +223,7 @@ def _xlsx(frame: pl.DataFrame, file: Path) -> None:
 
 
 def _for_a_sheet(column: pl.Series) -> pl.Series:
-    """The column with what a sheet has no type for as text, and instants in UTC without saying so.
+    """Convert a column for Excel: unsupported types to strings, times to UTC without a zone.
 
     A sheet knows no day before 1900, and rounds whole numbers above `EXACT`.
     """

@@ -29,7 +29,7 @@ _COMMAND = re.compile(rf"`magic (?:{'|'.join(LAKE_COMMANDS)})\b(?! --help)(?![^`
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replaces characters that an encoding lacks: our signs by plain ones, others by escapes."""
+    """Replace characters that an encoding lacks: our symbols by ASCII, others by escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
@@ -44,7 +44,7 @@ class OutputError(PipelineError):
 
 
 def prepare() -> None:
-    """Replaces characters that the encodings of stdout and stderr lack.
+    """Replace characters that the encodings of stdout and stderr lack.
 
     A stream that is closed from the start is null in Python. Without stderr, notes are dropped;
     without stdout, writing results fails, as in other programs.
@@ -60,7 +60,7 @@ def prepare() -> None:
 
 
 def guard() -> None:
-    """Keeps stdout for results: what libraries and processes of ours write there goes to stderr.
+    """Reserve stdout for results; what libraries and child processes print goes to stderr.
 
     They know it as file descriptor 1. Results go through a copy that no other process inherits.
     """
@@ -77,7 +77,7 @@ _lake = ""
 
 
 def of_lake(path: str) -> None:
-    """Lets the commands that notes and complaints name be of this lake, unless it is empty."""
+    """Add this lake as `--lake` to the commands that notes and errors suggest."""
     global _lake  # noqa: PLW0603 - a process has one terminal
     _lake = path
 
@@ -91,32 +91,32 @@ _results: TextIO | None = None
 
 
 def stream() -> TextIO:
-    """The stream that results are written to."""
+    """Return the stream that results are written to."""
     return _results or sys.stdout
 
 
 def stream_of_others() -> TextIO:
-    """The stream for what libraries and packages print while a command runs."""
+    """Return the stream for what libraries and packages print while a command runs."""
     return sys.stderr if _results else sys.stdout
 
 
 def is_out_terminal() -> bool:
-    """Whether results go to a terminal."""
+    """Return whether results are written to a terminal."""
     return stream().isatty()
 
 
 def is_note_terminal() -> bool:
-    """Whether notes go to a terminal, so that progress can be shown."""
+    """Return whether notes are written to a terminal, so that progress can be shown."""
     return sys.stderr.isatty()
 
 
 def is_in_terminal() -> bool:
-    """Whether input comes from a terminal."""
+    """Return whether input comes from a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def width() -> int | None:
-    """The columns of the terminal that results go to; null if they go elsewhere."""
+    """Return the width of the output terminal in columns, or None if it is not a terminal."""
     return shutil.get_terminal_size().columns if is_out_terminal() else None
 
 
@@ -125,7 +125,7 @@ STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 
 def out(text: str, style: str | None = None) -> None:
-    """Writes text of a result, in one of `STYLES`; what steers a terminal is written out."""
+    """Write a result's text in one of `STYLES`, with control characters escaped."""
     text = escape_unprintable(text)
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
@@ -133,13 +133,13 @@ def out(text: str, style: str | None = None) -> None:
 
 
 def out_bytes(data: bytes) -> None:
-    """Writes a piece of a result as it is, in UTF-8 if it is text."""
+    """Write a piece of a result unchanged, in UTF-8 if it is text."""
     flush()
     _or_explain(stream().buffer.write, data)
 
 
 def flush() -> None:
-    """Writes buffered results; raises OutputError if that fails."""
+    """Flush buffered results; raise OutputError if that fails."""
     _or_explain(stream().flush)
 
 
@@ -155,7 +155,7 @@ def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
 
 @contextmanager
 def reporting(done: str) -> Iterator[None]:
-    """If the block cannot write its report, the error also says what was done."""
+    """If printing fails in the block, raise an error that also says what was completed."""
     try:
         yield
         flush()
@@ -164,7 +164,7 @@ def reporting(done: str) -> Iterator[None]:
 
 
 def note(*texts: str, is_wrapped: bool = True) -> None:
-    """Writes a line of each text to stderr; it is dropped if stderr is closed.
+    """Print each text as a line on stderr; drop it if stderr is closed.
 
     On a terminal it is broken between words, if `is_wrapped`.
     """
@@ -187,7 +187,7 @@ def _to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
 
 
 def complain(text: str, place: str = "") -> None:
-    """Writes an error as one line, also if results cannot be written.
+    """Print an error as one line on stderr, even if stdout cannot be written.
 
     `place` is shown below as it is: the line of a query, with a mark.
     """
@@ -205,7 +205,7 @@ _PERCENTAGE = "{task.percentage:.0f} %"
 
 @contextmanager
 def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with the documents and bytes that were just read.
+    """Return a progress function to call with the numbers of documents and bytes just read.
 
     `measure` returns the numbers of files and of bytes that there are to read.
     """
@@ -234,14 +234,14 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
 
 @contextmanager
 def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of games written so far."""
+    """Return a progress function to call with the number of games written so far."""
     with _bar("writing", n_games, "{task.completed:,.0f} games") as update:
         yield lambda n_written: update(completed=n_written)
 
 
 @contextmanager
 def of_steps(first: str = "looking") -> Iterator[Callable[[str], None]]:
-    """A function to call with the name of the next step, of an unknown number."""
+    """Return a progress function to call with the name of the next step."""
     with _bar(first, None, "{task.elapsed:.0f} s") as update:
         yield lambda step: update(description=step)
 
@@ -250,7 +250,7 @@ def of_steps(first: str = "looking") -> Iterator[Callable[[str], None]]:
 def _bar(
     step: str, total: int | None, *columns: str, **fields: Any
 ) -> Iterator[Callable[..., None]]:
-    """A function that changes the bar; without a terminal, one that does nothing."""
+    """Return a function that advances the progress bar; it does nothing without a terminal."""
     if not is_note_terminal():
         yield lambda **changes: None
         return

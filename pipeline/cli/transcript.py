@@ -26,7 +26,7 @@ _VOTES_FOR_PROPOSALS = ("round", "player", "candidate", "parse_status")
 
 
 def write(transcript: Transcript, form: str) -> None:
-    """The whole game; `form` is `text` or `markdown`."""
+    """Write the whole game as `text` or `markdown`."""
     game, edition = transcript.game, transcript.edition
     output.heading(game_title(game), form, level=1)
     _facts({name: game[name] for name in (*_FACTS, *_COUNTS)} | {"log": game["path"]}, form)
@@ -50,7 +50,7 @@ def write(transcript: Transcript, form: str) -> None:
 
 
 def write_seen(transcript: Transcript, seat: int, form: str) -> None:
-    """What a seat was shown, and nothing else."""
+    """Write the messages that a seat could see."""
     seen, game = transcript.items_seen_by(seat), transcript.game
     output.heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
@@ -59,7 +59,10 @@ def write_seen(transcript: Transcript, seat: int, form: str) -> None:
 
 
 def as_json(transcript: Transcript, seat: int | None) -> str:
-    """The game's rows of every table, and what was counted, as one object; or what a seat saw."""
+    """Return the game's rows of each table and the counted rows.
+
+    With a seat, return what the seat could see.
+    """
     said = {"edition": transcript.edition, "system": transcript.game["system"]}
     counted = transcript.counted.with_columns(
         pl.lit(text).alias(name) for name, text in said.items()

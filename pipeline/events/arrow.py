@@ -22,22 +22,22 @@ _TYPES: dict[pl.DataType, pa.DataType] = {
 
 
 def array(column: pl.Series) -> pa.Array:
-    """The column as an Arrow array; texts and lists have large offsets."""
+    """Convert a polars column to an Arrow array; strings and lists get 64-bit offsets."""
     return column.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def to_arrow_table(rows: pl.DataFrame) -> pa.Table:
-    """The rows as an Arrow table, the same way."""
+    """Convert rows to an Arrow table; strings and lists get 64-bit offsets."""
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def series_from_arrow(name: str, column: pa.Array) -> pl.Series:
-    """The Arrow array as a column of this name."""
+    """Convert an Arrow array to a polars column."""
     return pl.DataFrame(pa.table([column], names=[name])).to_series()
 
 
 def arrow_schema(table: str) -> pa.Schema:
-    """The table's Arrow schema: names, types, nullability, and each column's comment."""
+    """Return the table's Arrow schema: names, types, nullability, and each column's comment."""
     columns = TABLES[table].columns()
     return pa.schema(
         pa.field(

@@ -25,7 +25,7 @@ from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
 
 class Table:
-    """Base of every table; its columns and rules are those of its base, then its own.
+    """Base class of all tables; a table has the columns and rules of its base classes and its own.
 
     Columns that are declared elsewhere, `columns` of the class, come last. A rule is what rows are
     held to beyond their columns: an expression, true for each that keeps it.
@@ -46,22 +46,22 @@ class Table:
 
     @classmethod
     def columns(cls) -> dict[str, Column]:
-        """The columns by name, in order; one declared anew keeps its place."""
+        """Return the columns by name, in order; a redefined column keeps its position."""
         return cls._columns
 
     @classmethod
     def rules(cls) -> dict[str, pl.Expr]:
-        """The rules by name."""
+        """Return the rules by name."""
         return cls._rules
 
     @classmethod
     def primary_key(cls) -> list[str]:
-        """The columns that tell rows apart, none if rows need not differ."""
+        """Return the columns that identify a row, or none if rows need not be unique."""
         return [name for name, column in cls._columns.items() if column.primary_key]
 
 
 def rules(table: type[Table]) -> dict[str, pl.Expr]:
-    """The rules that the table has for each of its rows, by what they ask for in words.
+    """Return the rules for each row of the table, by the description of the rule.
 
     An expression is false for a row that breaks the rule, and true or null for one that keeps it.
     """
@@ -88,7 +88,7 @@ def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
 
 
 def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
-    """What is asked of values for their type: numbers are finite, and nothing in them is null."""
+    """Return the rule of a type: numbers are finite, and nothing in a value is null."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
     elif isinstance(dtype, pl.List):
@@ -107,12 +107,12 @@ def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]
 
 
 def instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
-    """The type of an element or a field, which polars can give as a class."""
+    """Return the type of an element or field as an instance, because polars may return a class."""
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
 def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
-    """By rule that is broken, for each row whether it breaks the rule; the rows have its columns.
+    """Return, for each broken rule, whether each row breaks it.
 
     Rows of which several have one key all break the rule that none have.
     """
@@ -122,7 +122,7 @@ def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]
 
 
 def columns_of(table: type[Table]) -> dict[str, list[str]]:
-    """The columns that each rule is about."""
+    """Return the columns that each rule is about."""
     names = table.columns().keys()
     return {
         rule: [name for name in dict.fromkeys(holds.meta.root_names()) if name in names]
@@ -138,7 +138,7 @@ def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
 
 
 def are_kept(table: type[Table]) -> pl.Expr:
-    """Whether all rows keep the contract: one boolean for all of them.
+    """Return an expression that is true if all rows satisfy the contract.
 
     It is quick where they do. False does not prove that they do not, since keys are compared by
     their hashes: `broken` decides then, and tells which rows and rules.
@@ -158,7 +158,7 @@ SHA256_LENGTH = 64
 
 
 class OfGame(Table):
-    """Base of every table whose rows belong to a game."""
+    """Base class of tables whose rows belong to a game."""
 
     game_id = column.identifier_column(
         "the game: a hash of its document and of its index there", primary_key=True
@@ -177,7 +177,7 @@ class OfGame(Table):
 
 
 class PlayerRow(OfGame):
-    """Base of every table whose rows belong to a player."""
+    """Base class of tables whose rows belong to a player."""
 
     player = column.text_column("the player's name in the log", nullable=True)
     model = column.text_column("the player's model, null if unknown", nullable=True)
@@ -192,7 +192,7 @@ class PlayerRow(OfGame):
 
 
 class SeatActionRow(PlayerRow):
-    """Base of every table whose rows are something that a seat did."""
+    """Base class of tables whose rows are actions of a seat."""
 
     seat = column.small_integer_column("the player's seat, from 1", primary_key=True)
     round = column.small_integer_column(
@@ -460,7 +460,7 @@ GAME_ROW = "game"
 
 @cache
 def shared_columns(table: str) -> frozenset[str]:
-    """The columns that a table's rows repeat of their game and their player."""
+    """Return the columns that a table's rows repeat from their game and player."""
     contract = TABLES[table]
     if issubclass(contract, (SeatActionRow, Messages)):
         return frozenset(PlayerRow.columns())
@@ -469,7 +469,10 @@ def shared_columns(table: str) -> frozenset[str]:
 
 @cache
 def own_contract(table: str) -> type[Table]:
-    """The rules for what a table's rows do not share; `GAME_ROW` is a number for their game."""
+    """Return the rules for the columns that rows do not share.
+
+    `GAME_ROW` is the row number of their game.
+    """
     contract, shared = TABLES[table], shared_columns(table)
     if not shared:
         return contract
@@ -479,20 +482,20 @@ def own_contract(table: str) -> type[Table]:
 
 
 def row_description(table: str) -> str:
-    """What one row of the table is, in a sentence."""
+    """Return one sentence that says what a row of the table is."""
     return (TABLES[table].__doc__ or "").splitlines()[0]
 
 
 @cache
 def table_schema(table: str) -> Mapping[str, pl.DataType]:
-    """The table's columns and their polars types, in order; a game's id comes first."""
+    """Return the table's columns and polars types, in order; a game's id comes first."""
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
     first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
     return MappingProxyType(first | columns)
 
 
 def empty_table(table: str) -> pl.DataFrame:
-    """The table without a row, a frame that its owner may change."""
+    """Return the table without rows, as a new frame."""
     return _no_rows(table).clone()
 
 
@@ -504,7 +507,7 @@ def _no_rows(table: str) -> pl.DataFrame:
 
 @cache
 def registered_roles() -> pl.DataFrame:
-    """The rows of the table `roles` for all games that are known here."""
+    """Return the rows of the table `roles` for all game types that are defined here."""
     rows = [
         (name, role.name, str(role.side), role.competition, role.is_sought)
         for name, kind in games.game_definitions().items()

@@ -69,7 +69,7 @@ _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
 
 class IdentifiedGame(Struct, frozen=True, gc=False):
-    """A game with its identity and the place that it was found in."""
+    """A game with its identity and its location."""
 
     game: GameRecord
     game_id: str
@@ -81,7 +81,7 @@ class IdentifiedGame(Struct, frozen=True, gc=False):
 
 
 class EventFrames(Struct):
-    """The rows of every event table as Arrow's columns, what rows share as dictionaries.
+    """The rows of all event tables as Arrow columns; values that rows share are dictionaries.
 
     `broken` are the games that have a row which breaks its contract, each with its fault.
     `read_votes` are, by game, the number of votes that only a text tells, and how many of these it
@@ -93,19 +93,19 @@ class EventFrames(Struct):
     read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the tables, with the columns and types of its contract."""
+        """Return a table with the columns and types of its contract."""
         return pl.DataFrame(self.tables[name]).cast(pl.Schema(table_schema(name)))
 
 
 def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
-    """The rows of the games, in their order."""
+    """Build the rows of all event tables from games, in the order of the games."""
     rows = _Batch(batch)
     tables = {table: rows.complete_table(table) for table in GAME_TABLES}
     return EventFrames(tables, rows.games_with_broken_rows(), rows.read_votes())
 
 
 class _Batch:
-    """The games of a batch as `tables`; each may be derived from those before it.
+    """The games of a batch as frames; a table may be derived from tables before it.
 
     Beside columns of its contract a row has `game`, the number of its game in the batch, and
     `seated`, that of its player among all players, null where it has none; a message also `placed`,
@@ -140,7 +140,7 @@ class _Batch:
             self.tables[table] = self._event_rows(table, kind, of_games)
 
     def complete_table(self, table: str) -> pa.Table:
-        """A table with all columns of its contract."""
+        """Return a table with all columns of its contract."""
         if self.tables[table].is_empty():
             return arrow.to_arrow_table(empty_table(table))
         if table not in self._whole:
@@ -163,7 +163,7 @@ class _Batch:
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
     def games_with_broken_rows(self) -> dict[str, RecordError]:
-        """The games that have a row which breaks its contract, each with its fault."""
+        """Return the games with a row that breaks its contract, and the error of each."""
         games = self.tables["games"]["game_id"]
         of_nobody = RecordError("$", SEAT_OF_NOBODY, f"a row breaks {SEAT_OF_NOBODY}")
         broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), of_nobody)
@@ -180,14 +180,14 @@ class _Batch:
         return broken
 
     def read_votes(self) -> dict[str, tuple[int, int]]:
-        """By game that has any, the votes read from text, and how many it does not decide."""
+        """Return, for each game, the votes parsed from text and the number of undecided texts."""
         read = self.tables["votes"].filter(~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE)
         counts = read.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
         games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
         return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
     def _own(self, table: str) -> pl.DataFrame:
-        """The columns that the table's own contract is about."""
+        """Return the columns that only the table's own contract defines."""
         columns = own_contract(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
@@ -195,32 +195,32 @@ class _Batch:
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
-        """The rows with `<name>_seat` of the player of their game named there, and `is_sought`."""
+        """Add `<name>_seat`, the seat of the player named in a column, and `is_sought`."""
         named = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
         return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
 
     def text_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The text of each row's message, as `text`."""
+        """Add `text`, the text of each row's message."""
         return self._content.gather(self._message(rows)).alias("text")
 
     def answer_of(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
-        """The answer in the text of each row's message, as one of this phase, as `answer`."""
+        """Add `answer`, the answer in each row's message, parsed as a message of this phase."""
         return text_parsing.answers_without_thoughts(self.text_of(rows), phase).alias("answer")
 
     def status_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The parse status of each row's message, null where there is none."""
+        """Return the parse status of each row's message, or null."""
         return self._status.gather(self._message(rows))
 
     def of_player(self, rows: pl.DataFrame, name: str) -> pl.Series:
-        """A column of `seats` for each row's player."""
+        """Return a column of `seats` for each row's player."""
         return self.seats[name].gather(rows[_PLAYER_ROW])
 
     def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The type of each row's game, as `game_type`."""
+        """Add `game_type`, the type of each row's game."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
     def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
-        """The messages of one phase of all games, with the answer in each as its `content`."""
+        """Return the messages of one phase of all games, with each answer as `content`."""
         messages = self.tables["messages"].select(*_SPOKEN, "phase")
         of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
         return of_phase.with_columns(
@@ -234,7 +234,7 @@ class _Batch:
     def _event_rows(
         self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
     ) -> pl.DataFrame:
-        """The rows of an event table, with all that is derived."""
+        """Return the rows of an event table with all derived columns."""
         if not any(of_games):
             return _no_rows(table)
         rows = _columns(table, kind, chain.from_iterable(of_games))
@@ -293,7 +293,7 @@ def _are_kept(table: str) -> pl.Expr:
 def _faults(
     table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
-    """By game that has rows which break rules: these rules, and a value that breaks each."""
+    """Return, for each game with invalid rows, the broken rules and a value that breaks each."""
     columns = contracts.columns_of(own_contract(table))
     contract = f"the contract of {table}"
     faults = {}
@@ -311,7 +311,7 @@ def _faults(
 
 
 def _example(rows: pl.DataFrame, names: Sequence[str]) -> str:
-    """The values of the first row, and how many rows there are."""
+    """Return the values of the first row, and the number of rows."""
     values = [f"{name} {_short(rows[name].item(0))}" for name in names if name != GAME_ROW]
     return f"{', '.join(values)} in {rows.height:,} row{'s' if rows.height > 1 else ''}"
 
@@ -337,7 +337,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 
 
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
-    """What the setting of each game fixes; games of one setting come by the hundred."""
+    """Return the setting of each game; many games of a batch have the same setting."""
     games = [identified.game for identified in batch]
     settings = [setting_with_id(game.game_type, game.setting) for game in games]
     # A game that nobody can repeat has a setting of its own, which has its id.
@@ -358,7 +358,7 @@ def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 
 
 def _course_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
-    """The rows of all different courses, and for each one given the number of its first row."""
+    """Return the rows of all distinct turn orders, and the first row of each given turn order."""
     numbers: dict[MessageColumns, int] = {}
     number = [numbers.setdefault(course, len(numbers)) for course in courses]
     columns = {
@@ -387,7 +387,7 @@ def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The votes, none of them valid if its target was out of the game by then."""
+    """Mark votes as invalid if their target was eliminated before."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
         return rows
@@ -405,7 +405,7 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The rows with the players that their texts name, as `stated`."""
+    """Add `stated`, the players that the texts name."""
     rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.of_player(rows, "player"))
     rows = _with_read(rows, ["answer", "player"], stated=text_parsing.stated_players)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
@@ -414,7 +414,7 @@ def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _with_read(
     rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
 ) -> pl.DataFrame:
-    """The rows with what is read of some of their columns, once for those that are alike there.
+    """Add parsed columns; equal texts are parsed once.
 
     Votes and amounts are said in the same few words again and again.
     """
@@ -425,7 +425,7 @@ def _with_read(
 
 
 def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The rows, those of games whose seats have names of their own with the names they state."""
+    """Replace, in games whose seats have names, the stated players by those that the names mean."""
     rows = rows.with_row_index("row")
     asked = rows.join(batch.named, on=GAME_ROW, how="semi").rename({"answer": "text"})
     if asked.is_empty():
@@ -450,7 +450,7 @@ def _chosen(name: str) -> pl.Expr:
 
 
 def _vote_status(name: str) -> pl.Expr:
-    """How clearly the text says what was registered or, where nothing is logged, who is named."""
+    """Return how clearly the text states the registered target, or names one if none is logged."""
     registered = pl.col(name)
     is_lost = pl.col("answer").is_null() & registered.is_not_null()
     is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED)
@@ -465,7 +465,7 @@ def _vote_status(name: str) -> pl.Expr:
 
 
 def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The rows with their status, and the seat of whoever a column names that has such a column."""
+    """Add the parse status, and the seats of the players that columns name."""
     rows = _answers(rows, batch)
     for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
         rows = batch.seat_of(rows, name)
@@ -523,7 +523,7 @@ def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
-    """The status of what a text says; what was registered without one, nothing contradicts."""
+    """Return the status of a text; a registered value without a text is not contradicted."""
     is_silent = pl.col("answer").is_null() & pl.col(registered).is_not_null()
     return pl.when(is_silent).then(_OK).otherwise(status)
 
@@ -547,7 +547,7 @@ def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Adds whether the tested seat is the author of what was agreed.
+    """Add whether the tested seat proposed what was agreed.
 
     That is the seat which most of the final round's voters named; a tie goes to the earliest
     voter's choice, votes that name no player are left out.
@@ -597,7 +597,7 @@ _EVENTS: dict[str, type[Struct]] = {
 
 
 def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
-    """The rows' own fields as columns, typed by the table's contract."""
+    """Return the fields of rows as columns with the types of the table's contract."""
     names = kind.__struct_fields__
     columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
     return _typed(table, dict(zip(names, columns, strict=True)))
@@ -609,7 +609,7 @@ def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
 
 
 def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
-    """A column; in one of lists of texts, a text stands for a list of itself."""
+    """Create a column; in a column of string lists, a string means a list of that string."""
     if dtype != _TEXTS:
         return pl.Series(name, values, dtype=dtype)
     lists = [(value,) if isinstance(value, str) else value for value in values]
@@ -628,12 +628,12 @@ def _no_rows(table: str) -> pl.DataFrame:
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:
-    """The number of the first row of each group, where the groups' rows follow one another."""
+    """Return the index of the first row of each group of consecutive rows."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
 def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
-    """For each member of each group, the group's number, as `game`."""
+    """Return the group number of each member of each group, as `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
     # Of an array of numpy's, polars loads numpy.ma first, and Arrow pandas: 10 ms in each worker.
@@ -644,13 +644,13 @@ def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
 
 
 class _Shared(NamedTuple):
-    """A column to be repeated; of one of texts their numbers, and the texts without repetition."""
+    """A column of values to repeat; strings are stored once, with their numbers."""
 
     values: pl.Series
     texts: pa.Array | None
 
     def of_rows(self, rows: pl.Series) -> pa.Array:
-        """The rows of the column; one of nobody's, the moderator's or a whole team's, is null."""
+        """Return the values for the rows; null for the moderator, a team, or nobody."""
         taken = self.values[rows]
         if self.texts is None:
             return arrow.array(taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken)
@@ -668,7 +668,7 @@ def _encoded(column: pl.Series) -> _Shared:
 
 
 def _with_role(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with what their role is in their game: its side, and the competition if tested."""
+    """Add the columns of each row's role: its side, and its competition if it is tested."""
     known = registered_roles()
     is_tested = pl.col("is_tested")
     rows = rows.join(known, on=["game_type", "role"], how="left", maintain_order="left")

@@ -56,7 +56,7 @@ _OR = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 
 
 def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
-    """The views that analyses state, with `viewer` and `suspect`, a row for each.
+    """Return the suspicions that analyses state, with one row for each `viewer` and `suspect`.
 
     `message` is the number of the message among those spoken. The suspect is null where a view
     singles out nobody, or more than one.
@@ -81,7 +81,10 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rated(said: pl.DataFrame) -> pl.DataFrame:
-    """The views in Chameleon's form, a row for each suspect, and one where there is none."""
+    """Return the suspicions in Chameleon's form.
+
+    There is a row for each suspect, or one empty row.
+    """
     block, viewer = pl.col("block"), pl.col("viewer")
     blocks = said.select("message", "speaker", block=pl.col("text").str.split("i think now"))
     blocks = blocks.explode("block").filter(block.str.contains(_RATED))
@@ -100,18 +103,21 @@ def _rated(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def _only_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """The text, empty where it need not be searched: polars searches what a null hides as well."""
+    """Replace texts that need no search by an empty string. Polars also searches masked texts."""
     return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
 def _own(said: pl.DataFrame) -> pl.DataFrame:
-    """The speakers' own views in Undercover's form."""
+    """Return the speakers' own suspicions in Undercover's form."""
     suspect = pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker"))
     return _claims(said, _OWN_CLAIM).select("message", viewer="speaker", suspect=suspect)
 
 
 def _stated(said: pl.DataFrame) -> pl.DataFrame:
-    """The views of others in Undercover's form: the only numbers are of viewer and suspect."""
+    """Return the suspicions of others in Undercover's form.
+
+    Its only numbers are viewer and suspect.
+    """
     numbers = pl.col("claim").str.extract_all(_DIGITS)
     return _claims(said, _STATED_CLAIM).select(
         "message", viewer=numbers.list.first(), suspect=numbers.list.last()
@@ -124,7 +130,7 @@ def _claims(said: pl.DataFrame, pattern: str) -> pl.DataFrame:
 
 
 def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """The analyses of roles with `is_own_view_stated` and `is_correct_as_read`, in their order.
+    """Add `is_own_view_stated` and `is_correct_as_read` to analyses of roles, in order.
 
     The latter is null where there is nothing to judge.
     """
@@ -146,7 +152,7 @@ def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFram
 
 
 def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """By message that states its speaker's own view whether its suspect `is_hidden`."""
+    """Return, for each message that states a suspicion, whether the suspect `is_hidden`."""
     hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
     return own.join(
         hidden.with_columns(is_hidden=pl.lit(value=True)),
@@ -157,7 +163,7 @@ def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
 
 
 def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
-    """By message whether it tells rightly whom each of the others, by its own word, suspects."""
+    """Return, for each message, whether it tells correctly whom each other player suspects."""
     theirs = own.select(GAME_ROW, "round", other="player", suspects="suspect")
     stated = views.with_columns(is_stated=pl.lit(value=True))
     is_right = pl.col("is_stated").fill_null(value=False) & pl.col("suspect").eq_missing(
@@ -173,7 +179,7 @@ def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> p
 
 
 def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFrame:
-    """The identifications with `claimed_role` and `is_correct_as_read`, null without an answer.
+    """Add `claimed_role` and `is_correct_as_read` to identifications; null without an answer.
 
     The rows have the speaker's `player` and `side`, and the game's type as well.
     """
@@ -196,13 +202,13 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
 
 
 def _named() -> pl.Expr:
-    """The numbers of the players that an answer says to be, a list without repetition."""
+    """Return an expression for the numbers of the players that an answer claims to be."""
     found = pl.col("text").str.extract_all(_NAME)
     return found.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
 
 
 def _read_side() -> pl.Expr:
-    """The side that an answer says to be on, null for both or none."""
+    """Return an expression for the side that an answer claims; null for both or none."""
     text = pl.col("text")
     is_hidden = text.str.contains(rf"{_ROLE}{_WORD}")
     is_civilian = text.str.contains(rf"{_ROLE}{_NON}")
@@ -215,12 +221,12 @@ _SPEAKER = pl.col("player").str.to_lowercase().str.replace("player ", "", litera
 
 
 def _lowered(spoken: pl.DataFrame) -> pl.DataFrame:
-    """The messages in lower case, as `text`."""
+    """Add `text`, the message in lower case."""
     return spoken.select(*_MESSAGE, "player", text=pl.col("content").str.to_lowercase())
 
 
 def _with(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """The rows in their order, each with what was read of its message."""
+    """Add the parsed columns of each row's message, in the order of the rows."""
     return rows.join(read, on=_MESSAGE, how="left", maintain_order="left")
 
 
@@ -299,7 +305,7 @@ _IN_WORDS = (
 
 
 def own(texts: pl.Series) -> pl.Series:
-    """The texts without what others contribute before the speaker does, and what it does not."""
+    """Remove what others contributed and what the speaker does not contribute from texts."""
     # Few texts have such words, and to look for them takes as long as to read the amount.
     is_long = texts.str.count_matches("ontribut", literal=True) > 1
     is_asked = (is_long | has_any(texts, _OTHERS)).fill_null(value=False)
@@ -310,7 +316,7 @@ def own(texts: pl.Series) -> pl.Series:
 
 
 def written_amount(text: pl.Expr) -> pl.Expr:
-    """The number after `contribute` (or `contribution`) as written, or all numbers that there are.
+    """Return the number after `contribute` as written, or all numbers of the text.
 
     Where there is none in digits, one in words with its unit, as in "twenty points".
     """
@@ -327,7 +333,7 @@ def written_amount(text: pl.Expr) -> pl.Expr:
 
 
 def amount(written: pl.Expr) -> pl.Expr:
-    """What a number as written is, null where it can mean two things, or none."""
+    """Parse a written number; null if it is ambiguous or missing."""
     times = written.str.extract(_UNIT).str.to_lowercase().replace_strict(_TIMES, default=None)
     digits = written.str.normalize("NFKC").str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
     plain = pl.when(digits.str.contains(_DECIMAL)).then(digits)
@@ -369,12 +375,12 @@ _facts = attrgetter(
 
 
 def sha256(data: bytes) -> str:
-    """The hash of a document's bytes, 64 hexadecimal digits."""
+    """Return the SHA-256 hash of a document's bytes as 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
 def hash_document(data: bytes, game: GameRecord, content: str) -> str:
-    """Return the hash by which a game's document is known: of its bytes, or of its id and content.
+    """Return the hash that identifies a game's document: of its bytes, or of its id and content.
 
     A log that Inspect writes again, as with other scores, has other bytes and the same samples.
     """
@@ -382,7 +388,7 @@ def hash_document(data: bytes, game: GameRecord, content: str) -> str:
 
 
 def game_index(path: str) -> int | None:
-    """The game's number in its competition: the stem of its file, or the part of it that it is.
+    """Return the game's number in its competition, from the name of its file.
 
     A row or a section is in its place in the file, as a file in its folder: equal ones are repeats.
     A line of a file of many logs has no number, as lines are put together in any order; the file's
@@ -395,7 +401,7 @@ def game_index(path: str) -> int | None:
 
 
 def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:
-    """The game's id: of its bytes and index, and of the model where the bytes name none.
+    """Return the game's id, from the document's hash, the game's index, and an assigned model.
 
     Neither folder nor archive enters, so a file is the same game wherever it is found.
     """
@@ -403,7 +409,7 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
 
 
 def content_id(game: GameRecord) -> str:
-    """The id of all that was read of a game; neither spaces, escapes nor the order of keys matter.
+    """Return an id of a game's content; spaces, escapes and the order of keys do not change it.
 
     It is no identity: `game_id` is. Two games of one content are one log in two forms: of JSON, or
     of formats. So neither the format enters, nor the order in which it lists events, nor what of it
@@ -425,19 +431,19 @@ def _course_digest(course: MessageColumns) -> str:
 
 
 def clear_cache() -> None:
-    """Lets go of the courses known, which the games of one batch have in common."""
+    """Clear the cache of turn orders that games of one batch share."""
     _course_digest.cache_clear()
 
 
 class Setting(NamedTuple):
-    """What was fixed before play, as JSON, and the id of it and of the game type."""
+    """The values that were fixed before a game, as JSON, with the ids of setting and game type."""
 
     setting_id: str
     setting: str
 
 
 def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
-    """The setting with its id; equal numbers are equal however they are written."""
+    """Return the setting with its id; equal numbers give equal ids however they are written."""
     return _identified(_ENCODER.encode([game_type, setting]))
 
 

@@ -221,17 +221,17 @@ Form = Callable[[pl.Expr], pl.Expr]
 
 
 def without_signs(text: pl.Expr) -> pl.Expr:
-    """A text without the signs that stand for something here, and without what nobody sees."""
+    """Remove characters that have a special meaning in this module, and invisible characters."""
     return text.str.replace_all(_OWN_SIGNS, " ").str.replace_all(_UNSEEN, "")
 
 
 def exact(text: pl.Expr) -> pl.Expr:
-    """A text as it is written, whichever way its accents and apostrophes are encoded."""
+    """Normalise the encoding of accents and apostrophes; nothing else of the text changes."""
     return _straight(text.str.normalize("NFC"))
 
 
 def loose(text: pl.Expr) -> pl.Expr:
-    """A text in lower case, with `player_2`, `Player two` and `player2` written alike."""
+    """Normalise a text to lower case, and the spellings of `player_2` to one."""
     text = _straight(text.str.normalize("NFKC").str.to_lowercase())
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_BLANKS}{word}\b", f" {number}")
@@ -243,7 +243,7 @@ def _straight(text: pl.Expr) -> pl.Expr:
 
 
 def marked(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
-    """The `text` of each row in this form, with each name of a seat of its game replaced by a mark.
+    """Return each row's text with the names of the game's seats replaced by marks.
 
     `seats` has the game, `player` and seat of each; the texts of a game follow one another.
     """
@@ -274,7 +274,7 @@ def _delimited(text: pl.Expr) -> pl.Expr:
 
 
 def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
-    """What stands for a seat in a text: `name`, with delimiters, and the seat's number."""
+    """Return the names that refer to a seat, with delimiters, and the seat's number."""
     name = form(without_signs(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
     if form is loose:
@@ -293,7 +293,7 @@ def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
 
 
 def _respelt(names: pl.DataFrame) -> pl.DataFrame:
-    """The names with every other blank, hyphen and width of digits, where no seat is called that.
+    """Return variants of names in blanks, hyphens and digit widths, unless a seat has that name.
 
     Else "Mary-Ann" names Ann, where there are Mary Ann and Ann.
     """
@@ -305,14 +305,14 @@ def _respelt(names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _marks(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
-    """The mark of each name; of one that several seats share, with the numbers of them all."""
+    """Return the mark of each name; a name of several seats gets a mark with all their numbers."""
     numbers = pl.col("seat").cast(pl.String).str.join(",")
     named = _names(seats, form).group_by(GAME_ROW, "name").agg(mark=numbers)
     return named.with_columns(pl.format("\x02{}\x03", "mark"))
 
 
 def _patterns(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
-    """The names of each game as a list, the longest first; none of a game without names."""
+    """Return the names of each game as a list, longest first."""
     names = _names(seats, form).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
     listed = names.group_by(GAME_ROW).agg(names=by_length)
@@ -321,7 +321,7 @@ def _patterns(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
 
 
 def _without_doubt(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
-    """The text without the pronoun "I" and the article "A" where seats have such names."""
+    """Remove the pronoun "I" and the article "A" from texts if seats have these names."""
     for name in ("I", "i", *_ARTICLES):
         games = seats.filter(player=name)[GAME_ROW].implode()
         if games.item().is_empty():
@@ -341,7 +341,7 @@ def _article(text: pl.Expr, name: str) -> pl.Expr:
 
 
 def _rebuilt() -> pl.Expr:
-    """The text of a game, of its matches: what stands before each and its mark, and the rest."""
+    """Return an expression that joins marks and the texts between them to one text."""
     written = pl.col("text").cast(pl.Binary)
     start, end = pl.col("start").cast(pl.Int64), pl.col("start") + pl.col("name").str.len_bytes()
     end = end.cast(pl.Int64)
@@ -359,7 +359,7 @@ _DEFECT = r"(?i)\b(?:defect|betray)"
 
 
 def is_outage(text: pl.Expr) -> pl.Expr:
-    """Whether the text stands where a player's API failed to answer; false for no text."""
+    """Return whether the text stands for a failed API call; false for an empty text."""
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
 
 
@@ -374,7 +374,7 @@ def answers_without_thoughts(texts: pl.Series, phase: str = "") -> pl.Series:
 
 
 def has_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
-    """Whether each text has any of the patterns; null for no text.
+    """Return whether each text matches any of the patterns; null for a missing text.
 
     Looking for one after the other is faster than for all of them at once.
     """
@@ -382,7 +382,7 @@ def has_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
 
 
 def has_reasoning_text(text: pl.Expr) -> pl.Expr:
-    """Whether texts hold thoughts, before an answer or in place of one."""
+    """Return whether texts contain thoughts."""
     rest = text.str.replace(thinking_text.BEFORE_ANSWER_PATTERN, "")
     marks = rest.str.contains(thinking_text.TRUNCATED_THOUGHT_PATTERN) | text.str.contains(
         thinking_text.THOUGHT_PATTERN
@@ -392,7 +392,7 @@ def has_reasoning_text(text: pl.Expr) -> pl.Expr:
 
 
 def stated_players(rows: pl.DataFrame) -> pl.Series:
-    """The players that votes' texts name, as `Player N`, in lists as `_decided` makes them.
+    """Return the players that the texts of votes name as `Player N`; lists as from `_decided`.
 
     `rows` have `answer`, the text, and its speaker, `player`.
     """
@@ -407,7 +407,7 @@ def stated_players(rows: pl.DataFrame) -> pl.Series:
 
 
 def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
-    """The numbers of the seats that votes' texts name, in lists as `_decided` makes them.
+    """Return the seat numbers that the texts of votes name; lists as from `_decided`.
 
     The same for seats of any names. `rows` have game, `text` and the speaker's `seat`, those of a
     game one after the other; `seats` have game, `player` and `seat`. Names count in any case only
@@ -424,7 +424,7 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
 
 
 def _decided(texts: pl.DataFrame) -> pl.Series:
-    """What votes with marks for names decide, as lists of the players' numbers.
+    """Return the decisions of votes whose names are marks, as lists of player numbers.
 
     One number is the vote. An empty text alone is a vote for nobody; beside numbers it says that
     the text names them without a decision. A text that names nobody has an empty list. `texts` have
@@ -470,12 +470,12 @@ def _numbers(text: pl.Expr) -> pl.Expr:
 
 
 def only(found: pl.Expr) -> pl.Expr:
-    """The one thing in a list of what was found, null where there is none or another."""
+    """Return the only element of a list; null if there are none or several."""
     return pl.when(found.list.len() == 1).then(found.list.first())
 
 
 def certainty(found: pl.Expr) -> pl.Expr:
-    """The parse status of what was found in a text, outages apart."""
+    """Return the parse status of a list of matches, without outages."""
     return (
         pl.when(found.list.len() == 1)
         .then(_word(ParseStatus.OK))
@@ -486,17 +486,17 @@ def certainty(found: pl.Expr) -> pl.Expr:
 
 
 def outage_or(text: pl.Expr, status: pl.Expr) -> pl.Expr:
-    """`outage` where the text stands for one, else the status."""
+    """Return `outage` if the text stands for a failed API call, otherwise the status."""
     return pl.when(is_outage(text)).then(_word(ParseStatus.OUTAGE)).otherwise(status)
 
 
 def numbers(text: pl.Expr) -> pl.Expr:
-    """The numbers in a text as written, a list."""
+    """Return the numbers in a text as written, as a list."""
     return text.str.extract_all(_NUMBER)
 
 
 def share(numbers: pl.Expr) -> pl.Expr:
-    """The fraction of the whole (0..1) that a share's numbers give in percent, else null.
+    """Convert the numbers of a share in percent to a fraction from 0 to 1; otherwise null.
 
     There has to be one, a decimal comma allowed; not more than all, and not one that may be a
     thousand as well as a decimal.
@@ -508,7 +508,7 @@ def share(numbers: pl.Expr) -> pl.Expr:
 
 
 def share_status(numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
-    """The parse status of a share: several numbers, or one with two meanings, are ambiguous."""
+    """Return the parse status of a share; several or ambiguous numbers are `ambiguous`."""
     return (
         pl.when(share.is_not_null())
         .then(_word(ParseStatus.OK))
@@ -524,7 +524,7 @@ def _share_number(numbers: pl.Expr) -> pl.Expr:
 
 
 def amount_status(amount: pl.Expr, written: pl.Expr, stated: pl.Expr) -> pl.Expr:
-    """Whether the amount that the game registered is the one that the text plainly states."""
+    """Return whether the text clearly states the amount that the game registered."""
     return (
         pl.when(amount.is_null() & written.is_null())
         .then(_word(ParseStatus.UNREADABLE))
@@ -535,7 +535,7 @@ def amount_status(amount: pl.Expr, written: pl.Expr, stated: pl.Expr) -> pl.Expr
 
 
 def choice_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
-    """Whether the text plainly says the choice that the game registered."""
+    """Return whether the text clearly states the choice that the game registered."""
     cooperates, defects = text.str.contains(_COOPERATE), text.str.contains(_DEFECT)
     is_plain = (
         pl.when(choice == str(Choice.COOPERATE))

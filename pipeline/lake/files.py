@@ -39,7 +39,7 @@ NEW, SORTED = "part", "sorted"
 
 
 class DataFile(Struct, frozen=True):
-    """A Parquet file in a table's folder, with what the Delta log says of it."""
+    """A Parquet file of a table, with the values that the Delta log stores about it."""
 
     name: str
     n_bytes: int
@@ -52,12 +52,15 @@ class DataFile(Struct, frozen=True):
 
 
 def remove_action(name: str) -> RemoveAction:
-    """The action that takes a file out of its table; the file itself stays for older readers."""
+    """Return the Delta action that removes a file.
+
+    The file itself stays for readers of older states.
+    """
     return RemoveAction(name, data_change=True, deletion_timestamp=int(time.time() * 1000))
 
 
 class TableWriter:
-    """Writes one table's rows to new files in its folder, starting another when one is full.
+    """A writer of one table's rows; it starts a new file when the current file is full.
 
     The files' names begin with `kind`, as those that a writer can no longer tell of are known by.
     """
@@ -72,7 +75,7 @@ class TableWriter:
         self.files: list[DataFile] = []
 
     def write(self, rows: pl.DataFrame | pa.Table) -> None:
-        """Adds the rows as one row group, or several if they are many or long.
+        """Write the rows as one row group, or as several if they are many or long.
 
         An Arrow table may hold texts dictionary-encoded, which are written as they are; whoever
         reads the file gets the types of the contract.
@@ -95,14 +98,14 @@ class TableWriter:
             self.close()
 
     def close(self) -> None:
-        """Ends the file being written; `files` is complete then."""
+        """Finish the current file; after that, `files` is complete."""
         if self._file is not None:
             self.files.append(self._file.close())
             self._file = None
 
     @contextmanager
     def complete_or_delete(self) -> Iterator[Self]:
-        """Ends the last file, or deletes all where something fails, as on a disk that is full."""
+        """Finish the last file, or delete all files if an error occurs."""
         try:
             yield self
             self.close()
@@ -111,7 +114,7 @@ class TableWriter:
             raise
 
     def delete_files(self) -> None:
-        """Deletes what was written."""
+        """Delete all files that this writer wrote."""
         if self._file is not None:
             self._file.delete_file()
             self._file = None
@@ -174,19 +177,19 @@ class _OpenFile:
 
 
 def staged_file_prefix(token: str) -> str:
-    """The beginning of the names of files that no commit names yet."""
+    """Return the prefix of the names of files that are not committed yet."""
     return f"{NEW}-{token}"
 
 
 def delete_staged_files(folder: Location, token: str) -> None:
-    """Deletes the files of a table that were written under a token."""
+    """Delete the files of a table that were written with a token."""
     for file in folder.list_files():
         if file.name.startswith(staged_file_prefix(token)):
             (folder / file.name).delete_file(missing_ok=True)
 
 
 def _groups(rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows in parts of at most `MAX_GROUP_BYTES`, or of one row."""
+    """Split rows into parts of at most `MAX_GROUP_BYTES`, or of one row if a row is longer."""
     # What a dictionary has is counted whole for each part, and is short.
     n_bytes = sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
     half = rows.num_rows // 2
@@ -198,7 +201,7 @@ def _groups(rows: pa.Table) -> Iterator[pa.Table]:
 
 
 def text_bytes(file: Location) -> list[tuple[int, int]]:
-    """The rows of each row group of a file, and the bytes of their long texts."""
+    """Return the number of rows of each row group of a file, and the bytes of its long strings."""
     with file.open() as opened:
         footer = pq.read_metadata(opened)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
@@ -210,7 +213,7 @@ def text_bytes(file: Location) -> list[tuple[int, int]]:
 
 
 def _n_games(rows: pa.Table) -> int:
-    """How many games a row group of such rows has at most; 0 for a table without games."""
+    """Return the largest possible number of games in a row group; 0 for tables without games."""
     if "game_id" not in rows.schema.names:
         return 0
     ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id")
@@ -220,7 +223,7 @@ def _n_games(rows: pa.Table) -> int:
 
 
 def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The contract's schema, with texts and lists in the form that they come in.
+    """Return the contract's schema, with strings and lists encoded as in the given schema.
 
     Dictionary-encoded or with large offsets, they are the same in a file.
     """
@@ -232,7 +235,7 @@ def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """The column as the type wanted; of an encoded one, with one dictionary."""
+    """Cast a column to a type; an encoded column gets a single dictionary."""
     if column.type == wanted:
         return column.unify_dictionaries()
     if not pa.types.is_dictionary(wanted):
@@ -258,7 +261,10 @@ def _leaves(path: str, dtype: pa.DataType) -> list[str]:
 
 
 def delta_statistics(footer: pq.FileMetaData) -> str:
-    """Delta's statistics of a file, in JSON: rows, and ranges of short columns without gaps."""
+    """Return a file's statistics as Delta's JSON.
+
+    They are the row count, and the ranges of short columns without nulls.
+    """
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}
     high: dict[str, object] = {}
@@ -279,7 +285,7 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
 
 
 def _range(column: pq.Statistics) -> tuple[Any, Any] | None:
-    """The least and the most of a column of whole numbers or short texts, else None."""
+    """Return the minimum and maximum of a column of integers or short strings, or None."""
     # In raw form: `min` makes an Arrow scalar, for which pandas is imported where there is one.
     if not column.has_min_max:
         return None

@@ -66,7 +66,7 @@ UPKEEP_SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 class _Merge(Struct):
-    """Files of one table, and those that hold the same rows in order.
+    """Files of one table to replace, and the sorted files with the same rows.
 
     `new` is empty once a transaction has taken them over.
     """
@@ -84,7 +84,7 @@ def maintain(
     dry_run: bool = False,
     on_merged: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
-    """Merges small files and deletes unreachable ones; returns a row for each table.
+    """Merge small files, delete unreachable files, and return one row for each table.
 
     What any state of the last `keep_days` refers to stays, what a running process is writing, and
     any file that is younger than `older_than_hours`. With `dry_run` nothing is
@@ -139,7 +139,7 @@ def maintain(
 
 
 def _files(lake: StoredLake, table: str) -> pl.DataFrame:
-    """The table's files as name, n_bytes and n_rows."""
+    """Return name, n_bytes and n_rows of each file of a table."""
     sizes, counts = lake.file_sizes_bytes(table), lake.row_counts_by_file(table)
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
     schema = {"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64}
@@ -147,7 +147,7 @@ def _files(lake: StoredLake, table: str) -> pl.DataFrame:
 
 
 def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
-    """The files that are not sorted yet, or have room; none if a merge would change nothing."""
+    """Return the files that are unsorted or small; none if a merge would change nothing."""
     if table == COMMITS_TABLE:
         return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
     is_sorted = pl.col("name").str.starts_with(SORTED)
@@ -159,7 +159,7 @@ def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
 def _guess(
     before: Mapping[str, pl.DataFrame], replaced: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, int | None]]:
-    """About which files each table will have; their sizes are unknown until they are written."""
+    """Estimate which files each table will have; their sizes are unknown until they are written."""
     after: dict[str, dict[str, int | None]] = {}
     for table, files in before.items():
         is_replaced = pl.col("name").is_in(replaced[table])
@@ -174,7 +174,7 @@ def _guess(
 
 
 def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
-    """Writes the rows of the small files anew, then commits what no ingest changed meanwhile."""
+    """Write small files anew as sorted files, and commit those that no ingest changed meanwhile."""
     started_at = datetime.now(UTC)
     if not small and len(lake.table_files(COMMITS_TABLE)) <= MAX_COMMIT_FILES:
         return
@@ -196,7 +196,7 @@ def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
 
 
 def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
-    """Commits the merges that still hold, and takes the new files of these out of them."""
+    """Commit the merges whose old files still exist, and drop the new files of the other merges."""
     with begin_transaction(lake.path) as change:
         for merge in merges:
             if set(merge.old) <= set(change.lake.file_sizes_bytes(merge.table)):
@@ -219,7 +219,7 @@ def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> Non
 
 
 def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
-    """Writes the rows of the old files in order into new ones."""
+    """Write the rows of the old files to new files, sorted."""
     folder = lake.table_folder(merge.table)
     order = [name for name in ORDER if name in table_schema(merge.table)]
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
@@ -238,7 +238,7 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
 
 
 def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
-    """The files in lists of a bounded number of bytes; a larger file is a list of its own."""
+    """Split files into lists of a bounded number of bytes; a larger file is a list of its own."""
     some: list[str] = []
     n_bytes = 0
     for file, more in files.items():
@@ -252,7 +252,7 @@ def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
 
 
 def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
-    """Conditions that part the rows into chunks of so many bytes, in the order of the keys."""
+    """Return filters that split rows into sorted chunks of at most `most` bytes."""
     first, *_ = keys
     texts = pl.col([name for name in TEXTS if name in rows.collect_schema()])
     n_bytes = pl.len() * ROW_BYTES + pl.sum_horizontal(texts.cast(pl.Binary).bin.size().sum(), 0)
@@ -274,7 +274,7 @@ def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]
 
 
 def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
-    """Whether a row has one of the keys, which have the first column in common."""
+    """Return a filter for rows with one of the keys, which share their first column."""
     (first, value), *more = keys[0].items()
     is_one = pl.col(first).eq_missing(pl.lit(value))
     for name, _ in more:
@@ -284,7 +284,7 @@ def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
 
 
 def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
-    """Conditions that part rows into parts of about one size, a game's rows in one of them."""
+    """Return filters that split rows into parts of similar size, without splitting a game."""
     columns = rows.collect_schema()
     key = next(name for name in ("path", "prefix", "game_id", "role") if name in columns)
     for part in range(n_parts):
@@ -292,7 +292,7 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
 
 
 def _ago(**span: float) -> datetime:
-    """The instant that long ago, or the earliest possible one if it is longer, such as infinite."""
+    """Return the time that long ago, or the earliest possible time if the period is longer."""
     try:
         return datetime.now(UTC) - timedelta(**span)
     except OverflowError:
@@ -302,7 +302,7 @@ def _ago(**span: float) -> datetime:
 def _delete_dead(
     path: str | Path | Location, table: str, kept_since: datetime, younger_than: datetime
 ) -> list[File]:
-    """Deletes the table's dead files, and gives them.
+    """Delete the files of a table that no kept state uses, and return them.
 
     Under the lock: so no commit can name a file between the look and its end. The lock is held for
     one table after the other, since an ingest waits for it.
@@ -325,7 +325,7 @@ def _dead_files(
     younger_than: datetime,
     replaced: Collection[str] = (),
 ) -> list[File]:
-    """The table's files that no state since then refers to, and that are not new.
+    """Return the files of a table that no kept state uses and that are old enough to delete.
 
     `replaced` are files that count as such though the last state still refers to them.
     """
@@ -341,7 +341,7 @@ def _dead_files(
 
 
 def _kept_states(lake: StoredLake, table: str, since: datetime) -> set[TableState]:
-    """The states of a table that were, since then, part of the lake's newest state at any time."""
+    """Return the states of a table that were current at any time since `since`."""
     if table == COMMITS_TABLE:
         return set()
     ingests = lake.table(COMMITS_TABLE).sort("ingest_id").collect()

@@ -38,7 +38,7 @@ _NOT_IN_PATHS = "%?\\"
 
 
 def is_lake(path: str | Path | Location) -> bool:
-    """Whether a lake is at the path, in any version."""
+    """Return whether the path contains a lake of any version."""
     try:
         return has_log(parse_location(path) / COMMITS_TABLE)
     except OSError as error:
@@ -51,7 +51,10 @@ def is_lake(path: str | Path | Location) -> bool:
 
 
 def _unreachable(path: str | Path | Location, error: OSError) -> LakeError:
-    """The error for what is at a path; a store's text names the place itself."""
+    """Return the error for a path that cannot be read.
+
+    The message of an object store names the path.
+    """
     return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
@@ -83,7 +86,7 @@ def open_lake(path: str | Path | Location, as_of: int | None, kind: type[L]) -> 
 def open_lake(
     path: str | Path | Location, as_of: int | None = None, kind: type[StoredLake] = StoredLake
 ) -> StoredLake:
-    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
+    """Open the lake at the path in its latest state, or in its state after the ingest `as_of`.
 
     `kind` is the class of what is returned. Raises LakeError where there is none, or where
     `maintain` has deleted files of that state.
@@ -124,14 +127,14 @@ def open_lake(
 
 
 def reopened(lake: L, as_of: int | None = None) -> L:
-    """The same lake, seen the same way, in its latest state or after `as_of`."""
+    """Open the lake again, with the same view options, in its latest state or after `as_of`."""
     seen = {"names": lake.names, "failures": lake.failures, "_added": lake._added}
     opened = open_lake(lake.path, as_of, type(lake))._with(**seen)
     return opened if lake.system is None else opened.for_system(lake.system)
 
 
 def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
-    """Raises LakeError for an old state without its files, if the newest one has all of its own.
+    """Raise LakeError if files of an old state were deleted although the newest state is complete.
 
     Otherwise the lake is damaged, and whoever reads the files reports that.
     """
@@ -154,7 +157,7 @@ def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
 
 
 def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
-    """Whether all files of a state are among those that are there."""
+    """Return whether all files of a state exist."""
     return all(
         set(lake.file_sizes_bytes(table)) <= names
         for table, names in there.items()
@@ -163,7 +166,7 @@ def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
 
 
 def create_lake(path: str | Path | Location) -> StoredLake:
-    """A new lake with every table empty; raises LakeError where the folder holds something else."""
+    """Create a lake with empty tables; raise LakeError if the folder contains anything else."""
     from deltalake.exceptions import DeltaError
 
     folder = _folder(path)
@@ -186,13 +189,15 @@ def create_lake(path: str | Path | Location) -> StoredLake:
 
 
 def _strangers(folder: Location) -> set[str]:
-    """The names in the folder that are not of a lake."""
+    """Return the names in the folder that do not belong to a lake."""
     names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
     return names - {*TABLES, LOCK, WRITING}
 
 
 def _refuse_damaged(folder: Location) -> None:
-    """Raises LakeError where tables hold rows and the table of commits is gone, which is made last.
+    """Raise LakeError if tables have rows but the table of commits is missing.
+
+    That table is created last.
 
     With a new one, all that they hold would count as left behind by an ingest that was killed.
     """
@@ -207,7 +212,7 @@ def _refuse_damaged(folder: Location) -> None:
 
 
 def _has_rows(folder: Location) -> bool:
-    """Whether a table has files of rows, or a log that cannot be read and may name some."""
+    """Return whether a table has files with rows, or an unreadable log that may name some."""
     if not has_log(folder):
         return False
     try:
@@ -219,7 +224,7 @@ def _has_rows(folder: Location) -> bool:
 
 
 def create_tables(folder: Location, tables: Collection[str]) -> None:
-    """Creates those of the tables that are missing, empty."""
+    """Create the missing ones of these tables, without rows."""
     from deltalake import CommitProperties, DeltaTable
 
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
@@ -260,7 +265,7 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
 
 
 def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
-    """The function's rows for each system by itself, concatenated, with `system` added."""
+    """Call a function for each system, and concatenate the rows with a column `system`."""
     return pl.concat(
         rows(part).with_columns(system=pl.lit(part.system, pl.String))
         for part in lake.split_by_system()

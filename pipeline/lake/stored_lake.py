@@ -53,7 +53,7 @@ _CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "gu
 
 
 def names_of(given: Names | str | Path) -> dict[str, str]:
-    """The map of names, of a TOML file if it is a path; names that stay the same are left out.
+    """Return the map of model names, from a TOML file if a path is given, without unchanged names.
 
     Raises SourceError for a file that cannot be read, and UsageError for a map that is wrong: one
     that is no TOML or no texts, and a name that would be joined twice.
@@ -77,7 +77,7 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
 
 
 def _dotted(name: str, joined: object) -> str:
-    """The name as it is written: TOML cuts one without quotes at its dots, into a table each."""
+    """Join the parts of a name that TOML split at dots because it was not in quotes."""
     if not isinstance(joined, Mapping) or not joined:
         return name
     part, below = next(iter(joined.items()))
@@ -102,14 +102,14 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
-    """The rows with each model under the name by which it is counted."""
+    """Replace the model names in rows by the names to count them by."""
     return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
 
 
 def joined(
     table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
-    """The rows of a table as if logs had the joined names; `players` gives those as stored.
+    """Return the rows of a table with model names replaced; `players` returns the stored players.
 
     A side whose seats had several names has one result, as any model in several seats.
     """
@@ -124,7 +124,7 @@ def joined(
 
 
 def merged_names_select(table: str, rows: str, players: str, names: Names) -> str:
-    """The SELECT of the same; `rows` and `players` are those of what is stored."""
+    """Return the SELECT that replaces model names, like `joined` does in polars."""
     whens = " ".join(
         f"WHEN {quote_literal(name)} THEN {quote_literal(one)}" for name, one in names.items()
     )
@@ -147,7 +147,7 @@ def merged_names_select(table: str, rows: str, players: str, names: Names) -> st
 
 
 def failed_results_select(select: Callable[[str], str]) -> str:
-    """The SELECT of the results with losses, and `is_failed`; `select` gives that of a table."""
+    """Return the SELECT of all results with failed games as losses, and the column `is_failed`."""
     columns = (quote_identifier(name) for name in table_schema("results") if name not in _CHANGED)
     tables = {name: select(name) for name in READ}
     return fill_template("internal/failed_results", columns=",\n    ".join(columns), **tables)
@@ -157,7 +157,7 @@ T = TypeVar("T")
 
 
 class view_property(cached_property[T]):
-    """A cached property that depends on how a lake is viewed: another view computes its own."""
+    """A cached property that depends on the view options, so each view computes its own value."""
 
 
 # By file, the least and the most of a column, null where the log does not say.
@@ -167,7 +167,7 @@ _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
 
 class StoredLake:
-    """One state of a lake: the last, or that after the ingest `as_of`.
+    """One state of a lake: the latest, or the state after the ingest `as_of`.
 
     Open it again to see what was committed since. A copy, also one that is pickled for another
     process, is of the same state. `system` is the one whose games are seen, None for all. `names`
@@ -188,7 +188,7 @@ class StoredLake:
         system: str | None = None,
         names: Names | None = None,
     ) -> None:
-        """`version` is that of the table of commits, the newest if none is given."""
+        """Open the table of commits at `version`, by default the newest."""
         self.path = parse_location(path)
         self.system = system
         self.names = names or {}
@@ -210,13 +210,13 @@ class StoredLake:
 
     @view_property
     def state(self) -> tuple[object, ...]:
-        """A key of this state, which a lake made later at the same path does not have."""
+        """A key of this state, which differs for a lake that is created later at the same path."""
         commits = self.delta_table(COMMITS_TABLE)
         of_lake = str(self.path), self._as_of, commits.version(), commits.metadata().id
         return *of_lake, self.system, self.failures, *sorted(self.names.items())
 
     def is_newest(self) -> bool:
-        """Whether nothing was committed since, and no other lake was made at the path."""
+        """Return whether nothing was committed, and no lake created, after this state."""
         # To list the log takes a tenth of the time that it takes to read it.
         log = (self.table_folder(COMMITS_TABLE) / "_delta_log").list_files()
         if not log or log != self._seen_log:
@@ -234,7 +234,7 @@ class StoredLake:
         return {}
 
     def cached(self, function: "Callable[[StoredLake], T]") -> T:
-        """What a function says of this state, which is computed once."""
+        """Return the function's result for this state, which is computed only once."""
         if function not in self._answers:
             self._answers[function] = function(self)
         answer: T = self._answers[function]
@@ -242,7 +242,7 @@ class StoredLake:
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
-        """The last row of `ingests` up to this state, None where nothing was ingested yet."""
+        """The last row of `ingests` in this state, or None before the first ingest."""
         try:
             ingests = self.table(COMMITS_TABLE)
             if self._as_of is not None:
@@ -254,13 +254,13 @@ class StoredLake:
 
     @property
     def ingest_id(self) -> int:
-        """The number of the last ingest, 0 before the first."""
+        """The number of the last ingest; 0 before the first."""
         last = self.last_ingest
         return int(str(last["ingest_id"])) if last else 0
 
     @cached_property
     def states(self) -> dict[str, TableState]:
-        """Every table but `ingests` at this state."""
+        """The version and contents of each table except `ingests`, in this state."""
         last = self.last_ingest
         if last is None:
             return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
@@ -270,33 +270,33 @@ class StoredLake:
 
     @cached_property
     def contract_version(self) -> str | None:
-        """The version of the contracts by which the lake was made."""
+        """The contract version that the lake was written with."""
         return self.delta_table(COMMITS_TABLE).metadata().configuration.get(VERSION_KEY)
 
     @property
     def existing_tables(self) -> tuple[str, ...]:
-        """The tables that the lake has: it lacks those of packages installed since."""
+        """The tables of the lake; tables of packages that were installed later are missing."""
         return tuple(table for table in TABLES if table == COMMITS_TABLE or table in self.states)
 
     @property
     def unknown_tables(self) -> tuple[str, ...]:
-        """The lake's tables that are of a package which is not installed."""
+        """The tables of the lake that belong to packages that are not installed."""
         return tuple(table for table in self.states if table not in TABLES)
 
     @cached_property
     def unknown_game_types(self) -> tuple[str, ...]:
-        """The game types whose roles the lake has, of packages that are not installed."""
+        """The game types in the lake that belong to packages that are not installed."""
         types = self.roles["game_type"].unique().sort()
         return tuple(name for name in types if name not in games.game_type_names())
 
     @cached_property
     def roles(self) -> pl.DataFrame:
-        """The table `roles`: of each game type, what it was when its games were ingested."""
+        """The table `roles`: the definition of each game type when its games were ingested."""
         return self.table(ROLES_TABLE).collect()
 
     @view_property
     def changed_game_types(self) -> tuple[str, ...]:
-        """The game types whose roles were others when their games were ingested than here.
+        """The game types whose roles have changed since their games were ingested.
 
         Of games that documents declare also those that have a role more here, and those of which a
         game ended as none does here, or was credited otherwise. Code gets roles with new versions.
@@ -311,7 +311,9 @@ class StoredLake:
         return tuple(sorted(changed))
 
     def _credited(self, game_types: Iterable[str]) -> pl.DataFrame:
-        """game_type, outcome, side, win_credit, is_win: how games of these types ended, once each.
+        """Return the distinct ends of games of these types.
+
+        The columns are game_type, outcome, side, win_credit and is_win.
 
         A game that has no outcome is left out.
         """
@@ -321,7 +323,7 @@ class StoredLake:
         return ended.select("game_type", "outcome", *_CREDITED).unique().collect()
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
-        """The columns of the contract that the table's files have: an older state lacks some."""
+        """Return the contract's columns that the table's files have; older files lack some."""
         columns = dict(table_schema(table))
         if table not in self.existing_tables:
             return columns
@@ -329,7 +331,7 @@ class StoredLake:
         return {name: dtype for name, dtype in columns.items() if name in known}
 
     def delta_table(self, table: str) -> "DeltaTable":
-        """The Delta table at this state's version; raises UsageError for an unknown name.
+        """Open the Delta table at this state's version; raise UsageError for an unknown name.
 
         Raises LakeError where the table's log names other files than the ingest left.
         """
@@ -347,15 +349,15 @@ class StoredLake:
         return self._opened[table]
 
     def _no_table(self, name: str) -> str:
-        """The text of the error for an unknown table."""
+        """Return the error message for an unknown table."""
         return f"no table `{name}`: {suggest_names([name], TABLES)}"
 
     def is_behind(self) -> bool:
-        """Whether the log of `documents`, as of anything new, goes on after this state."""
+        """Whether `documents` has commits after this state."""
         return has_gone_on(self.table_folder("documents"), self.states["documents"].version)
 
     def latest_version(self, table: str) -> int:
-        """The table's newest version, which an ingest that was killed may have left behind."""
+        """Return the table's newest version, which may be from an ingest that was killed."""
         own = self.delta_table(table).version()
         # The signs that names begin with beside digits come after these.
         names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
@@ -363,12 +365,12 @@ class StoredLake:
         return open_table(self.table_folder(table)).version() if is_behind else own
 
     def table_folder(self, table: str) -> Location:
-        """Where the table's files are."""
+        """Return the folder of the table's files."""
         return self.path / table
 
     @cached_property
     def systems(self) -> dict[str, int]:
-        """The systems that ran the lake's games, and how many each did; the largest first.
+        """The systems of the lake's games, with their numbers of games, largest first.
 
         Also in a lake of one system, they are those of the whole lake.
         """
@@ -389,7 +391,7 @@ class StoredLake:
         return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def for_system(self, system: str) -> Self:
-        """The lake with the games of one system alone, in every table that has games.
+        """Return the lake with the games of one system only, in every table that has games.
 
         Of documents and of the quarantine, it leaves out what belongs to games of other systems. A
         document without a game is of no system, so it stays. Raises UsageError for a system that
@@ -408,7 +410,7 @@ class StoredLake:
         return self._once_with("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
-        """The lake with models counted under other names than those in logs: see `open_lake`.
+        """Return the lake with other model names than those in logs; see `open_lake`.
 
         Exact names, by the name in logs, or the path of a TOML file with them. Nothing that is
         stored changes. Raises UsageError for a map that is wrong.
@@ -420,7 +422,7 @@ class StoredLake:
         return self._with(names=names_of(names))
 
     def with_failures(self, failures: Failures) -> Self:
-        """The lake with a game that a side failed as its loss, or left out if it has no result.
+        """Return the lake with failed games excluded, or counted as losses.
 
         `failures` is "loss" or "exclude", as a lake is opened. A side fails a game if the log says
         so of one of its seats, see `players.failure`, or if the game has no result that counts and
@@ -436,13 +438,13 @@ class StoredLake:
 
     @view_property
     def used_names(self) -> Names:
-        """Those of the lake's `names` that its games have."""
+        """The entries of `names` whose name occurs in the lake's games."""
         models = self.stored("players").select("model").unique().collect(engine="streaming")
         return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
 
     @property
     def merged_names_text(self) -> str:
-        """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`, else empty."""
+        """The merged model names, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
         several: dict[str, list[str]] = {}
         for name, joined_name in sorted(self.used_names.items() if self.names else ()):
             several.setdefault(joined_name, []).append(f'"{name}"')
@@ -450,12 +452,12 @@ class StoredLake:
 
     @property
     def view_options(self) -> dict[str, str]:
-        """What its numbers say beside the system, by column: joined names, failures as losses."""
+        """The view options that change numbers: merged names, and failures as losses."""
         said = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
 
     def _once_with(self, name: str, value: str) -> Self:
-        """A copy that is kept, since what it answers is asked again and again."""
+        """Return a cached copy with one attribute changed, because it is requested repeatedly."""
         if (name, value) not in self._answers:
             self._answers[name, value] = self._with(**{name: value})
         return cast(Self, self._answers[name, value])
@@ -471,7 +473,7 @@ class StoredLake:
         return copy
 
     def for_single_system(self, system: str | None = None) -> Self:
-        """The lake of this system, else of its own, or else of the one with the most games.
+        """Return the lake of this system, by default its only or largest system.
 
         What models do in one harness says nothing of another, so nothing is counted over several.
         Raises UsageError for a system that ran none of its games.
@@ -483,24 +485,27 @@ class StoredLake:
         return self.for_system(next(iter(self.systems)))
 
     def split_by_system(self) -> list[Self]:
-        """The lakes of each of its systems, the largest first; a lake without games is one."""
+        """Return a lake for each system, largest first.
+
+        A lake without games is returned unchanged.
+        """
         if self.system is not None or not self.systems:
             return [self]
         return [self.for_system(system) for system in self.systems]
 
     def table_files(self, table: str) -> list[str]:
-        """The Parquet files that make up the table, absolute paths or URLs.
+        """Return the Parquet files of the table, as absolute paths or URLs.
 
         In a lake of one system, those that may have rows of it.
         """
         return sorted(str(self.table_folder(table) / name) for name in self.file_sizes_bytes(table))
 
     def file_sizes_bytes(self, table: str) -> dict[str, int]:
-        """The bytes of each of these files, by its name in the table's folder."""
+        """Return the size of each of the table's files in bytes, by file name."""
         return self._of_files(table, self._logged(table, "size_bytes"))
 
     def row_counts_by_file(self, table: str) -> dict[str, int]:
-        """The rows of each of these files: as its log says, or if it does not, its own footer.
+        """Return the number of rows of each file, from the table's log or the footer.
 
         In a lake of one system only its own rows are counted.
         """
@@ -517,13 +522,13 @@ class StoredLake:
         return n_rows | dict(zip(others, counted, strict=True))
 
     def has_rows_of_other_systems(self, table: str) -> bool:
-        """Whether these files have, or may have, rows of other systems than the lake's own."""
+        """Return whether these files have, or may have, rows of other systems."""
         return _has_system(table) and any(
             self._has_other_rows(table, name) for name in self.file_sizes_bytes(table)
         )
 
     def _has_other_rows(self, table: str, name: str) -> bool:
-        """Whether a file has, or may have, rows of other systems than the lake's own."""
+        """Return whether a file has, or may have, rows of other systems."""
         if self.system is None:
             return False
         if _has_system(table):
@@ -531,7 +536,7 @@ class StoredLake:
         return self.is_shared_by_systems(table)
 
     def is_shared_by_systems(self, table: str) -> bool:
-        """Whether rows of the table can belong to games of other systems, by their `game_id` alone.
+        """Return whether only the `game_id` tells to which system a row of the table belongs.
 
         The tables of documents have no system, since most of their rows are known before a game is.
         """
@@ -539,7 +544,7 @@ class StoredLake:
         return is_of_games and self.system is not None and len(self.systems) > 1
 
     def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
-        """The entries of `by_file` whose files may have rows of the lake's system."""
+        """Return the entries of `by_file` whose files may have rows of the lake's system."""
         system = self.system
         if system is None or not _has_system(table):
             return by_file
@@ -547,7 +552,7 @@ class StoredLake:
         return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
 
     def _ranges(self, table: str, column: str) -> _Ranges:
-        """The smallest and the largest text of a column in each file, from the table's log."""
+        """Return the smallest and largest string of a column in each file, from the table's log."""
         key = table, column
         if key not in self._known_ranges:
             lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
@@ -556,7 +561,7 @@ class StoredLake:
 
     @view_property
     def game_types(self) -> tuple[str, ...]:
-        """The game types that are seen in this lake, in the order of all."""
+        """The game types that occur in this lake, in the order of their definition."""
         types = self.table("games").select(pl.col("game_type").unique())
         played = set(types.collect(engine="streaming")["game_type"])
         return (
@@ -565,17 +570,17 @@ class StoredLake:
         )
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
-        """Whether a file of the table can have rows of the game type, as its log says."""
+        """Return whether the log allows rows of the game type in a file of the table."""
         return any(_may_have(ends, game_type) for ends in self._ranges(table, "game_type").values())
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
-        """What the table's log says of each file; a table that the lake lacks has none."""
+        """Return the log's values of each file; an empty result for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
         return self._open(table).log_values(column)
 
     def table(self, table: str) -> pl.LazyFrame:
-        """The table as a lazy polars frame, with the columns and types of its contract.
+        """Return the table as a polars LazyFrame, with the columns and types of its contract.
 
         >>> votes = lake.table("votes").filter("is_tested")
         >>> votes.select("model", "is_correct").collect().height
@@ -586,7 +591,7 @@ class StoredLake:
         return self._named(table)
 
     def failed_results(self) -> pl.LazyFrame:
-        """The results with a game that a side failed as its loss, and `is_failed`.
+        """Return the results with failed games as losses, and the column `is_failed`.
 
         >>> lake.failed_results().filter("is_failed").collect().height
         0
@@ -598,7 +603,7 @@ class StoredLake:
         return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
 
     def stored(self, table: str) -> pl.LazyFrame:
-        """The table as it is stored, with the names of models and the results as logs have them.
+        """Return the table as stored, with the model names and results from the logs.
 
         >>> lake.stored("votes").collect().height
         192
@@ -608,7 +613,7 @@ class StoredLake:
         return self._own(table, rows)
 
     def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of a table without those of other systems."""
+        """Return the rows of a table without the rows of other systems."""
         if self.is_shared_by_systems(table):
             own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
             return rows.join(own, on="game_id", how="semi", nulls_equal=True)
@@ -618,7 +623,7 @@ class StoredLake:
 def _is_declared(
     game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
 ) -> bool:
-    """Whether a game of the type ends so here for this side; a log may state what has no credit."""
+    """Return whether the game type defines this end for this side."""
     ending = games.game_definition(game_type).ending(outcome)
     if ending is None:
         return False
@@ -630,6 +635,6 @@ def _has_system(table: str) -> bool:
 
 
 def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
-    """Whether a column may have the value, by its smallest and largest one."""
+    """Return whether a column may have the value, given its minimum and maximum."""
     low, high = ends
     return low is None or high is None or low <= value <= high

@@ -55,7 +55,7 @@ _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
 def delete_old_drafts(folder: Location, name: str) -> None:
-    """Delete the drafts of a catalogue of this name that killed processes left in a folder."""
+    """Delete the unfinished catalogue files that killed processes left in a folder."""
     if not folder.is_local:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
@@ -66,7 +66,7 @@ def delete_old_drafts(folder: Location, name: str) -> None:
 
 
 class Contents(Struct, frozen=True):
-    """A table's files at one version: how many, their rows, and a hash of their names.
+    """A table's contents at one version: numbers of files and rows, and a hash of the file names.
 
     A file's name has the hash of its bytes, so equal hashes of names mean equal tables. `n_rows` is
     null where a log has no counts: another tool can leave them out of a checkpoint.
@@ -82,7 +82,7 @@ class Contents(Struct, frozen=True):
 
 
 def contents_of(counts: Mapping[str, int | None]) -> Contents:
-    """What a table of files with these rows consists of."""
+    """Return the contents of a table that consists of files with these row counts."""
     known = [n_rows for n_rows in counts.values() if n_rows is not None]
     return Contents(
         n_files=len(counts),
@@ -95,12 +95,15 @@ EMPTY = contents_of({})
 
 
 def has_log(folder: Location) -> bool:
-    """Whether a table's log names a version: what a writer that was killed had begun names none."""
+    """Return whether a table's log has a complete version.
+
+    A killed writer may leave an incomplete one.
+    """
     return any(not _is_empty(file) for file in _logged(folder))
 
 
 def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
-    """The names of a log's commits up to the version without an action, as a power loss leaves.
+    """Return the names of the log's commits without an action, which a power failure can leave.
 
     Delta takes such a file for a commit that changes nothing.
     """
@@ -109,7 +112,7 @@ def empty_commit_files(folder: Location, version: int | None = None) -> list[str
 
 
 def _logged(folder: Location) -> list[File]:
-    """The commits and the checkpoints of a table's log."""
+    """Return the commits and checkpoints of a table's log."""
     return [file for file in (folder / "_delta_log").list_files() if _LOGGED.fullmatch(file.name)]
 
 
@@ -118,18 +121,18 @@ def _is_empty(file: File) -> bool:
 
 
 def final_file_name(begun: str, file: Path) -> str:
-    """The final name of a file that was written under the name `begun`."""
+    """Return the final name of a file that was written with the name `begun`."""
     return f"{begun.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
 
 
 def hash_in_file_name(name: str) -> str | None:
-    """The hash in a file's name, None for a file that another tool wrote."""
+    """Return the hash in a file's name, or None for a file that another tool wrote."""
     match = _HASH.search(name)
     return match[1] if match else None
 
 
 def hash_file(file: Location | Path) -> str:
-    """The hash of the bytes that the file has now."""
+    """Return the hash of the file's current bytes."""
     digest = sha256()
     with file.open("rb") if isinstance(file, Path) else file.open() as opened:
         while block := opened.read(_BLOCK_BYTES):
@@ -150,7 +153,7 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 def mark_as_writing(
     lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
 ) -> Iterator[None]:
-    """Shows, until it ends, that the files with this token in their names are being written.
+    """Hold a lock that shows that files with this token in their names are being written.
 
     `on_left` is called with what to say if the lock's file cannot be deleted: what was done in the
     meantime is done all the same, and `maintain` deletes the file later.
@@ -169,13 +172,13 @@ def mark_as_writing(
 
 
 def check_clock() -> None:
-    """Raises LakeError where no commit can be dated: a log counts milliseconds since 1970."""
+    """Raise LakeError if the clock is before 1970, where a log cannot date a commit."""
     if time.time() < 0:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
 def tokens(lake: Location) -> set[str]:
-    """The tokens of the processes that are writing; removes the locks of those that were killed."""
+    """Return the tokens of processes that are writing, and delete the locks of killed processes."""
     return {
         file.name for file in (lake / WRITING).list_files() if _is_held(lake / WRITING / file.name)
     }
@@ -210,14 +213,14 @@ T = TypeVar("T")
 
 
 class TableState(NamedTuple):
-    """A table at one state of a lake: its version, and what it consists of."""
+    """The version of a table in one state of a lake, and its contents."""
 
     version: int
     contents: Contents
 
 
 def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
-    """The state of each table, as a row of `ingests` has them in its column `versions`."""
+    """Parse the state of each table from the column `versions` of `ingests`."""
     return {
         entry["table"]: TableState(
             entry["version"],
@@ -228,7 +231,7 @@ def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]
 
 
 def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
-    """What the function gives for each table, in their order; several tables are done at once."""
+    """Return the function's result for each table, in order; tables are processed in parallel."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(work, tables))
 
@@ -244,7 +247,7 @@ def renamed_words(table: str) -> dict[str, dict[str, str]]:
 
 
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
-    """The rows of some files of a table, with the columns, types and words of its contract."""
+    """Scan files of a table as a LazyFrame with the columns and types of its contract."""
     # The first release of polars 2 takes no other mapping.
     rows = pl.scan_parquet(
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
@@ -254,7 +257,7 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
 
 
 def known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
-    """The rows of each file, from its footer where the log does not say."""
+    """Return the number of rows of each file, from its footer if the log does not state it."""
     return {
         name: _footer_rows(folder / name) if n_rows is None else n_rows
         for name, n_rows in logged.items()
@@ -262,7 +265,7 @@ def known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, 
 
 
 def _footer_rows(file: Location) -> int:
-    """How many rows a file has; raises LakeError where its footer cannot be read."""
+    """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
@@ -275,7 +278,7 @@ def _footer_rows(file: Location) -> int:
 
 
 class OpenTable:
-    """A Delta table at one version, and what its log says of its files there.
+    """A Delta table at one version, and what its log says about its files.
 
     Raises LakeError where it has a feature of Delta that another tool turned on.
     """
@@ -286,7 +289,7 @@ class OpenTable:
         _refuse_features(folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
-        """What the log says of each file, null where it does not say."""
+        """Return the log's value of each file; null if the log has none."""
         names = self._files.column("path").to_pylist()
         is_there = column in self._files.column_names
         values = self._files.column(column).to_pylist() if is_there else [None] * len(names)
@@ -294,7 +297,7 @@ class OpenTable:
 
 
 def opened_at(folder: Location, state: TableState) -> OpenTable:
-    """A table at a recorded state; raises LakeError where its log says otherwise."""
+    """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
     table = OpenTable(folder, state.version)
     contents, recorded = contents_of(table.log_values("num_records")), state.contents
     is_same = contents.files_sha256 == recorded.files_sha256
@@ -308,7 +311,7 @@ def opened_at(folder: Location, state: TableState) -> OpenTable:
 
 
 def opened_journal(folder: Location, version: int | None) -> OpenTable:
-    """The table `ingests`. Each version of it adds a row, so its own log is enough to check it.
+    """Open the table `ingests`; each of its versions adds a row, so its own log verifies it.
 
     Only those do not that another tool added to arrange its files anew, or to delete old ones.
     """
@@ -326,7 +329,7 @@ def opened_journal(folder: Location, version: int | None) -> OpenTable:
 
 
 def foreign_commits(delta: "DeltaTable") -> list[str]:
-    """The commits of a table that only another tool makes, the newest first, as in `OPTIMIZE`."""
+    """Return the commits that only other tools make, such as `OPTIMIZE`, newest first."""
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
         for commit in delta.history()
@@ -335,7 +338,7 @@ def foreign_commits(delta: "DeltaTable") -> list[str]:
 
 
 def has_gone_on(folder: Location, version: int) -> bool:
-    """Whether a table was written to after a version, if not by another tool alone."""
+    """Return whether magic wrote to a table after a version."""
     if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
@@ -352,7 +355,7 @@ def _is_own(commit: Mapping[str, Any]) -> bool:
 
 
 def by_others(commits: Sequence[str]) -> str:
-    """What to add to an error about a table with such commits."""
+    """Return the hint for an error about a table with commits of other tools."""
     if not commits:
         return ""
     more = f" and {len(commits) - 1:,} more" if commits[1:] else ""
@@ -381,7 +384,7 @@ def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
 
 
 def _emptied(folder: Location, version: int) -> str:
-    """What to add to an error if commits of the log are empty."""
+    """Return the hint for an error if commits of the log are empty files."""
     names = empty_commit_files(folder, version)
     if not names:
         return ""
@@ -392,12 +395,12 @@ def _emptied(folder: Location, version: int) -> str:
 
 @cache
 def _first_process() -> int:
-    """The process that opened the first lake; a fork of it has the same."""
+    """Return the id of the process that first opened a lake; a forked process inherits it."""
     return os.getpid()
 
 
 def refuse_forked() -> None:
-    """Raises LakeError in a process that was forked from one that had opened a lake before.
+    """Raise LakeError in a process that was forked after its parent had opened a lake.
 
     The libraries that read a lake use threads, which a fork does not have: it would wait for ever.
     """

@@ -63,7 +63,7 @@ RowMask = NDArray[np.bool_]
 
 
 class RowRemoval(NamedTuple):
-    """Which rows to remove: `mask` marks them, given these columns, texts as dictionaries."""
+    """The rows to remove: `mask` marks them in a frame with the columns `columns`."""
 
     columns: tuple[str, ...]
     mask: Callable[[pa.Table], RowMask]
@@ -72,7 +72,7 @@ class RowRemoval(NamedTuple):
 def rewritten(
     folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
-    """The files that have rows to remove, and new files with their other rows.
+    """Return the files that contain rows to remove, and new files with their remaining rows.
 
     Raises LakeError for a file that is damaged.
     """
@@ -112,7 +112,7 @@ def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.Parque
 
 
 def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with null in columns that an older file lacks."""
+    """Return the rows with nulls in the columns that an older file lacks."""
     lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
     nothing = pa.Table.from_batches([], lacking)
     return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)
@@ -120,7 +120,7 @@ def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 @contextmanager
 def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
-    """A transaction on the lake's newest state, under its lock; LakeError if there is none."""
+    """Start a transaction on the lake's newest state, and hold the lake's lock."""
     with name_lake_in_errors(path), ExitStack() as stack:
         check_lock = stack.enter_context(locked(path))
         change = Transaction(open_lake(path), check_lock)
@@ -130,7 +130,7 @@ def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
 
 @contextmanager
 def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
-    """Name the lake where it cannot be written, as on a disk that is full: a LakeError.
+    """Re-raise errors of writing, such as a full disk, as LakeError with the lake's path.
 
     Raises MachineError where memory or open files ran out.
     """
@@ -154,7 +154,7 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
 
 @contextmanager
 def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
-    """Holds the lake's lock; gives what raises `OSError` if it was lost.
+    """Hold the lake's lock; yield a function that raises OSError if the lock was lost.
 
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
     """
@@ -170,7 +170,7 @@ def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
 
 
 class Transaction:
-    """What is to change in each table; nothing is visible before `commit`."""
+    """Changes to the tables of a lake; nothing is visible before `commit`."""
 
     def __init__(self, lake: StoredLake, check_lock: Callable[[], None] = lambda: None) -> None:
         self.lake = lake
@@ -193,11 +193,11 @@ class Transaction:
         self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
     def add_files(self, table: str, files: Sequence[DataFile]) -> None:
-        """Adds files that are in the table's folder already."""
+        """Add files that are already in the table's folder."""
         self._added.setdefault(table, []).extend(files)
 
     def write_rows(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
-        """Adds the rows of the frames, of which one at a time is in memory."""
+        """Write the rows of frames to new files, with one frame in memory at a time."""
         with TableWriter(self.lake.table_folder(table), table).complete_or_delete() as writer:
             for rows in frames:
                 writer.write(rows)
@@ -205,14 +205,14 @@ class Transaction:
         self.add_files(table, writer.files)
 
     def remove_rows(self, table: str, removal: RowRemoval) -> None:
-        """Takes rows out of what was committed before."""
+        """Remove rows that were committed before."""
         old, new = rewritten(
             self.lake.table_folder(table), table, self.lake.table_files(table), removal
         )
         self.replace_files(table, list(map(_name, old)), new)
 
     def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Replaces the old files of these names by new files.
+        """Replace the old files of these names by new files.
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
@@ -223,7 +223,7 @@ class Transaction:
     def staged_without_rows(
         self, table: str, staged: Sequence[DataFile], removal: RowRemoval
     ) -> list[DataFile]:
-        """The staged files with rows left out, rewritten where need be."""
+        """Return staged files without the rows to remove, rewritten if needed."""
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
         old, new = rewritten(folder, table, by_path, removal)
@@ -236,12 +236,14 @@ class Transaction:
         self._written += [self.lake.table_folder(table) / file.name for file in files]
 
     def delete_written_files(self) -> None:
-        """Deletes what was written, unless a commit has begun: then a table may name it."""
+        """Delete the written files, unless a commit has begun. A table may refer to them then."""
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
-        """Makes it all visible; `row` is the row of `ingests` without what a transaction knows.
+        """Commit all changes.
+
+        `row` is the row of `ingests` without the columns that the transaction fills.
 
         Raises LakeError where files that were added are not there any more.
         """
@@ -262,14 +264,14 @@ class Transaction:
         self._commit(COMMITS_TABLE)
 
     def _renew(self, table: str) -> None:
-        """Writes the rows of older files anew, with nulls in the columns that these lack."""
+        """Rewrite older files, with nulls in the columns that they lack."""
         removed = self._removed.setdefault(table, [])
         old = [file for file in self.lake.table_files(table) if _name(file) not in removed]
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
         removed += map(_name, old)
 
     def _refuse_lost(self, table: str) -> None:
-        """Raises LakeError where a file added is not as it was written: nothing is changed then."""
+        """Raise LakeError before any change if an added file is not as it was written."""
         folder, added = self.lake.table_folder(table), self._added[table]
         sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
         lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
@@ -365,7 +367,7 @@ class Transaction:
 
 
 def check_writable(lake: StoredLake) -> None:
-    """Raises LakeError for a lake that can be read and not written."""
+    """Raise LakeError if the lake can be read but not written."""
     if lake.unknown_tables:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "
@@ -376,7 +378,7 @@ def check_writable(lake: StoredLake) -> None:
 
 
 def _check_columns(lake: StoredLake, table: str) -> None:
-    """Raises LakeError where a kind of game has other columns now than when its table was made."""
+    """Raise LakeError if a game type has other columns now than when its table was created."""
     there = {
         field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
     }
@@ -391,7 +393,7 @@ def _check_columns(lake: StoredLake, table: str) -> None:
 
 
 def _is_outdated(lake: StoredLake, table: str) -> bool:
-    """Whether the table's log has no column, or one without nulls, where there may be nulls now."""
+    """Return whether the table's log lacks a column, or a column may have nulls now."""
     nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 

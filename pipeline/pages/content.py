@@ -108,7 +108,7 @@ def address(
 
 
 def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
-    """What a list is sorted by."""
+    """Return the columns that a list is sorted by."""
     return Field("sort"), Field("order", kind=Literal["up", "down"], default=order)
 
 
@@ -152,7 +152,7 @@ AFTER = Field("after")
 
 
 def given(asked: Address, *names: str) -> dict[str, Any]:
-    """These parameters as a method of a lake takes them: defaults choose nothing."""
+    """Return the parameters as a method of a lake takes them, without default values."""
     values, defaults = structs.asdict(asked), structs.asdict(type(asked)())
     return {name: None if values[name] == defaults[name] else values[name] for name in names}
 
@@ -173,7 +173,7 @@ _OFFSET = re.compile("[0-9]{0,12}")
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """What a page shows: `rows` is the frame that `.csv` gives.
+    """The content of a page; `rows` is the frame for `.csv`.
 
     `parts` are what else a page shows, by name; they read as attributes. `choices` are the values
     to choose from, by the field of the form, `after` is the key of the next page of a list, and
@@ -205,24 +205,24 @@ class Content(Struct, frozen=True, kw_only=True):
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """All frames by name."""
+        """All frames of the page by name."""
         named = {"rows": self.rows, **self.parts}
         return {name: one for name, one in named.items() if isinstance(one, pl.DataFrame)}
 
     def frame(self, name: str) -> pl.DataFrame:
-        """One of its frames; raises UsageError for a name that none has."""
+        """Return a frame of the page; raise UsageError for an unknown name."""
         if name not in self.frames:
             raise UsageError(f"this page has no frame {name}: {suggest_names([name], self.frames)}")
         return self.frames[name]
 
     @property
     def one_of_several(self) -> str:
-        """The system, if the lake has several: pages that show all systems are led to this one."""
+        """The system, if the lake has several systems."""
         return self.system or "" if len(self.systems) > 1 else ""
 
 
 class Page(Struct, frozen=True):
-    """A page: what an address can say to it, and what it shows of a lake to one who asks so.
+    """A page: its parameters, and the function that computes its content from a lake.
 
     `lane` says which threads make it: see `pipeline.server`. A page that shows a part
     of its rows has `whole` besides: all of them, some at a time. They are those of its `frame`.
@@ -236,7 +236,7 @@ class Page(Struct, frozen=True):
 
 
 def describe_slice(content: Content, asked: Address) -> tuple[str, ...]:
-    """What of the lake a page shows, each part in words: its edition, system, and which rows.
+    """Return descriptions of the filters of a page: its edition, system, and conditions.
 
     What the title of the page names is left out.
     """
@@ -253,7 +253,7 @@ def describe_slice(content: Content, asked: Address) -> tuple[str, ...]:
 
 
 class Head(Struct, frozen=True):
-    """A metric: its name, title and greatest value, what it counts, and where it is from."""
+    """A metric's definition for a page: name, title, largest value, counted rows and source."""
 
     name: str
     title: str
@@ -264,13 +264,13 @@ class Head(Struct, frozen=True):
 
 
 def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
-    """The rows with a column for each group, also where they could not be grouped by it."""
+    """Add a column for each group, also to rows that could not be grouped by it."""
     missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
     return rows.with_columns(missing)
 
 
 def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
-    """What the metric is in games of these types; raises UsageError for an unknown name."""
+    """Return a metric's definition for game types; raise UsageError for an unknown name."""
     high = highest_value(name, edition, game_types)
     texts = {key: " ".join(lines) for key, lines in sql_header(name, edition).items()}
     about = [texts[part] for part in ("row", "value", "source")]
@@ -278,7 +278,7 @@ def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
 
 
 def _said(error: UsageError) -> str:
-    """What a page says of an error: it has links where commands have options."""
+    """Return an error's text for a page, without hints on command-line options."""
     if isinstance(error, OtherSystemError):
         return f"{error.problem}: choose that system, above"
     return str(error)
@@ -289,7 +289,7 @@ class Faults(dict[str, str]):
 
     @contextmanager
     def record(self, field: str) -> Iterator[None]:
-        """Keeps a UsageError as the field's."""
+        """Record a UsageError raised in the block as an error of the field."""
         try:
             yield
         except UsageError as error:
@@ -308,7 +308,7 @@ def listing(
     first: Mapping[str, Any] = {},
     last: Mapping[str, Any] = {},
 ) -> Content:
-    """A page of a long list: the rows from the address' on; none if anything is wrong.
+    """Return one page of a long list, beginning at the URL's row; no rows if there are errors.
 
     `ask` is called with the `conditions` as they are asked, an `offset`, a `limit`, and how the
     rows are sorted, if the page is. `first` and `last` are more arguments: see `answered`.
@@ -331,12 +331,12 @@ def listing(
 
 
 def sort_of(asked: Any) -> dict[str, Any]:
-    """How a list is sorted, as a method of a lake takes it."""
+    """Return the sort order of a list, as a method of a lake takes it."""
     return {"sort": asked.sort or None, "descending": asked.order == "down"}
 
 
 def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Answer | None, Faults]:
-    """What is answered without the fields that are wrong, and the faults of these.
+    """Return the result without the fields that have errors, and the errors.
 
     `fields` are the arguments by the field that an error in them is about. Without the first there
     is no answer; what is wrong with it can be put right by the others.
@@ -355,7 +355,7 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
 
 
 def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
-    """The rows of the parts up to the one that makes them more than `most`."""
+    """Return the rows of the parts, until there are more than `most`."""
     taken: list[pl.DataFrame] = []
     for part in parts:
         taken.append(part)
@@ -365,7 +365,7 @@ def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
 
 
 def models_of(lake: StoredLake) -> tuple[str, ...]:
-    """The models that the lake's games test, which are looked for once."""
+    """Return the tested models of the lake's games, from a cache."""
     return lake.cached(_tested)
 
 
@@ -375,7 +375,7 @@ def _tested(lake: StoredLake) -> tuple[str, ...]:
 
 
 def number(text: str) -> float | None:
-    """The number in a field, null for an empty one; raises UsageError for another text."""
+    """Parse the number in a field; None if it is empty; raise UsageError for other text."""
     try:
         return float(text) if text else None
     except ValueError:
@@ -383,7 +383,7 @@ def number(text: str) -> float | None:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The different names in a text, separated by commas."""
+    """Return the distinct names in a text, separated by commas."""
     return tuple(dict.fromkeys(split_names([text])))
 
 

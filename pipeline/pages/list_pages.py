@@ -70,7 +70,7 @@ _OF_GAMES = (
 
 
 def games(lake: LakeWithMethods, asked: Any) -> Content:
-    """A page of the games that meet all conditions."""
+    """Return a page of the games that meet all conditions."""
 
     def found(**conditions: Any) -> pl.DataFrame:
         return _games(lake, asked, **conditions)
@@ -79,7 +79,7 @@ def games(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def _games(lake: LakeWithMethods, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
-    """The games that meet the conditions; those with an `other` model are between the two."""
+    """Return the games that meet the conditions, between two models if `other` is given."""
     if other and not asked.model:
         raise UsageError("name the model that it played with")
     between = (asked.model, other) if other else None
@@ -94,7 +94,7 @@ _OF_DOCUMENTS = ("status", "source", "reason", "path")
 
 
 def documents(lake: LakeWithMethods, asked: Any) -> Content:
-    """The counts, or a page of the documents that meet all conditions, sorted by place.
+    """Return the counts of documents, or a page of those that meet all conditions, sorted by path.
 
     The counts are shown where nothing is asked for. `refused` are the rows of the quarantine that
     are about the documents shown, with the beginning of the `raw` bytes as text.
@@ -113,7 +113,7 @@ def _is_narrowed(asked: Any) -> bool:
 
 
 def _refused(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
-    """What is refused of these documents, in order."""
+    """Return the quarantine rows of these documents, in order."""
     location, order = pl.concat_str("source", pl.lit("/"), "path"), document_rows.QUARANTINE_ORDER
     places = documents.select(location)["source"].implode()
     raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
@@ -130,7 +130,7 @@ FIXED = tuple(name for name in game_rows.SETTING_COLUMNS if name != "setting")
 
 
 def missing(lake: LakeWithMethods, asked: Any) -> Content:
-    """A page of what is missing, sorted by model, competition and game.
+    """Return a page of missing games, sorted by model, competition and game.
 
     `competitions` has the games that the models asked for lack in each; `fixed` are the columns of
     what is fixed in a setting.
@@ -186,7 +186,7 @@ _OF_EVIDENCE = ("model", "game_type", "where")
 
 
 def evidence(lake: LakeWithMethods, asked: Any) -> Content:
-    """A page of the rows that the metric counted: who did what, and the message it was read from.
+    """Return a page of the rows that the metric counted, with their messages.
 
     `head` is the metric's, and `sum` are the rows of `evidence_sum`, on the first page alone.
     """
@@ -217,7 +217,7 @@ def _slice(asked: Any) -> dict[str, Any]:
 
 
 def _sum(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
-    """The rows of `evidence_sum`; those of one model from the values of all."""
+    """Return the rows of `evidence_sum`; those of one model come from the values of all models."""
     wanted = _slice(asked)
     if asked.model:
         of_all = _values(lake, asked.metric, **wanted | {"model": None})
@@ -228,7 +228,7 @@ def _sum(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
 
 @lru_cache(maxsize=16)
 def _values(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
-    """The values of all models, kept for a reader who goes from model to model."""
+    """Return the values of all models, cached for readers who switch between models."""
     return lake.metrics(metric=metric, by=["model"], **wanted)
 
 
@@ -321,7 +321,7 @@ SAMPLE = 20
 
 
 def tables(lake: LakeWithMethods, asked: Any) -> Content:
-    """The tables with their sizes, and one of them, or a view, in detail.
+    """Return the tables with their sizes, and one table or view in detail.
 
     `rows` is a row for each table, or the sample of the table that is asked for. Of a view there is
     no sample, which could take long: `rows` are its `columns`.
@@ -354,7 +354,7 @@ SHOWN = 1000
 
 
 def sql(lake: LakeWithMethods, asked: Any) -> Content:
-    """The result of the query, from a process of its own; nothing before there is one.
+    """Return the result of the query, computed in a process of its own; nothing without a query.
 
     The plot is of two of its columns, `place` is where the query fails. `columns` are those of the
     tables, and `schemas` those of the views.
@@ -399,7 +399,7 @@ MOST_FOUND = 100_000
 
 
 def search(lake: LakeWithMethods, asked: Any) -> Content:
-    """The messages that have all of the words; nothing before there is anything to search for."""
+    """Return the messages that contain all of the words; nothing without words."""
     faults, hits = (
         Faults(),
         SearchResult(pl.DataFrame(schema=polars_schema(COLUMNS)), 0, 0, "", None),
@@ -422,7 +422,7 @@ def search(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
-    """All messages found, whatever the page; raises UsageError where they take too long."""
+    """Return all matching messages of all pages; raise UsageError if the search takes too long."""
     if not (asked.words or asked.secret):
         return [search(lake, asked).rows]
     hits = _hits(lake, asked, MOST_FOUND, None)
@@ -444,7 +444,7 @@ def _hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> S
 
 
 def completeness(lake: LakeWithMethods, asked: Any) -> Content:
-    """The games of each model and competition, and the bounds of values."""
+    """Return the games of each model and competition, and the bounds of values."""
     return Content(
         title="Completeness",
         rows=lake.completeness(expected=asked.expected),
@@ -453,7 +453,7 @@ def completeness(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def audit(lake: LakeWithMethods, asked: Any) -> Content:
-    """How often logs contradict themselves, and the first findings of the kind asked for."""
+    """Return the number of contradictions in logs, and the first findings of the selected kind."""
     chosen, findings = given(asked, "model"), None
     if asked.kind:
         findings = first_rows(iter_findings(lake, asked.kind, **chosen), content_ROWS)
@@ -512,7 +512,7 @@ LOOKUPS = {
 
 
 class OneGame(Struct, frozen=True):
-    """One game as it is shown.
+    """A game to display.
 
     `counted` are the places of the parts in which something was counted, and `private` those of
     messages that may say a role, which are hidden.
@@ -526,7 +526,7 @@ class OneGame(Struct, frozen=True):
 
 
 def content(lake: LakeWithMethods, asked: Any) -> Content:
-    """The game, and the one beside it.
+    """Return the game, and the one beside it if two games are compared.
 
     `rows` are the messages of the first game; `games` are one or two. `are_roles_hidden` says that
     the game has roles and that they are not shown, and so neither is what was counted in it.
@@ -602,17 +602,18 @@ _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit
 
 
 def has_roles(game: Mapping[str, object]) -> bool:
-    """Whether the players of the game have hidden roles."""
+    """Return whether the players of the game have hidden roles."""
     kind = game_definitions().get(str(game["game_type"]))
     # Of a game whose package is gone nobody knows it.
     return kind is None or kind.has_sides
 
 
 def without_roles(transcript: Transcript) -> Transcript:
-    """The game without whatever says a role, but for the texts of messages.
+    """Return the game without role information, except in the texts of messages.
 
     Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
-    only some roles speak."""
+    only some roles speak.
+    """
     tables = {
         name: _without(
             rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())

@@ -44,17 +44,17 @@ _PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 
 def colours() -> str:
-    """The variables of all colours, each a pair for light and dark."""
+    """Return the CSS variables of all colours, each a pair for light and dark."""
     return _split()[0].partition(":root {")[2].partition("}")[0]
 
 
 def lines(*beginnings: str) -> str:
-    """The rules of the frame that begin so."""
+    """Return the lines of the style sheet that begin with a prefix."""
     return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
 
 
 def parts(*names: str) -> str:
-    """The rules of these parts of the style, such as `tables`."""
+    """Return the named parts of the style sheet, such as `tables`."""
     return "".join(_split()[1][name] for name in names)
 
 
@@ -82,7 +82,7 @@ _FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 class Cell(Struct, frozen=True):
-    """One value with its counts, and the counted rows of the games that are shown.
+    """One value with its counts, and the counted rows of the displayed games.
 
     `evidence` has a row for each decision, and `sum` one for each term, as `evidence_sum`.
     """
@@ -94,7 +94,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def evidence_command(self) -> str:
-        """The command line that prints all rows behind the value, but for the report's options."""
+        """The command that prints all rows behind the value, without the report's options."""
         model = self.value["model"]
         return shlex.join(
             ["magic", "evidence", self.metric, *([] if model is None else ["--model", model])]
@@ -102,12 +102,12 @@ class Cell(Struct, frozen=True):
 
     @property
     def n_games(self) -> int:
-        """In how many games of the sample something was counted."""
+        """The number of games of the sample in which something was counted."""
         return self.evidence["game_id"].n_unique()
 
 
 class Report(Struct, frozen=True, dict=True):
-    """All that the report shows.
+    """The content of a report.
 
     `values` are the rows of `metrics` over all game types, and `by_type` those of each; `heads` say
     what the metrics are. `cells` are by model and metric. `games` are those of the sample, in the
@@ -136,23 +136,23 @@ class Report(Struct, frozen=True, dict=True):
 
     @cached_property
     def game_numbers(self) -> dict[str, int]:
-        """The number of each game within the report, by its id."""
+        """The number of each game within the report, by the game's id."""
         return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
 
     @property
     def command_options(self) -> str:
-        """What a command needs to count what the report counts; empty for the defaults."""
+        """The command-line options that select what the report counts; empty for the defaults."""
         system = self.citation.system
         return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
     def option_of_show(self) -> str:
-        """The same for a command that shows one game, whatever its system."""
+        """The options for a command that prints one game."""
         edition = self.citation.edition
         return "" if edition == PAPER else f" --edition {edition}"
 
     def of_model(self, model: str | None) -> pl.DataFrame:
-        """The values of a model, also of one without a name."""
+        """Return the values of a model, also of a model without a name."""
         return self.values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
 
 
@@ -164,7 +164,7 @@ def report(
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
 ) -> Report:
-    """The content of a report on the lake in its state.
+    """Compute the content of a report on the lake's state.
 
     Of each value, up to `games_per_cell` games are in it. Raises UsageError for a number that is
     not in 0..`MOST_GAMES_PER_CELL`.
@@ -221,7 +221,7 @@ def report(
 
 
 def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> list[Transcript]:
-    """Some games of each model and competition, those with the lowest ids."""
+    """Return some games of each model and competition: those with the lowest ids."""
     if not games_per_cell:
         return []
     finished = lake.table("results").filter("is_tested", "is_finished")
@@ -237,7 +237,7 @@ def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> lis
 def _cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
-    """A cell for each model and metric, with the rows of the first games that have any."""
+    """Return a cell for each model and metric, with the rows of its first games."""
     none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
     rows = pl.concat([none, *(one.counted for one in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
@@ -255,7 +255,7 @@ def _cells(
 
 
 def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> str:
-    """The report on a lake as the text of one file: html, markdown or latex.
+    """Return the report on a lake as the text of one file: html, markdown or latex.
 
     The `choices` are those of `pipeline.pages.report.report`.
     """
@@ -264,7 +264,7 @@ def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> 
 
 
 def report_html(report: Report) -> Iterator[str]:
-    """The file, a piece at a time."""
+    """Iterate over the pieces of the report's HTML file."""
     css = _style()
     models = {model: at for at, model in enumerate(report.board["model"], start=1)}
     return (
@@ -289,7 +289,7 @@ def report_html(report: Report) -> Iterator[str]:
 
 
 def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
-    """Where in the file something is; None for what it does not have."""
+    """Return the anchor of something in the file, or None if the file does not contain it."""
     at = models.get(parameters.get("model"))
     match page:
         case "model" if at is not None:
@@ -303,14 +303,14 @@ def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str
 
 @cache
 def _style() -> str:
-    """The tables and texts of `magic view`, and the style of what is in the file alone."""
+    """Return the style sheet of the file: that of `magic view`, and its own."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
     shared = parts(*_PARTS)
     return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
 
 
 def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
-    """By metric, a row for each model: its comparison with every other, itself left out."""
+    """Return, for each metric, a row for each model with its comparisons with all other models."""
     models = [model for model in report.board["model"] if model is not None]
     for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
@@ -322,7 +322,7 @@ def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str
 
 
 def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
-    """A comparison as seen from one of its models."""
+    """Return a comparison from the view of one of its two models."""
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
     return {
@@ -338,7 +338,7 @@ def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str,
 
 
 def report_text(report: Report, form: str) -> Iterator[str]:
-    """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
+    """Iterate over the report's tables and notes in `markdown` or `latex`."""
     write = DOCUMENT_RENDERERS[form]
     definitions = [
         {
@@ -405,7 +405,7 @@ h3.title { margin-top: .3rem; }
 
 
 class RenderedPage(Struct, frozen=True):
-    """A page of `magic view` as a notebook shows it. `rows` is its frame, `html` the page."""
+    """A page of `magic view` for a notebook. `rows` is its frame, `html` the page."""
 
     rows: pl.DataFrame
     html: str
@@ -418,7 +418,7 @@ class RenderedPage(Struct, frozen=True):
 
 
 def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> RenderedPage:
-    """The page of this name with these parameters.
+    """Render the page of this name with these parameters.
 
     Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
     """
@@ -445,7 +445,7 @@ def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> R
 
 
 def format_lake_html(lake: LakeWithMethods) -> str:
-    """The lake's state, and its tables with their rows."""
+    """Return the lake's state and its tables as HTML."""
     sizes = [
         (name, row_description(name).rstrip("."), sum(lake.row_counts_by_file(name).values()))
         for name in TABLES
@@ -459,13 +459,13 @@ def format_lake_html(lake: LakeWithMethods) -> str:
 
 
 def framed(html: Markup) -> str:
-    """The HTML in a frame with its style, which does not reach what is around it."""
+    """Return the HTML in a shadow frame with its style, which does not affect the notebook."""
     return f'<div class="magic-page"><style>{_style_notebook()}</style>\n{html}</div>'
 
 
 @cache
 def _style_notebook() -> str:
-    """What the cell needs of the style of `magic view`, for what is within the frame alone."""
+    """Return the part of the style sheet that a notebook cell needs."""
     own = "".join([colours(), lines(*_FRAME_notebook), parts(*_PARTS_notebook), _OWN])
     # The name is doubled, so that our rules win over those of the notebook itself.
     return f".magic-page.magic-page {{{own}}}"

@@ -66,7 +66,7 @@ _OF_THE_SERVER = ("engine", "master")
 
 
 def page_of(report: Report) -> Page:
-    """The page of a report: its parameters are the fields of the form."""
+    """Create the page of a report, with the report's parameters as form fields."""
     fields = [field for one in report.parameters for field in _fields(one)]
     asks = content_address(
         *fields,
@@ -79,7 +79,7 @@ def page_of(report: Report) -> Page:
 
 
 def _fields(asked: Parameter) -> Iterator[Field]:
-    """The fields of a parameter: of one that takes two names, one for each."""
+    """Return the form fields of a parameter; a parameter with two names has two fields."""
     name, kind, is_several, default, declared = asked
     if name in _OF_THE_SERVER:
         return
@@ -108,7 +108,7 @@ def _fields(asked: Parameter) -> Iterator[Field]:
 
 
 def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
-    """What the report answers to the address; `about` says in a sentence what it is."""
+    """Compute the report for the page's parameters; `about` describes it in a sentence."""
     faults, names, is_asked = Faults(), list[str](), True
     fields = {one.name: [field.name for field in _fields(one)] for one in report.parameters}
     required = [one.name for one in report.parameters if one.default is ...]
@@ -149,7 +149,7 @@ def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def _value(asked: Parameter, given: list[Any]) -> Any:
-    """What the fields of a parameter say; raises UsageError for what is no number."""
+    """Return a parameter's value from its form fields; raise UsageError for invalid numbers."""
     if asked.is_several:
         return asked.declared.checked(given, is_several=True, default=asked.default)
     value = next(iter(given), "")
@@ -173,14 +173,14 @@ NAMES = tuple(sorted(PAGES))
 
 
 def page(name: str) -> Page:
-    """The page of this name; raises UsageError if there is none."""
+    """Return the page of this name; raise UsageError if there is none."""
     if name not in PAGES:
         raise UsageError(f"no page `{name}`: {suggest_names([name], NAMES)}")
     return PAGES[name]
 
 
 def content(name: str, lake: Any, asked: Address) -> Content:
-    """What a page shows of the lake; raises UsageError for what is wrong with the request."""
+    """Compute the content of a page; raise UsageError for an invalid request."""
     seen = _seen(lake, asked)
     shown = page(name).content(seen, asked)
     listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
@@ -199,7 +199,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
 
 
 def _seen(lake: Any, asked: Address) -> Any:
-    """The lake as the page sees it: one that counts sees one system, and failures as it says."""
+    """Return the lake as the page counts it: one system, with its choice of failures."""
     failures = getattr(asked, "failures", "") or lake.failures
     has_losses = asked.HAS_LOSSES and not _is_refused(asked)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
@@ -209,14 +209,14 @@ def _seen(lake: Any, asked: Address) -> Any:
 
 
 def _is_refused(asked: Address) -> bool:
-    """Whether failures are to count as losses in an edition that has its own rule."""
+    """Return whether failures as losses are requested in an edition that has its own rule."""
     return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
 
 
 def csv_parts(
     name: str, lake: Any, asked: Address, shown: Content | None = None
 ) -> Iterable[pl.DataFrame]:
-    """All rows of a page, some at a time; raises UsageError for what is wrong with the request.
+    """Iterate over all rows of a page; raise UsageError for an invalid request.
 
     `shown` is the page's content where it is there already.
     """
@@ -230,7 +230,7 @@ def csv_parts(
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:
-    """The page's parameters as typed values; empty texts are left out.
+    """Return the page's parameters as typed values, without empty strings.
 
     Raises UsageError for an unknown parameter, or for a value that it cannot have.
     """
@@ -249,7 +249,7 @@ def parameters(name: str, given: Mapping[str, str]) -> Address:
 def _why_wrong(
     error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
 ) -> str:
-    """What is wrong with a parameter; of one that is a choice, what can be chosen."""
+    """Return why a parameter is invalid, with its allowed values if there are few."""
     place = _PLACE.search(str(error))
     name = place[1] if place else ""
     kind = get_type_hints(wanted).get(name)
@@ -275,7 +275,7 @@ MOST_CHARACTERS = 128 * 2**20
 
 @cache
 def template_environment() -> Environment:
-    """The templates, with what they can call. Everything that they insert is escaped."""
+    """Return the Jinja environment; it escapes all inserted values."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -353,7 +353,7 @@ def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
 
 
 def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
-    """The page as HTML, without a frame.
+    """Render the page as HTML, without its frame.
 
     `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
     (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
@@ -380,7 +380,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:
-    """The parameters as the query of an address; those without a value are left out."""
+    """Return the parameters as the query of a URL, without those that have no value."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     return urlencode(
         {
@@ -392,20 +392,20 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
 
 
 def address(name: str, parameters: Mapping[str, object]) -> str:
-    """Return the address of a page."""
+    """Return the URL of a page."""
     query = query_of(parameters)
     return f"/{name}" + (f"?{query}" if query else "")
 
 
 def page_link(name: str, at: str = "", **parameters: object) -> str | None:
-    """Return the address of a page, `at` one of its places; None for a page that is not there."""
+    """Return the URL of a page, or None if the page does not exist."""
     if name not in NAMES:
         return None
     return address(name, parameters) + (f"#{at}" if at else "")
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
-    """The content as one JSON object, with the number of the lake's last ingest.
+    """Return the content as a JSON object, with the number of the lake's last ingest.
 
     Raises UsageError where it is too long for one answer.
     """
@@ -416,7 +416,7 @@ def as_json(content: Content, asked: Address, state: int) -> str:
 
 
 def as_csv(parts: Iterable[pl.DataFrame]) -> str:
-    """The rows, without anything that a spreadsheet would run.
+    """Return the rows as CSV in which a spreadsheet runs no formula.
 
     Raises UsageError where they are too many for one answer: nothing is cut in silence.
     """
@@ -424,7 +424,7 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
 
 
 def _within_limit(form: str, texts: Iterable[str]) -> str:
-    """The texts as one; raises UsageError as soon as they are too long."""
+    """Join the texts; raise UsageError as soon as they are too long."""
     taken, n_left = [], MOST_CHARACTERS
     for text in texts:
         taken.append(text)
@@ -438,7 +438,7 @@ def _within_limit(form: str, texts: Iterable[str]) -> str:
 
 
 def _json(value: object) -> Iterator[str]:
-    """The value as JSON, some rows of a frame at a time."""
+    """Encode a value as JSON, in batches of rows for a frame."""
     if isinstance(value, pl.DataFrame):
         yield from iter_json_records([value])
     elif isinstance(value, msgspec.Struct):
@@ -467,24 +467,24 @@ def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
 
 
 def text(value: object) -> str:
-    """A cell of any type as text."""
+    """Format a cell of any type as text."""
     return text_format.format_values([value])[0]
 
 
 def brief(value: str | None, n_signs: int) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text on one line."""
     line = " ".join((value or "").split())
     return escape_unprintable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
 
 
 def mark(hit: float | None) -> Markup:
-    """A hit, a miss, or how much of a hit, as a sign and in words."""
+    """Format a hit, a miss or a partial hit as a symbol and a word."""
     label = describe_hit(hit) if hit is None else f"{hit_sign(hit)} {describe_hit(hit)}"
     return Markup(f'<span class="result {hit_style(hit)}">{label}</span>')
 
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
-    """A plot of `pipeline.plots`; None where there is nothing to draw."""
+    """Return a plot of `pipeline.plots`, or None if there is nothing to draw."""
     value = "area" if kind == "radar" else "value"
     if value in rows.columns and rows[value].is_null().all():
         return None
@@ -494,7 +494,7 @@ def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "p
 def plot(
     kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
 ) -> Markup:
-    """The plot as SVG; nothing where there is nothing to draw."""
+    """Return the plot as SVG, or an empty string if there is nothing to draw."""
     drawn = chart(kind, rows, *more, **options)
     # Marks of ours, with texts that the library escapes.
     return Markup(
@@ -503,7 +503,7 @@ def plot(
 
 
 def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
-    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    """Return the plot of a page as `svg` or `png`; raise UsageError for a page without a plot."""
     drawn: list[plots.Chart] = []
 
     def keep(

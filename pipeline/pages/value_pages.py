@@ -47,7 +47,7 @@ from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE
 
 
 def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
-    """The leaderboard, or the values of a slice of the rows: `rows` are those of `leaderboard`."""
+    """Return the leaderboard, or the values of a slice."""
     groups = tuple(name for name in listed(asked.by) if name != "model")
     slice_ = given(asked, "game_type", "where")
     grid = {"columns": asked.columns, "metric": asked.metric} if asked.columns else {}
@@ -85,7 +85,7 @@ def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
-    """The metric's definition, and its values by model, by game type and by what is asked.
+    """Return the metric's definition, and its values by model, game type and the selected column.
 
     `rows` are those of `metrics` over all game types, `by_type` those of each game type.
     """
@@ -138,7 +138,7 @@ def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def one_model(lake: LakeWithMethods, asked: Any) -> Content:
-    """The model's values, by role and by opponent; without a name those of the first model.
+    """Return a model's values by role and by opponent; by default those of the first model.
 
     `rows` are the model's rows of `metrics`; `field` are those of all models.
     """
@@ -179,7 +179,7 @@ def one_model(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def compare(lake: LakeWithMethods, asked: Any) -> Content:
-    """The comparison of two models, also of other systems; without names, of the first two.
+    """Return the comparison of two models, by default the first two.
 
     `rows` are those of `compare`; `apart` are the settings with the largest differences, if both
     are of one system, and `names` are theirs in it.
@@ -254,7 +254,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def diff(lake: LakeWithMethods, asked: Any) -> Content:
-    """What changed since an earlier ingest, by default the one before the lake's last one.
+    """Return what changed since an earlier ingest, by default the one before the last.
 
     `rows` are those of `diff`, `shown` those that moved, or all. `moved` says how many.
     """
@@ -288,7 +288,7 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def _state(lake: LakeWithMethods, ingest: str, earlier: Sequence[str]) -> LakeWithMethods:
-    """The lake as it was after one of the earlier ingests; raises UsageError if it is gone."""
+    """Return the lake after an earlier ingest; raise UsageError if its files were deleted."""
     if ingest not in earlier:
         raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")
     try:

@@ -30,7 +30,7 @@ _QUIET_SECONDS = 60.0
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if a request is not complete in time, with its body."""
+    """A connection that is closed if a request and its body do not arrive in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -43,7 +43,7 @@ class Connection(H11Protocol):
         self._set_deadline()
 
     def _set_deadline(self) -> None:
-        """Starts the time of a request at its first byte, and stops it when all of it is there."""
+        """Start the deadline at a request's first byte, and stop it at the last."""
         is_complete = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
         if self._deadline is None and not is_complete:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
@@ -53,7 +53,7 @@ class Connection(H11Protocol):
 
 
 class OneLine(logging.Handler):
-    """Says what the server's library reports, each message once a minute, and nothing at the end.
+    """A log handler that prints each message of the server library at most once a minute.
 
     A defect comes with its traceback, an error of the system without.
     """
@@ -91,7 +91,7 @@ def serve(
     opens_browser: bool = False,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serves the pages of the lake, called by its name, until Ctrl-C; says the address first.
+    """Serve the pages of the lake until Ctrl-C, and print the address first.
 
     Port 0 is any that is free.
 
@@ -138,7 +138,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that reports nothing of what it cuts off when it is to end."""
+    """A server that reports nothing about requests that it aborts at shutdown."""
 
     def __init__(self, config: uvicorn.Config, log: OneLine) -> None:
         super().__init__(config)
@@ -150,7 +150,7 @@ class _Server(uvicorn.Server):
 
 
 def reachable(host: str) -> str:
-    """An address that a browser can open: for "all addresses", the one that leads to a network."""
+    """Return an address that a browser can open, also if the host is "all addresses"."""
     family, elsewhere = {
         "0.0.0.0": (socket.AF_INET, "192.0.2.1"),
         "": (socket.AF_INET, "192.0.2.1"),
@@ -167,7 +167,7 @@ def reachable(host: str) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that takes connections; raises PipelineError if the port is taken."""
+    """Open a listening socket; raise PipelineError if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:  # whoever reads the address may ask at once

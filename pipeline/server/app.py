@@ -54,14 +54,14 @@ _OWN = ("same-origin", "none")
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused, with the status of the answer."""
+    """A refused request: the reason and the HTTP status."""
 
     status: int
     reason: str
 
 
 class Token(NamedTuple):
-    """What a browser has to know beyond this machine. Servers of a host have cookies apart."""
+    """The access token for browsers on other machines; each server of a host has its own cookie."""
 
     text: str
     port: int
@@ -71,20 +71,20 @@ class Token(NamedTuple):
         return f"magic-token-{self.port}"
 
     def is_in_request(self, headers: Headers) -> bool:
-        """Whether the request has it: in its cookie, or as what a program sends."""
+        """Return whether the request has the token, in its cookie or in a header."""
         sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         return matches(sent, self.text) or self.is_of_program(headers)
 
     def is_of_program(self, headers: Headers) -> bool:
-        """Whether it is in a header that no link makes a browser send."""
+        """Return whether the token is in a header that no link can make a browser send."""
         return matches(headers.get("authorization", ""), f"Bearer {self.text}")
 
 
 class Guard:
-    """The application behind checks of each request."""
+    """The ASGI application that checks each request before the pages."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], token: Token | None) -> None:
-        """`hosts` are those that a request can be for; with a token, it can be for any."""
+        """Create the guard. `hosts` are the allowed Host headers; with a token, all are allowed."""
         self._app = app
         self._hosts = hosts
         self._token = token
@@ -123,12 +123,12 @@ class Guard:
 
 
 def is_foreign(headers: Headers) -> bool:
-    """Whether the browser says that a page of another site led here."""
+    """Return whether the browser says that a page of another site sent the request."""
     return headers.get("sec-fetch-site", "none") not in _OWN
 
 
 def may_be_foreign(headers: Headers, token: Token | None) -> bool:
-    """Whether a page of another site can have led here.
+    """Return whether a page of another site may have sent the request.
 
     To another machine without encryption, browsers send only where the user comes from, and for
     pages of other sites perhaps not even that: only what comes from a page here is surely wanted.
@@ -139,12 +139,12 @@ def may_be_foreign(headers: Headers, token: Token | None) -> bool:
 
 
 def matches(text: str, token: str) -> bool:
-    """Whether it is the token; the time taken does not depend on how similar they are."""
+    """Return whether the text is the token, in constant time."""
     return hmac.compare_digest(text.encode(), token.encode())
 
 
 def _is_here(address: str, headers: Headers) -> bool:
-    """Whether an address that a browser sends is of this server."""
+    """Return whether a URL that a browser sends belongs to this server."""
     host = headers.get("host", "").lower()
     try:
         return bool(host) and urlsplit(address).netloc.lower() == host
@@ -153,7 +153,7 @@ def _is_here(address: str, headers: Headers) -> bool:
 
 
 def _is_own(headers: Headers) -> bool:
-    """Whether one of our pages or the user sends it; another site can only lead here by a link."""
+    """Return whether the user or a page of this server sent the request."""
     origin = headers.get("origin")
     if origin is not None and not _is_here(origin, headers):
         return False
@@ -164,9 +164,9 @@ def _is_own(headers: Headers) -> bool:
 
 
 def local(address: str) -> str:
-    """The address if it is of this server, and that of the first page if it leads elsewhere.
+    r"""Return the path of a URL of this server, or `/` for any other URL.
 
-    Browsers take `//host`, `/\\host` and signs that they skip before these for another host.
+    Browsers take `//host`, `/\host` and signs that they skip before these for another host.
     """
     is_path = address.startswith("/") and not address.startswith("//")
     is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
@@ -174,7 +174,7 @@ def local(address: str) -> str:
 
 
 def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
-    """Why there is no page, in the requested form; it has no content of the lake."""
+    """Return the response for an error in the requested format, without data of the lake."""
     headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
     if form == "json":
         body = json.dumps({"error": reason, "title": title, "status": status}) + "\n"
@@ -193,7 +193,7 @@ def _refused(scope: Scope, refusal: Refusal) -> Response:
 
 
 def _target(scope: Scope) -> str:
-    """The address that a request with a token leads to, or that one without it was for."""
+    """Return the path that a request with a token redirects to."""
     query = QueryParams(scope["query_string"])
     if "next" in query:
         return local(query["next"])
@@ -218,7 +218,7 @@ MOST_CHARACTERS = 64 * 2**20
 
 
 class Task(Struct, frozen=True):
-    """The name, form and parameters of a page to make."""
+    """The name, format and parameters of a page to render."""
 
     page: str
     form: Form
@@ -226,7 +226,7 @@ class Task(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The text of a page, or its `data`. HTML is a fragment, with the page's title and slice.
+    """A rendered page: text or `data`, with title and filters; HTML is without the frame.
 
     If `is_fault`, the text says why there is no page.
     """
@@ -240,13 +240,13 @@ class Reply(Struct, frozen=True):
 
 
 def fault(status: int, text: str, title: str = "Not shown") -> Reply:
-    """Return the reply that says why a page is not shown."""
+    """Return the reply that says why a page cannot be shown."""
     return Reply(status, title, text, is_fault=True)
 
 
 @dataclass(eq=False)
 class _Page:
-    """A page that is waited for, in the making, or made."""
+    """A page that is queued, being rendered, or rendered."""
 
     task: "asyncio.Task[Reply]"
     n_readers: int = 0
@@ -259,7 +259,7 @@ class _Page:
 
 
 class Making:
-    """Makes pages. Several requests for the same page share one computation."""
+    """Renders pages; several requests for the same page share one computation."""
 
     def __init__(self) -> None:
         self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
@@ -309,7 +309,7 @@ class Making:
             return await made
 
     def _keep(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
-        """Keep a page that was made without an error; drop those that were not read for longest."""
+        """Cache a page that was rendered without an error; drop the least recently used ones."""
         if made.cancelled():
             return
         page = self._pages[key]
@@ -322,7 +322,7 @@ class Making:
 
 
 def answer(lake: Lake, task: Task) -> Reply:
-    """Return the page in its form, or the reason why it cannot be shown."""
+    """Return the page in the requested format, or the reason why it cannot be shown."""
     try:
         with use_lake_metrics(lake):
             return reply(lake, task)
@@ -337,7 +337,7 @@ def answer(lake: Lake, task: Task) -> Reply:
 
 
 def reply(lake: Lake, task: Task) -> Reply:
-    """Return the page in its form; raise PipelineError for what cannot be shown."""
+    """Return the page in the requested format; raise PipelineError if it cannot be shown."""
     values = pages.parameters(task.page, task.query)
     if task.form == "csv":
         return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, values)))
@@ -374,7 +374,7 @@ FORMS = {"json": "JSON", "csv": "CSV"}
 
 
 def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str:
-    """Return the page with the menu, whose links keep its edition and system.
+    """Return the page with the menu, whose links keep the edition and system.
 
     `name` is the lake's. Without a task it is a page of the server itself.
     """
@@ -402,7 +402,7 @@ async def _left(request: Request) -> None:
 
 
 class Site:
-    """The pages of one lake."""
+    """The web pages of one lake."""
 
     def __init__(self, lake: Lake, name: str, token: Token | None) -> None:
         self._lake = lake
@@ -411,7 +411,7 @@ class Site:
         self._making = Making()
 
     def app(self, hosts: Collection[str]) -> Starlette:
-        """Return the application; `hosts` are those that requests can be for."""
+        """Return the ASGI application; `hosts` are the allowed Host headers."""
         guard = Middleware(Guard, hosts=hosts, token=self._token)
         return Starlette(
             routes=[
@@ -459,7 +459,7 @@ class Site:
         return self._answer(lake, task, reply)
 
     def _newest(self) -> Lake:
-        """Return the lake in its newest state; it is opened again only if that has changed."""
+        """Return the lake in its newest state; it is opened again only after a change."""
         try:
             is_newest = self._lake.is_newest()
         except LakeError:  # it is gone, or damaged; to open it says which
@@ -469,7 +469,7 @@ class Site:
         return self._lake
 
     def _answer(self, lake: Lake, task: Task, reply: Reply) -> Response:
-        """Return the page in its form, or why there is none."""
+        """Return the response with the page in the requested format, or with an error."""
         headers = {"cache-control": "no-cache"}
         if reply.is_fault:
             return self._fault(task.form, reply)
@@ -481,7 +481,7 @@ class Site:
         return Response(reply.data or reply.text, reply.status, headers, _TYPES[task.form])
 
     def _fault(self, form: str, reply: Reply, go_on: str = "", label: str = "") -> Response:
-        """Return why something is not shown, in the requested form, with a link that leads on."""
+        """Return the response for an error, with a link to continue."""
         if form != "html" and form in _TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
         template = template_environment().get_template("fault.html")
@@ -490,7 +490,7 @@ class Site:
         return Response(text, reply.status, None, _TYPES["html"])
 
     def _asks_first(self, task: Task) -> Response:
-        """Return a page that asks, because another site's page can lead to a query."""
+        """Return a page that asks for confirmation. A page of another site may link to a query."""
         led = "A page of another site led here"
         if task.form != "html":
             return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))

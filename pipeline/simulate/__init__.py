@@ -39,7 +39,7 @@ PIECE = 50
 
 
 class Plan(NamedTuple):
-    """What determines every byte of a run."""
+    """The parameters that determine every byte of a simulation."""
 
     seed: int
     n_games: int
@@ -47,7 +47,7 @@ class Plan(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some files of one folder: logs of a model in a competition; settings where there is none."""
+    """The logs of a model in a competition, or some files of settings."""
 
     directory: str
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
 
 def pieces(plan: Plan) -> list[Piece]:
-    """All work of a plan, in the order of the files' paths."""
+    """Return all pieces of a plan, in the order of their files' paths."""
     paths = [path.rpartition("/") for path in setting_files(plan.seed, plan.n_games)]
     names = sorted(f"{index}.json" for index in range(plan.n_games))
     some = [tuple(names[start : start + PIECE]) for start in range(0, len(names), PIECE)]
@@ -69,7 +69,7 @@ def pieces(plan: Plan) -> list[Piece]:
 
 
 def members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
-    """The files of a piece, played and encoded: the path of each within `out`, and its bytes."""
+    """Play the games of a piece, and return the path and bytes of each file."""
     files = []
     for name in piece.names:
         path = f"{piece.directory}/{name}"
@@ -85,7 +85,7 @@ def members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
 def in_order(
     plan: Plan, task: Callable[[Plan, Piece], T], n_jobs: int
 ) -> Iterator[tuple[Piece, T]]:
-    """Every piece with what the task made of it; few pieces are under way at any time."""
+    """Yield each piece with the result of its task; only few pieces are in progress at a time."""
     work = pieces(plan)
     if n_jobs == 1:
         for piece in work:
@@ -109,7 +109,7 @@ _encode = Encoder().encode
 
 
 def encode(document: object) -> bytes:
-    """The document as `json.dumps(document, indent=4)` would write it, an order quicker.
+    """Encode a document like `json.dumps(document, indent=4)`, about ten times faster.
 
     Not for numbers of very large or small size, which msgspec writes in another notation.
     """
@@ -120,7 +120,7 @@ def encode(document: object) -> bytes:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """JSON's escapes for the characters that ASCII lacks, which Python's own are not."""
+    """Return the JSON escapes of the characters that ASCII lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be").hex()
@@ -212,7 +212,7 @@ SMALL = 600
 
 
 class Summary(NamedTuple):
-    """What was written, and where."""
+    """What a simulation wrote, and where."""
 
     results: Path
     truth: Path
@@ -232,7 +232,7 @@ def simulate(
     jobs: int | None = None,
     on_game: Callable[[int], object] = lambda n_written: None,
 ) -> Summary:
-    """Writes `out/results/` (or one archive of it) and `out/truth.json`; returns what came of it.
+    """Write `out/results/` (or an archive of it) and `out/truth.json`; return a summary.
 
     Every model plays `games` games of each of the seven competitions, so there are
     `models * games * 7` of them. The bytes depend on `models`, `games` and `seed` only; `archive`

@@ -43,7 +43,7 @@ NUMERALS = ("One", "Two", "Three")
 
 
 class Cast(NamedTuple):
-    """The seats of one game: who hides, and who is tested with which skill."""
+    """The seats of one game: which seat hides, and which seats are tested with which skill."""
 
     hidden: int
     tested: tuple[int, ...]
@@ -56,7 +56,7 @@ class Cast(NamedTuple):
         return self.model.is_pgm and seat in self.tested
 
     def backends(self) -> dict[str, dict[str, str]]:
-        """`player_backends` of the log."""
+        """Return the value of `player_backends` for the log."""
         return {
             PLAYERS[seat - 1]: {"model": self.model.name if seat in self.tested else "gpt-4-fix"}
             for seat in SEATS
@@ -64,18 +64,18 @@ class Cast(NamedTuple):
 
     @classmethod
     def of(cls, hidden: int, model: Model, *, as_hidden: bool) -> "Cast":
-        """The tested model in the hidden seat, or in both of the others."""
+        """Return the cast with the tested model in the hidden seat, or in both other seats."""
         return cls(hidden, (hidden,) if as_hidden else others(hidden), model)
 
 
 def registered(text: str) -> str:
-    """The player that the benchmark reads from a vote, empty where none is named."""
+    """Return the player that the benchmark reads from a vote; empty if none is named."""
     named = re.findall(r"player[ _]?([123])", text.lower())
     return PLAYERS[int(min(named)) - 1] if named else ""
 
 
 def target(dice: Dice, cast: Cast, voter: int, *, may_stray: bool = True) -> int:
-    """The seat that a vote is to count for; 0 for none.
+    """Choose the seat that a vote counts for; 0 for none.
 
     Votes for nobody and for oneself stray from the rules; tested players cast more of them.
     """
@@ -96,7 +96,7 @@ def target(dice: Dice, cast: Cast, voter: int, *, may_stray: bool = True) -> int
 
 
 def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
-    """Words that are registered as a vote for the seat."""
+    """Write a text that the benchmark registers as a vote for the seat."""
     if seat == 0:
         if dice.chance(0.25):
             return f"I vote for Player {NUMERALS[dice.pick(others(voter)) - 1]}."
@@ -121,7 +121,7 @@ def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
 
 
 def accused(votes: dict[str, str]) -> str | None:
-    """The player whom most votes name, empty ones left out; null for a tie."""
+    """Return the player with the most votes, without empty votes; None for a tie."""
     named = [player for player in votes.values() if player]
     counts = sorted(((named.count(player), player) for player in set(named)), reverse=True)
     if not counts or (len(counts) > 1 and counts[0][0] == counts[1][0]):
@@ -130,7 +130,7 @@ def accused(votes: dict[str, str]) -> str | None:
 
 
 def role_answer(dice: Dice, seat: int, role: str, other_role: str, *, is_right: bool) -> str:
-    """An answer to 'who are you and what is your role', right or wrong."""
+    """Write a right or wrong answer to 'who are you and what is your role'."""
     me = PLAYERS[seat - 1]
     if not is_right:
         roll = dice.random()
@@ -152,7 +152,7 @@ def role_answers(
     unsure: float = 0.0,
     reasons: Sequence[str] = (),
 ) -> dict[str, int]:
-    """One part of `consistency_metric`, after the three answers that it was read from.
+    """Return one part of `consistency_metric`, after logging the three answers it was read from.
 
     `unsure` of the wrong answers know no role; half of all answers give one of the reasons.
     """
@@ -184,7 +184,7 @@ ASIDE = 0.22
 
 
 class Opinions(NamedTuple):
-    """After one clue: whose analyses are right, and what the civilians think of the others.
+    """After a clue: whose analyses are correct, and what the civilians think of the others.
 
     `gold`: against the truth, which for the chameleon is the word. `inter`: of what others think.
     """
@@ -197,7 +197,7 @@ class Opinions(NamedTuple):
 def play_chameleon(
     dice: Dice, model: Model, setting: Secret, instant: str, *, as_hidden: bool
 ) -> Document:
-    """The log of one game."""
+    """Play one game of Chameleon, and return its log."""
     game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(instant, 4 if model.is_pgm else 0)
     consistency, pgm = _clues(dice, log, setting, game)
@@ -222,7 +222,7 @@ def play_chameleon(
 def _clues(
     dice: Dice, log: Transcript, setting: Secret, game: Cast
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[int]]]]:
-    """The metrics, after all has been said up to the vote."""
+    """Log all clues and analyses up to the vote, and return the metrics."""
     civilians = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
     new = " This is a totally new game. Don't take content from the above exmaples into the current"
     log.moderate(
@@ -258,7 +258,7 @@ def _clues(
 
 
 def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
-    """The setting's clue of a fixed opponent until the tested player's turn, a fresh one after."""
+    """Return a fixed opponent's clue, or a new clue after the tested player's turn."""
     if seat < game.tested[0]:
         clue = setting.clues[seat - 1]
     else:
@@ -273,7 +273,7 @@ def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
 
 
 def _votes(dice: Dice, log: Transcript, setting: Secret, game: Cast) -> tuple[dict[str, str], int]:
-    """The votes as logged, and the `win_flag` that follows from them."""
+    """Log the votes, and return the `win_flag` that follows from them."""
     is_pgm = game.model.is_pgm
     gap, end = ("", "\n") if is_pgm else (" ", "")
     log.moderate(
@@ -333,7 +333,7 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
 
 
 def _opinions(dice: Dice, game: Cast) -> Opinions:
-    """Opinions as good as the skills of those who hold them."""
+    """Draw opinions that are as good as the skills of their holders."""
     gold = {seat: dice.chance(game.skill(seat).reasoning_gold) for seat in SEATS}
     inter = {seat: dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS}
     verdicts = {}
@@ -344,7 +344,7 @@ def _opinions(dice: Dice, game: Cast) -> Opinions:
 
 
 def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
-    """What a player writes about the two others, and about what they think."""
+    """Write what a player thinks about the two others, and about their thoughts."""
     if seat == setting.hidden:
         return _by_chameleon(dice, setting, beliefs, is_pgm=is_pgm)
     lines = [f"As {PLAYERS[seat - 1]},", "I think:"]
@@ -358,7 +358,7 @@ def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm:
 
 
 def _by_chameleon(dice: Dice, setting: Secret, beliefs: Opinions, *, is_pgm: bool) -> str:
-    """What the chameleon writes: its guess of the word, and what the others think."""
+    """Write what the chameleon thinks: its guess of the word, and the others' thoughts."""
     seat = setting.hidden
     word = setting.word if beliefs.gold[seat] else _other_word(dice, setting)
     opening = "I think now the secret code is" if is_pgm else "I guess the secret code is"
@@ -373,7 +373,7 @@ def _by_chameleon(dice: Dice, setting: Secret, beliefs: Opinions, *, is_pgm: boo
 
 
 def _other_word(dice: Dice, setting: Secret) -> str:
-    """A wrong guess: another word of the topic."""
+    """Choose a wrong guess: another word of the topic."""
     return dice.pick([word for word in TOPICS[setting.topic] if word != setting.word])
 
 
@@ -389,7 +389,7 @@ def _reports(dice: Dice, hidden: int, seat: int, beliefs: Opinions, thinks: str)
 
 
 def _report(dice: Dice, hidden: int, seat: int, other: int, beliefs: Opinions) -> dict[int, str]:
-    """What a player believes that another thinks of the two besides."""
+    """Write what a player believes that another player thinks of the two others."""
     if other == hidden:
         return {third: dice.pick(VERDICTS) for third in others(other)}
     report = {third: beliefs.verdicts[other][third] for third in others(other)}
@@ -410,7 +410,7 @@ Suspicions = dict[int, int]
 def play_undercover(
     dice: Dice, model: Model, setting: Pair, instant: str, *, as_hidden: bool
 ) -> Document:
-    """The log of one game."""
+    """Play one game of Undercover, and return its log."""
     game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(instant, 0 if model.is_pgm else 1)
     hidden = PLAYERS[setting.hidden - 1]
@@ -472,7 +472,7 @@ def _clues_undercover(
 
 
 def _suspicions(dice: Dice, game: Cast) -> Suspicions:
-    """Each seat's suspect: the undercover as often as the seat's skill says."""
+    """Draw each seat's suspect: the undercover as often as the seat's skill says."""
     return {
         seat: game.hidden
         if dice.chance(game.skill(seat).reasoning_gold)
@@ -484,7 +484,7 @@ def _suspicions(dice: Dice, game: Cast) -> Suspicions:
 def _analyses(
     dice: Dice, log: Transcript, game: Cast, suspicions: Suspicions
 ) -> dict[str, list[int]]:
-    """One part of `pgm_metric`, after the three analyses that it was read from."""
+    """Return one part of `pgm_metric`, after logging the three analyses it was read from."""
     inter = [dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS]
     for seat, player in SEATED:
         log.say(
@@ -499,7 +499,7 @@ def _analyses(
 def _analysis_undercover(
     dice: Dice, seat: int, suspicions: Suspicions, inter: bool, first: int = 1
 ) -> str:
-    """Whom a seat suspects, and whom it believes the others suspect: rightly, where `inter`."""
+    """Write whom a seat suspects, and whom it believes the others suspect."""
     believed = {other: suspicions[other] for other in others(seat)}
     if not inter:
         wrong = dice.pick(others(seat))
@@ -518,7 +518,7 @@ def _analysis_undercover(
 
 
 def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) -> None:
-    """The two private messages of a PGM player: its own role, then everybody's."""
+    """Log the two private messages of a PGM player: its own role, then everybody's."""
     me, (one, other) = PLAYERS[seat - 1], others(seat)
     described, role = dice.pick(
         (
@@ -542,7 +542,7 @@ def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) ->
 
 
 def _votes_undercover(dice: Dice, log: Transcript, game: Cast) -> tuple[dict[str, str], int]:
-    """The votes as logged, and the `win_flag` that follows from them."""
+    """Log the votes, and return the `win_flag` that follows from them."""
     is_pgm, hidden = game.model.is_pgm, PLAYERS[game.hidden - 1]
     template = ' You must use the template "I vote for Player xx."' if is_pgm else ""
     log.moderate(
@@ -560,7 +560,7 @@ def _votes_undercover(dice: Dice, log: Transcript, game: Cast) -> tuple[dict[str
 
 
 def _verdict_undercover(voted: str | None, hidden: str, *, is_pgm: bool) -> str:
-    """The moderator's last words; in plain games they call the undercover the winner regardless."""
+    """Write the moderator's last words; plain games always call the undercover the winner."""
     if voted is None and is_pgm:
         return f"There are even notes. The undercover {hidden} wins."
     if voted == hidden and is_pgm:

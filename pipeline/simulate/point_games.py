@@ -75,11 +75,11 @@ _SHARE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
 class Silence(Exception):
-    """An answer did not come, which ends a negotiation at once."""
+    """Raised if an answer is missing, which ends a negotiation at once."""
 
 
 def play_cost_sharing(dice: Dice, model: Model, setting: Fee, instant: str) -> Document:
-    """The log of one game; an outage leaves it without a result."""
+    """Play one game of Cost Sharing, and return its log; an outage leaves it without a result."""
     game = Negotiation(dice, model, setting, instant)
     try:
         result = game.run()
@@ -102,7 +102,7 @@ def play_cost_sharing(dice: Dice, model: Model, setting: Fee, instant: str) -> D
 
 
 class Negotiation:
-    """One game in play: what the three seats wish for, and what has been registered of it."""
+    """A game in progress: the wishes of the three seats, and the registered proposals and votes."""
 
     def __init__(self, dice: Dice, model: Model, setting: Fee, instant: str) -> None:
         self.dice = dice
@@ -117,7 +117,7 @@ class Negotiation:
         self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
 
     def run(self) -> str:
-        """The result: `agree` or `fail`. Raises `Silence` where an answer does not come."""
+        """Play the negotiation, and return `agree` or `fail`; raise `Silence` without an answer."""
         # Skill decides beforehand in which round they agree, if at all, and on whose terms.
         dice, tested = self.dice, self.setting.tested
         is_agreed = dice.chance(self.skill.cooperation)
@@ -148,7 +148,7 @@ class Negotiation:
         return "fail"
 
     def _propose(self, n: int, author: int) -> dict[int, int]:
-        """Three proposals. Returns whose each seat shall vote for, if this round ends the game."""
+        """Log three proposals, and return each seat's vote if this round ends the game."""
         before = self.wishes
         if n > 1:
             self.wishes = {seat: _moved(self.dice, wish) for seat, wish in before.items()}
@@ -172,7 +172,7 @@ class Negotiation:
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
 
     def _vote(self, choices: dict[int, int]) -> bool:
-        """Three votes, as given, or else for proposals that are not all the same: do they agree?"""
+        """Log three votes, and return whether they agree."""
         self.log.moderate(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
@@ -192,7 +192,7 @@ class Negotiation:
         return self._names_equal_shares(choices)
 
     def _discord(self) -> dict[int, int]:
-        """Votes that do not agree, if the proposals allow any: often each for its own."""
+        """Return votes that do not agree, if the proposals allow any."""
         choices = {
             seat: seat if self.dice.chance(0.5) else self.dice.pick(others(seat)) for seat in SEATS
         }
@@ -207,7 +207,7 @@ class Negotiation:
         return all(shares == first for shares in rest)
 
     def _answer(self, seat: int, text: str, step: int = 1) -> str:
-        """The text that is logged: the player's, or what stands where its API failed."""
+        """Return the text to log: the player's, or the text of a failed API call."""
         player = PLAYERS[seat - 1]
         if self.n_answers_left == 0:
             text = outage(self.dice, player)
@@ -217,7 +217,7 @@ class Negotiation:
 
 
 def _moved(dice: Dice, wish: Shares) -> Shares:
-    """A wish with one step handed from one airline to another, or just as it was."""
+    """Move one step of a wish from one airline to another, or return it unchanged."""
     giver, taker, _ = dice.shuffled((0, 1, 2))
     step = 2.5 if dice.chance(0.05) else 5.0
     if dice.chance(0.35) or wish[giver] <= step + (0 if dice.chance(0.3) else 5):
@@ -229,7 +229,7 @@ def _moved(dice: Dice, wish: Shares) -> Shares:
 
 
 def _form(dice: Dice) -> str:
-    """A way of writing shares: nearly always a bare number."""
+    """Choose how shares are written: nearly always as a bare number."""
     roll = dice.random()
     if roll < 0.05:
         return "decimal"
@@ -237,7 +237,7 @@ def _form(dice: Dice) -> str:
 
 
 def _fixed_text(seat: int, shares: Shares) -> str:
-    """The first proposal of a fixed opponent, a template filled in twice."""
+    """Return a fixed opponent's first proposal: a template filled in twice."""
     airline = AIRLINES[seat - 1]
     rows = "\n        ".join(
         f"Airline {a}: {share:g}%" for a, share in zip(AIRLINES, shares, strict=True)
@@ -249,7 +249,7 @@ def _fixed_text(seat: int, shares: Shares) -> str:
 
 
 def _text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
-    """A proposal in the player's own words; `before` is what it proposed last."""
+    """Write a proposal in the player's own words; `before` is its last proposal."""
     rows = [
         _row(a, share, earlier, form)
         for a, share, earlier in zip(AIRLINES, shares, before, strict=True)
@@ -277,7 +277,7 @@ def _row(airline: str, share: float, before: float, form: str) -> str:
 
 
 def _vote_text(dice: Dice, voter: int, seat: int) -> str:
-    """A vote for the proposal of a seat, in one of the wordings that are logged as such."""
+    """Write a vote for the proposal of a seat, in a wording that the benchmark registers."""
     roll = dice.random()
     if roll < 0.97:
         form = fallen(roll, ROLLS["votes_for_proposals"])
@@ -305,7 +305,7 @@ DECISIONS = {
 
 
 def play_prisoners_dilemma(dice: Dice, model: Model, setting: Payoffs, instant: str) -> Document:
-    """The log of one game."""
+    """Play one game of Prisoner's Dilemma, and return its log."""
     topic = _topic(setting)
     log = Transcript(instant)
     log.moderate(
@@ -346,7 +346,7 @@ def play_prisoners_dilemma(dice: Dice, model: Model, setting: Payoffs, instant: 
 
 
 def _pay(setting: Payoffs, decisions: list[str], scores: list[int]) -> None:
-    """Adds a round's points, by what the benchmark registers, to the scores."""
+    """Add a round's points to the scores, as the benchmark registers them."""
     defects = ["cooperate" not in text.lower() for text in decisions]
     n = sum(defects)
     for_traitors = (0, setting.one_defect, setting.two_defect, setting.defect)[n]
@@ -384,7 +384,7 @@ _PGM = re.compile(r"I contribute (\d+)")
 
 
 def play_public_good(dice: Dice, model: Model, setting: Pool, instant: str) -> Document:
-    """The log of one game."""
+    """Play one game of Public Good, and return its log."""
     log = Transcript(instant)
     log.moderate(
         f"Now the game starts! The background is: \n\nYou have {START} starting points to "
@@ -414,13 +414,13 @@ def play_public_good(dice: Dice, model: Model, setting: Pool, instant: str) -> D
 
 
 def registered(text: str, *, is_pgm: bool) -> int:
-    """The amount that the benchmark reads; 0 where it finds none."""
+    """Return the amount that the benchmark reads; 0 if it finds none."""
     match = _PGM.search(text) if is_pgm else _PLAIN.search(text)
     return int(match.group(1 if is_pgm else 0)) if match else 0
 
 
 class Contributions:
-    """The amounts of a game in play, as registered, and how the next ones are chosen."""
+    """The registered amounts of a game in progress, and how the next amounts are chosen."""
 
     def __init__(self, dice: Dice, model: Model, tested: int, n_rounds: int) -> None:
         self.dice = dice
@@ -433,7 +433,10 @@ class Contributions:
         self.silence = dice.between(0, 3 * n_rounds - 1) if is_broken else -1
 
     def round(self, n: int) -> list[str]:
-        """The three texts of a round. The tested player is the least of it as its skill says."""
+        """Return the three texts of a round.
+
+        The skill decides how often the tested player gives least.
+        """
         texts = {seat: self._opponent(seat, n) for seat in others(self.tested)}
         least = min(registered(text, is_pgm=self.model.is_pgm) for text in texts.values())
         texts[self.tested] = self._challenger(n, least)
@@ -448,7 +451,7 @@ class Contributions:
         return in_order
 
     def scores(self, multiplier: float) -> list[float]:
-        """What each player has in the end."""
+        """Return what each player has at the end."""
         gain = self.pooled * multiplier / len(SEATS)
         return [self.left[seat] + gain for seat in SEATS]
 
@@ -458,7 +461,7 @@ class Contributions:
         return self._text(seat, n, min(self.dice.pick(AMOUNTS), cautious, left))
 
     def _challenger(self, n: int, least: int) -> str:
-        """An amount on the side of the others' least that the skill asks for."""
+        """Choose an amount above or below the others' least amount, as skill decides."""
         seat, is_pgm = self.tested, self.model.is_pgm
         is_least = self.dice.chance(self.model.skill.free_riding)
         if is_least:
@@ -488,7 +491,7 @@ class Contributions:
 
 
 class Competition(NamedTuple):
-    """A game, and for hidden roles the tested side of it.
+    """A game type and, for hidden roles, the tested side.
 
     `setting` gives what is fixed before a game, of the seed and its index.
     """
@@ -500,11 +503,11 @@ class Competition(NamedTuple):
     play: Callable[..., Document]
 
     def directory(self, model: Model) -> str:
-        """The folder of a model's logs."""
+        """Return the folder of a model's logs."""
         return f"results/{self.game}/{model.name}_{self.folder}_vs_gpt4"
 
     def log(self, seed: int, model: Model, index: int) -> Document:
-        """One game, which depends on these three only."""
+        """Play one game, which depends on the arguments only, and return its log."""
         dice = Dice(seed, self.name, model.name, index)
         instant = timestamp(seed, model, self.name)
         return self.play(dice, model, self.setting(seed, index), instant)
@@ -546,7 +549,7 @@ COMPETITIONS = (
 
 
 def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
-    """Path -> content of files that lie among the logs and are none: settings of some games."""
+    """Return the contents of setting files, which lie among the logs, by path."""
     files: dict[str, dict[str, object]] = {}
     for index in range(min(n_games, 3)):
         payoffs, pool = settings.payoffs(seed, index), settings.pool(seed, index)

@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 def fallen(roll: float, forms: Mapping[float, T]) -> T:
-    """What a roll falls on: the first whose bound, which is its key, is above the roll."""
+    """Return the first form whose key, an upper bound, is above the roll."""
     return next(form for bound, form in forms.items() if roll < bound)
 
 
 class Dice:
-    """A source of chance for one purpose; the words it is made of set it apart from every other."""
+    """A random number generator for one purpose; its words separate it from all others."""
 
     __slots__ = ("random",)
 
@@ -36,19 +36,19 @@ class Dice:
         self.random = random.Random("|".join(map(str, words))).random
 
     def chance(self, probability: float) -> bool:
-        """True as often as asked."""
+        """Return True with this probability."""
         return self.random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of the items, all equally likely."""
+        """Return one of the items with equal probability."""
         return items[int(self.random() * len(items))]
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return low + int(self.random() * (high - low + 1))
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """The items in a new order, all orders equally likely."""
+        """Return the items in random order."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
             other = int(self.random() * (last + 1))
@@ -73,7 +73,10 @@ SEATED = tuple(zip(SEATS, PLAYERS, strict=True))
 
 
 class Skill(NamedTuple):
-    """Probabilities, each higher for a better (Prisoner's Dilemma: more selfish) player."""
+    """Probabilities of good moves, higher for better players.
+
+    In Prisoner's Dilemma, more selfish players are better.
+    """
 
     judgement: float
     """A vote cast on the civilian side names the hidden player."""
@@ -114,7 +117,7 @@ class Model(NamedTuple):
 
 
 def roster(seed: int, n_models: int) -> tuple[Model, ...]:
-    """The models of a run, from the weakest to the strongest; the second of three is a PGM model.
+    """Return the models of a simulation, weakest first; the second of each three is a PGM model.
 
     Each probability is drawn from the model's own slice of the range, so that no model is equal to
     or better than a later one in anything.
@@ -135,7 +138,7 @@ def roster(seed: int, n_models: int) -> tuple[Model, ...]:
 
 
 def others(seat: int) -> tuple[int, int]:
-    """The two other seats, in seat order."""
+    """Return the two other seats in seat order."""
     return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
 
@@ -192,7 +195,7 @@ EOS = "<eos>"
 
 
 def _statements(player: str, verdict: str) -> tuple[str, ...]:
-    """A verdict with each of its reasons; a tenth lacks the reason, three tenths the full stop."""
+    """Return a verdict with each of its reasons; some lack the reason or the full stop."""
     bare = f"{player} is {verdict}"
     given = [f"{bare}, because {why}" for why in WHY[verdict]]
     n_bare = round(len(given) / 3)
@@ -204,7 +207,7 @@ STATEMENTS = {(p, v): _statements(player, v) for p, player in SEATED for v in VE
 
 
 def _runs(sentences: list[str]) -> tuple[str, ...]:
-    """One to three sentences in a row, from each of them on."""
+    """Return one to three sentences in a row, from each sentence on."""
     return tuple(
         " ".join((sentences * 2)[start : start + n])
         for start in range(len(sentences))
@@ -217,19 +220,19 @@ ROUND_ASIDES = _runs(SAID["foresight"])
 
 
 def asides(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
-    """Nothing, or with the given chance one to three sentences that lead nowhere."""
+    """Return nothing or, with this probability, one to three irrelevant sentences."""
     roll = dice.random()
     return runs[int(roll / chance * len(runs))] if roll < chance else ""
 
 
 def rambling(dice: Dice, text: str, chance: float) -> str:
-    """The text, with asides after it by the given chance."""
+    """Return the text, with irrelevant sentences after it with this probability."""
     more = asides(dice, chance)
     return f"{text} {more}" if more else text
 
 
 def ended(dice: Dice, text: str) -> str:
-    """The text, rarely with the end mark that a model forgot to take off."""
+    """Return the text, rarely with an end token that a model failed to remove."""
     return text + EOS if dice.random() < 0.006 else text
 
 
@@ -240,7 +243,7 @@ remembered = lru_cache(maxsize=1 << 12)
 
 
 class Secret(NamedTuple):
-    """Chameleon: the word, who does not know it, and the clues that fixed opponents give."""
+    """A Chameleon setting: the word, who does not know it, and fixed opponents' clues."""
 
     topic: str
     word: str
@@ -249,7 +252,7 @@ class Secret(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Undercover: two words, who has the odd one, and the hints that fixed opponents give first."""
+    """An Undercover setting: two words, who has the odd one, and fixed opponents' first hints."""
 
     hidden_word: str
     civilian_word: str
@@ -257,12 +260,12 @@ class Pair(NamedTuple):
     clues: tuple[str, ...]
 
     def word(self, seat: int) -> str:
-        """The word of the player in this seat."""
+        """Return the word of the player in this seat."""
         return self.hidden_word if seat == self.hidden else self.civilian_word
 
 
 class Fee(NamedTuple):
-    """Cost Sharing: the text put before the airlines, and what fixed opponents propose first."""
+    """A Cost Sharing setting: the text for the airlines, and fixed opponents' first proposals."""
 
     tested: int
     topic: str
@@ -270,7 +273,7 @@ class Fee(NamedTuple):
 
 
 class Payoffs(NamedTuple):
-    """Prisoner's Dilemma: points for all cooperating, all defecting, one or two traitors."""
+    """A Prisoner's Dilemma setting: the points for each combination of choices."""
 
     tested: int
     cooperate: int
@@ -280,12 +283,12 @@ class Payoffs(NamedTuple):
 
     @property
     def points(self) -> dict[str, int]:
-        """The points by name, as a log has them."""
+        """Return the points by name, as logged."""
         return {name: value for name, value in self._asdict().items() if name != "tested"}
 
 
 class Pool(NamedTuple):
-    """Public Good: how long it is played and by how much the pool grows."""
+    """A Public Good setting: the number of rounds, and the multiplier of the pool."""
 
     tested: int
     n_rounds: int
@@ -294,7 +297,7 @@ class Pool(NamedTuple):
 
 @remembered
 def secret(seed: int, index: int) -> Secret:
-    """A word not met before, until all words have been hidden from every seat."""
+    """Return a setting with a new word, until every seat has had every word."""
     deck = _secrets(seed)
     topic, word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "chameleon", index)
@@ -311,7 +314,7 @@ def _secrets(seed: int) -> list[tuple[str, str, int]]:
 
 @remembered
 def pair(seed: int, index: int) -> Pair:
-    """Two near words, either of them the odd one."""
+    """Return a setting with two similar words; either can be the odd one."""
     deck = _pairs(seed)
     hidden_word, civilian_word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "undercover", index)
@@ -331,7 +334,7 @@ def _pairs(seed: int) -> list[tuple[str, str, int]]:
 
 @remembered
 def fee(seed: int, index: int) -> Fee:
-    """Three airlines of random size and the shares that each of them would like."""
+    """Return a setting with three airlines of random size and the shares that each wants."""
     dice = Dice(seed, "airportfee", index)
     total = dice.between(8, 24) * 100_000
     airlines = []
@@ -349,7 +352,7 @@ def fee(seed: int, index: int) -> Fee:
 
 
 def shares(dice: Dice) -> Shares:
-    """A division of the whole into three, in steps of five per cent."""
+    """Divide the whole into three shares, in steps of five percent."""
     a = dice.between(2, 9)
     b = dice.between(2, 9)
     return float(5 * a), float(5 * b), float(100 - 5 * (a + b))
@@ -357,7 +360,7 @@ def shares(dice: Dice) -> Shares:
 
 @remembered
 def payoffs(seed: int, index: int) -> Payoffs:
-    """Points of a dilemma, sometimes one with an enormous temptation."""
+    """Return a setting with the points of a dilemma, some with an enormous temptation."""
     dice = Dice(seed, "prisoner", index)
     cooperate = dice.between(3, 7)
     defect = dice.between(1, 2)
@@ -371,7 +374,7 @@ MULTIPLIERS: tuple[float, ...] = (1.25, 1.5, 1.6, 1.8, 2, 2.2, 2.4, 2.75, 3, 3, 
 
 @remembered
 def pool(seed: int, index: int) -> Pool:
-    """Length and growth; every seventh game is played on the setting of three games before."""
+    """Return a setting with rounds and multiplier; every seventh repeats an earlier setting."""
     dice = Dice(seed, "public_good", index - 3 if index % 7 == 6 else index)
     return Pool(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
 
@@ -384,7 +387,7 @@ MODERATOR = "Moderator"
 
 
 class Message(Struct, gc=False):
-    """One entry of `history`, its fields in the log's order."""
+    """An entry of `history`, with its fields in the log's order."""
 
     agent_name: str
     content: str
@@ -399,7 +402,9 @@ class Message(Struct, gc=False):
 
 
 class Transcript:
-    """`history` of a log. The turn counter moves on after a message unless `step` is 0.
+    """The `history` of a log.
+
+    The turn counter advances after a message unless `step` is 0.
 
     Of the four flags of a message, environments write none, the first, or all.
     """
@@ -422,7 +427,7 @@ class Transcript:
         step: int = 1,
         is_good_pgm: bool = False,
     ) -> None:
-        """One message more."""
+        """Append a message."""
         message = Message(agent, content, self.turn, self.timestamp, visible_to, msg_type)
         if self.n_flags:
             message.is_pgm = msg_type == "pgm"
@@ -434,7 +439,7 @@ class Transcript:
         self.turn += step
 
     def moderate(self, *contents: str, step: int = 1) -> None:
-        """The moderator's words to all; several are said within one turn."""
+        """Append the moderator's messages to all players; several share one turn."""
         for content in contents[:-1]:
             self.say(MODERATOR, content, step=0)
         self.say(MODERATOR, contents[-1], step=step)
@@ -442,7 +447,7 @@ class Transcript:
 
 @lru_cache(maxsize=256)
 def timestamp(seed: int, model: Model, competition: str) -> str:
-    """The one instant of all games of a model in a competition: they come from one process."""
+    """Return the timestamp of all games of a model in a competition, which one process played."""
     dice = Dice(seed, "clock", model.name, competition)
     return str(1_690_000_000 + dice.between(0, 60_000_000)) + f"{dice.between(0, 999_999_999):09d}"
 
@@ -451,7 +456,7 @@ OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
 def outage(dice: Dice, agent: str) -> str:
-    """What the environment logs in the place of an answer that never came."""
+    """Return what the environment logs in place of a missing answer."""
     digits = "0123456789abcdef"
     uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
     cause = dice.pick(SAID["outage_causes"])
@@ -475,7 +480,7 @@ NO_NAME_RATE = 0.006
 
 
 def head(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
-    """The first keys of a log: who is tested, and on what."""
+    """Return the first keys of a log: the tested model and the topic."""
     name = PLAYERS[tested - 1]
     document: Document = {} if dice.chance(NO_NAME_RATE) else {"test_player_name": name}
     document["game_setting"] = {
@@ -490,7 +495,7 @@ def head(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> 
 
 
 def decide(log: Transcript, decisions: list[str]) -> None:
-    """The three decisions of a round, seen by the moderator only."""
+    """Log the three decisions of a round, which only the moderator sees."""
     for player, text in zip(PLAYERS, decisions, strict=True):
         log.say(player, text, MODERATOR)
 
@@ -498,7 +503,7 @@ def decide(log: Transcript, decisions: list[str]) -> None:
 def forecast(
     dice: Dice, log: Transcript, tested: int, moves: Sequence[str], opening: tuple[str, ...] = ()
 ) -> None:
-    """A PGM player's private view of what the others will do, and think, in the round to come."""
+    """Log a PGM player's private prediction of what the others will do in the next round."""
     me = PLAYERS[tested - 1]
     one, other = (PLAYERS[seat - 1] for seat in others(tested))
     lines = [*opening, f"As {me},"]

@@ -74,7 +74,7 @@ _SECONDS = 10
 
 
 def open_session(master: str | None = None) -> "SparkSession":
-    """The session that runs in this process, or a new one on the master.
+    """Return the Spark session of this process, or start one on the master.
 
     The master is the one given, else $SPARK_MASTER, else this machine with all its cores. Raises
     PipelineError without the extra; UsageError without Java, for a master that does not answer, and
@@ -100,7 +100,7 @@ def _check_java() -> None:
 
 
 def _check_answers(master: str) -> None:
-    """Raises UsageError if nothing listens at any address of a cluster; Spark asks for a minute."""
+    """Raise UsageError if no address of a cluster can be reached; Spark would wait a minute."""
     addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
     reasons = []
     for host, _, port in addresses:
@@ -148,14 +148,14 @@ def _started(master: str) -> "SparkSession":
 
 
 def _stop(context: "SparkContext") -> None:
-    """Ends the session, and with it its executors, before Java ends under them."""
+    """Stop the session with its executors, before Java ends."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that Java ended before
         context.stop()
 
 
 def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
-    """Ends Java, which ends by itself when nobody speaks to it, unless it is in the midst of it.
+    """Terminate Java, which would only end by itself if it is not busy.
 
     What executors of a local cluster wrote, beside Spark's own files, goes as well.
     """
@@ -175,7 +175,7 @@ def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
 
 
 def _log_of_java() -> int | None:
-    """Where Java's stderr goes: nowhere, or to ours where somebody asked for it.
+    """Return where Java's stderr goes: to /dev/null, or to stderr if that is requested.
 
     What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
     wants that has a `log4j2.properties` of their own.
@@ -187,7 +187,7 @@ def _log_of_java() -> int | None:
 
 @contextmanager
 def cancelling(context: "SparkContext") -> Iterator[None]:
-    """Ends all jobs at Ctrl-C, which a cluster would go on with else."""
+    """Cancel all Spark jobs at Ctrl-C, because a cluster would continue them."""
     try:
         yield
     except KeyboardInterrupt:
@@ -198,7 +198,7 @@ def cancelling(context: "SparkContext") -> Iterator[None]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Lets Ctrl-C end the wait for a master, and any other as in the rest of Python."""
+    """Let Ctrl-C end the wait for a Spark master."""
     handler = signal.getsignal(signal.SIGINT)
     # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
     signal.siginterrupt(signal.SIGINT, True)
@@ -214,12 +214,12 @@ def _interruptible() -> Iterator[None]:
 
 
 def is_local(master: str) -> bool:
-    """Whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
+    """Return whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
     return master.startswith("local")
 
 
 def _settings(master: str) -> dict[str, str]:
-    """What a session is started with; a cluster's own settings are its keeper's."""
+    """Return the settings of a new session; a cluster's own settings are not changed."""
     settings = {"spark.ui.showConsoleProgress": "false"}
     if is_local(master):
         settings |= {
@@ -234,7 +234,7 @@ def _settings(master: str) -> dict[str, str]:
 
 @contextmanager
 def _environment(master: str) -> Iterator[None]:
-    """Sets what Spark takes from the environment alone, where nobody has set it."""
+    """Set the environment variables that Spark needs, unless they are set."""
     # Executors run this very interpreter, which has what we need.
     wanted = {"PYSPARK_PYTHON": sys.executable}
     if is_local(master):
@@ -256,7 +256,7 @@ _AT_ONCE = 8
 
 
 class SparkViews:
-    """The lake's tables at its one state, and the views given, where a query first names them.
+    """The lake's tables in one state, and views, as Spark views that are created when used.
 
     They are temporary views of a session of their own, so that another lake's, or those of whom the
     session belongs to, stay what they are. The executors read the lake's files where they are: its
@@ -275,11 +275,11 @@ class SparkViews:
         self._made: set[str] = set()
 
     def run_query(self, sql: str) -> pl.DataFrame:
-        """The result of a query in our SQL."""
+        """Return the result of a query in magic's SQL dialect."""
         return self.run_queries([sql])[0]
 
     def run_queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
-        """The results of several, which the cluster computes side by side.
+        """Return the results of several queries, which the cluster runs in parallel.
 
         Raises QueryError where it fails to, and LakeError where an executor cannot read the lake's
         files.

@@ -45,7 +45,7 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class RemoteLocation:
-    """A prefix or an object of a store, by its URL without a slash at its end."""
+    """An object or a prefix in an object store: its URL without a trailing slash."""
 
     url: str
 
@@ -72,7 +72,7 @@ class RemoteLocation:
         return {_last(path) for path in paths}
 
     def objects(self) -> Iterator[tuple[str, int]]:
-        """Yields key and size of all objects below, in the order of their keys."""
+        """Iterate over the key and size of all objects below the prefix, sorted by key."""
         start = len(self._key) + 1 if self._key else 0
         with _plain_errors(self.url):
             for batch in obstore.list(self._store, self._key or None):
@@ -80,7 +80,7 @@ class RemoteLocation:
                     yield entry["path"][start:], entry["size"]
 
     def size(self) -> int | None:
-        """The object's size, null if there is no object of this name."""
+        """Return the object's size in bytes, or None if there is no such object."""
         if not self._key:
             return None
         try:
@@ -117,7 +117,7 @@ class RemoteLocation:
                 raise
 
     def read(self, check_size: Callable[[int], None]) -> bytes:
-        """The object's bytes; `check_size` can refuse by raising."""
+        """Return the object's bytes; `check_size` may raise to refuse the size."""
         with _plain_errors(self.url):
             answer = obstore.get(self._store, self._key)
             check_size(answer.meta["size"])
@@ -130,7 +130,7 @@ class RemoteLocation:
         return cast(BinaryIO, io.BufferedReader(_Ranges(self, size), _BUFFER_BYTES))
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Some of the object's bytes."""
+        """Return bytes of the object from `start`, at most `n_bytes`."""
         with _plain_errors(self.url):
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
@@ -157,7 +157,7 @@ def _last(path: str) -> str:
 
 
 class _Ranges(io.RawIOBase):
-    """An object read by ranges, so that an archive of any size is read as it is needed."""
+    """A file object that reads an object by byte ranges, so only the needed part is downloaded."""
 
     def __init__(self, location: RemoteLocation, size: int) -> None:
         self._location = location
@@ -193,7 +193,7 @@ class _Ranges(io.RawIOBase):
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
-    """Turns what the library raises into an `OSError` of one line."""
+    """Re-raise the library's errors as OSError with a message of one line."""
     try:
         yield
     except (FileNotFoundError, NotFoundError):
@@ -203,7 +203,7 @@ def _plain_errors(url: str) -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """The store's own words in an error, or what to do, or the error's first line."""
+    """Return the store's own error message, a hint, or the first line of the error."""
     for word, hint in _HINTS.items():
         if word in text:
             return hint
@@ -229,7 +229,7 @@ _LOST = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError
 
 
 class Lease(Struct):
-    """The lock object; `tag` is that of our own last put."""
+    """A lock object in the store; `tag` is the tag of the last write by this process."""
 
     store: ObjectStore
     key: str
@@ -238,7 +238,7 @@ class Lease(Struct):
     is_lost: bool = False
 
     def acquire(self, seconds: float) -> None:
-        """Takes the lock; raises TimeoutError if others hold it for that long."""
+        """Acquire the lock; raise TimeoutError if others hold it for so many seconds."""
         end = time.monotonic() + seconds
         seen: str | None = None
         seen_at = time.monotonic()
@@ -254,7 +254,7 @@ class Lease(Struct):
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
     def beat(self) -> None:
-        """Shows that the holder lives; finds out if it was taken for dead."""
+        """Renew the lock, and detect if another process took it over."""
         self.is_lost = not self._put(_ours(), self.tag)
 
     def release(self) -> None:
@@ -262,7 +262,7 @@ class Lease(Struct):
             self._put(_FREE, self.tag)
 
     def raise_if_lost(self) -> None:
-        """Raises OSError if the lock was lost."""
+        """Raise OSError if the lock was lost."""
         if self.is_lost:
             raise OSError(
                 f"{self.url}: the lock was lost because this process was paused for "
@@ -279,7 +279,7 @@ class Lease(Struct):
             raise OSError(f"{self.url}: {error}") from None
 
     def _put(self, content: bytes, tag: str | None) -> bool:
-        """Writes the object if it is as it was seen; says whether it was."""
+        """Write the object if it is unchanged since it was read; return whether it was."""
         try:
             done = obstore.put(
                 self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
@@ -293,7 +293,7 @@ class Lease(Struct):
 
 
 def _ours() -> bytes:
-    """Content that nobody else writes, since a tag can be a hash of the content."""
+    """Return content that no other process writes, because a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
     ).encode()
@@ -301,7 +301,7 @@ def _ours() -> bytes:
 
 @contextmanager
 def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
-    """Holds the lock; gives what raises `OSError` if it was lost."""
+    """Hold the lock; yield a function that raises OSError if the lock was lost."""
     lease.acquire(seconds)
     stop = threading.Event()
     beats = threading.Thread(target=_beat, args=(lease, stop), daemon=True)

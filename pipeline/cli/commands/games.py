@@ -121,7 +121,7 @@ def completeness(
     metric_file: list[Path] | None = None,
     **_: object,
 ) -> None:
-    """Shows games or bounds of values; exits with 4 if something is missing, if that is asked."""
+    """Show games or bounds of values; exit with 4 if something is missing and that is requested."""
     if missing and (readability or expected is not None):
         raise UsageError("--missing works with neither --expected nor --readability")
     if edition != "paper" and not readability:
@@ -161,7 +161,7 @@ def compare(
     by: Sequence[str],
     **_: object,
 ) -> None:
-    """Compares two models, one model's groups, all models, or those with a method."""
+    """Compare two models, one model's groups, all models, or the models with a method."""
     models = model or []
     if method is not None and not (models or all_pairs or by):
         asked.show("compare_with")
@@ -223,7 +223,7 @@ def diff(
     form: str,
     **_: object,
 ) -> None:
-    """Compares two lakes, or two states of one; exits with 4 if a value fell by the margin."""
+    """Compare two lakes or two states of one; exit with 4 if a value dropped by the margin."""
     states, named = as_of or [], options.lakes_asked(lake, lakes, as_of)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
         raise UsageError(
@@ -261,7 +261,7 @@ def diff(
 
 
 def _show_changes(asked: Asked, rows: "pl.DataFrame", form: str, *, all_values: bool) -> None:
-    """Shows the rows of a diff; for readers, what moved is said above them."""
+    """Print the rows of a diff; a summary of the changes is printed first."""
     from pipeline.cli import output
 
     is_for_readers = form in ("table", "markdown")
@@ -287,7 +287,7 @@ def games(
     lost: bool = flag_spec("--lost", "Only games that one of the seats lost; with --won, either."),
     **_: object,
 ) -> None:
-    """Lists the games."""
+    """List the games."""
     words = {"won": won, "lost": lost}
     asked.show("games", result=[word for word in words if words[word]] or None)
 
@@ -356,7 +356,7 @@ def evidence(
 
 
 def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
-    """How many rows there are of those `wanted`, and how many of them are shown, if not all are.
+    """Return how many `wanted` rows there are, and how many are displayed if not all.
 
     None of a table that was cut, which says so itself.
     """
@@ -458,7 +458,7 @@ def audit(
     by: list[str],
     **_: object,
 ) -> None:
-    """Counts the findings of every kind, or lists those of one."""
+    """Count the findings of every kind, or list those of one kind."""
     if kind is None:
         asked.show("audit")
         return

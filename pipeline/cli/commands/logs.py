@@ -153,7 +153,7 @@ def ingest(
 
 
 def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
-    """Reads the sources whenever they changed, until Ctrl-C comes while nothing is read."""
+    """Read the sources whenever they change, until Ctrl-C is pressed between two readings."""
     from pipeline.ingest import wait_for_settled_files
 
     def complain(text: str) -> None:
@@ -218,7 +218,7 @@ def _show_summary(
 
 
 def _note_counted(lake: str) -> None:
-    """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
+    """Print notes about what may be counted by mistake: similar model names, and replays."""
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import lake_completeness_notes
@@ -310,7 +310,7 @@ def convert(
 
 
 def _shown(line: bytes) -> None:
-    """Writes a line to stdout as it is; to a terminal as JSON that it cannot obey."""
+    """Write a line to stdout unchanged; to a terminal as JSON without control characters."""
     from pipeline.serialization import escape_terminal_json
 
     is_seen = terminal.is_out_terminal()
@@ -318,7 +318,7 @@ def _shown(line: bytes) -> None:
 
 
 def _why_none(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
-    """Why there is no game, and the next step; `ignored` is a document that no format reads."""
+    """Return why there is no game and what to do; `ignored` is an unsupported document."""
     reasons = []
     if counts[UNNAMED]:
         logs = format_count(counts[UNNAMED], UNNAMED)
@@ -334,7 +334,7 @@ def _why_none(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
 def _write(
     documents: "Iterable[ConvertedDocument]", write: Callable[[bytes], object]
 ) -> tuple[Counter[str], "ConvertedDocument | None"]:
-    """Writes the lines and names the faults; gives the numbers of each kind of document.
+    """Write the lines, print the errors, and return the number of documents of each kind.
 
     And one that was ignored, with the reason: the first that may be a log, else the first.
     """

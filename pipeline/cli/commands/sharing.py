@@ -87,7 +87,7 @@ def report(
 
 
 def _form_of(out: str | None) -> Form:
-    """The format that the file's ending names; html for stdout and for the file by default."""
+    """Return the format that the file extension selects; html for stdout and by default."""
     if out is None or out == STDOUT:
         return "html"
     ending = Path(out).suffix.lower()

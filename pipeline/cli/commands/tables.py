@@ -191,7 +191,7 @@ def sql(
 
 
 def _metrics_of_files() -> "dict[str, RegisteredMetric]":
-    """The metrics of --metric-file."""
+    """Return the metrics of --metric-file."""
     # Imported when a query is asked, so that its process starts first.
     from pipeline.metrics.registry import registered_metrics
 

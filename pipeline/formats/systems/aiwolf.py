@@ -67,7 +67,7 @@ _OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": 
 
 
 class _Line(NamedTuple):
-    """One line: its place from 0, its day, its event, and the event's values."""
+    """A line of the log: its index from 0, its day, its event, and the event's values."""
 
     at: int
     day: int
@@ -76,27 +76,27 @@ class _Line(NamedTuple):
 
     @property
     def json_path(self) -> str:
-        """Where the line is: the document as a list of lines."""
+        """The JSON path of the line, for the document as a list of lines."""
         return f"$[{self.at}]"
 
     def fault(self, rule: str) -> RecordError:
-        """What to report where this line breaks a rule, or cannot be used."""
+        """Return the error to report if this line breaks a rule."""
         text = ",".join([str(self.day), self.event, *self.values])
         return RecordError(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
 
     def broken(self, rule: str) -> InvalidDocumentError:
-        """The error to raise where no game can be read because of this line."""
+        """Return the exception to raise if no game can be read because of this line."""
         return InvalidDocumentError(self.fault(rule))
 
     def number(self, place: int) -> int:
-        """The value at a place, a number."""
+        """Return the value at a position as a number."""
         value = self.values[place]
         if not _NUMBER.fullmatch(value):
             raise self.broken(f"value {place + 1} of `{self.event}` is a number")
         return int(value)
 
     def word(self, place: int, words: Collection[str]) -> str:
-        """The value at a place, one of some words."""
+        """Return the value at a position, which must be one of `words`."""
         value = self.values[place]
         if value not in words:
             raise self.broken(f"value {place + 1} of `{self.event}` is one of {', '.join(words)}")
@@ -104,7 +104,7 @@ class _Line(NamedTuple):
 
 
 class _Play:
-    """A game line by line."""
+    """The game, built line by line."""
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
@@ -115,7 +115,7 @@ class _Play:
         self.ended_by: str | None = None
 
     def add(self, line: _Line) -> None:
-        """Adds what a line says; raises InvalidDocumentError for one that cannot be read."""
+        """Add the content of a line; raise InvalidDocumentError if it cannot be read."""
         village, day = self.village, line.day
         match line.event:
             case "status":  # what it says of a player is compared with what happened so far
@@ -162,7 +162,7 @@ class _Play:
         self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
 
     def identify(self) -> None:
-        """Adds what a medium learns as the next day breaks: whether the executed was a werewolf.
+        """Add what a medium learns at dawn: whether the executed player was a werewolf.
 
         The log has no line for it, and the server tells it to every medium still in the game.
         """
@@ -182,7 +182,7 @@ class _Play:
         self.village.faults.append(line.fault(rule))
 
     def target(self, line: _Line) -> str | None:
-        """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
+        """Return the target of an action, or None if there is none or it cannot be read."""
         try:
             return self.player(line, 1)
         except InvalidDocumentError as error:
@@ -190,7 +190,7 @@ class _Play:
             return None
 
     def player(self, line: _Line, place: int) -> str | None:
-        """The player whose seat is the value at a place; None for nobody."""
+        """Return the player whose seat number is at a position, or None for nobody."""
         number = line.number(place)
         if number == _NOBODY:
             return None
@@ -199,7 +199,7 @@ class _Play:
         return self.seats[number - 1].player
 
     def actor(self, line: _Line, place: int = 0) -> str:
-        """The player who does what the line says, or to whom it happens."""
+        """Return the player who acts, or to whom the event happens."""
         player = self.player(line, place)
         if player is None:
             raise line.broken(f"value {place + 1} of `{line.event}` is a player's seat")
@@ -207,7 +207,7 @@ class _Play:
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """A file is one game."""
+    """Return the splitter of a file that contains one game."""
     return read_whole_file if _BEGINNING.match(head) else None
 
 
@@ -216,13 +216,13 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Return what the server's JSON of a game is, which stands beside the log; None for others."""
+    """Describe the server's JSON file of a game. It lies beside the log; None for other files."""
     is_beside = sniffer.has_keys(_KEYS_BESIDE, len(_KEYS_BESIDE))
     return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; without a result it is unfinished."""
+    """Read the game; a game without a result is unfinished."""
     return build_ignoring_truncated_last_line(_played, sniffer.data)
 
 
@@ -255,7 +255,7 @@ def _played(data: bytes) -> GameRecord:
 
 
 def _lines_of(text: str, faults: list[RecordError]) -> Iterator[_Line]:
-    """The lines, without acts that lack a value: of each there is a fault."""
+    """Parse the lines; lines of actions without a value are errors and left out."""
     for at, written in _records(text):
         day, event, rest, *_ = [*written.split(",", 2), "", ""]
         n_values = _VALUES.get(event, 1)
@@ -272,7 +272,7 @@ def _lines_of(text: str, faults: list[RecordError]) -> Iterator[_Line]:
 
 
 def _records(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each record with the number of its line, from 0.
+    """Yield each record with its line number, from 0.
 
     What a player says can have line breaks, and signs that Python takes for such.
     """
@@ -286,7 +286,7 @@ def _records(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _seats(lines: list[_Line]) -> list[Seat]:
-    """The players, as the lines with which the first day begins list them."""
+    """Return the players that the lines at the start of the first day list."""
     seats: list[Seat] = []
     for line in lines:
         if (line.day, line.event) != (lines[0].day, "status"):

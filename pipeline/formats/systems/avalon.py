@@ -104,7 +104,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game in a document of its own; a file of all games of a tournament has other keys."""
+    """Read the game of a document; a file with all games of a tournament has other keys."""
     log = decode(Log, sniffer.data)
     names = [player.name for player in log.players]
     check_players(names, "$.players")
@@ -146,7 +146,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
 
 
 def _outcome(log: Log) -> str | None:
-    """How the game ended: evil wins by an assassination or by three quests that failed."""
+    """Return how the game ended: evil wins by an assassination or three failed quests."""
     if log.winner != "evil":
         return None if log.winner is None else "good_won"
     if log.assassin_phase is not None and log.assassin_phase.correct:
@@ -166,7 +166,10 @@ class Acts:
         self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
 
     def add_mission(self, mission: Mission, at: str) -> None:
-        """A quest: all discuss once, leaders propose teams until one goes, its players play."""
+        """Add a quest.
+
+        It is a discussion, proposed teams until one is accepted, and the team's choices.
+        """
         number = mission.mission_number
         has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
         self._discuss(mission.discussion, "talk", number, EVERYONE, f"{at}.discussion")
@@ -196,13 +199,13 @@ class Acts:
                 self._say(said.player, said.content or "", phase, number, visible_to)
 
     def _is_seated(self, name: str, at: str) -> bool:
-        """Whether whoever is named has a seat; if not, it is a fault."""
+        """Return whether the named player has a seat, and record an error if not."""
         if name not in self._numbers:
             self.faults.append(RecordError(at, "every player named has a seat", repr(name[:50])))
         return name in self._numbers
 
     def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
-        """Whether an act is one of these words; if not, it is a fault and has no row."""
+        """Return whether an action is one of these words, and record an error if not."""
         if word not in words:
             self.faults.append(RecordError(at, f"it is {' or '.join(words)}", repr(word)[:50]))
         return word in words
@@ -239,7 +242,7 @@ class Acts:
             self.events["team_votes"].append(vote)
 
     def add_assassination(self, choice: Choice, number: int) -> None:
-        """After the last quest, the evil players discuss, and the assassin chooses."""
+        """Add the evil players' discussion after the last quest, and the assassin's choice."""
         at, phase = "$.assassin_phase", "assassination"
         self._discuss(choice.evil_discussion, phase, number, self._evil, f"{at}.evil_discussion")
         assassin = choice.assassin
@@ -261,7 +264,7 @@ class Acts:
         number: int,
         visible_to: str | tuple[str, ...] = EVERYONE,
     ) -> int | None:
-        """Adds a message, and returns its index; None where the act has no words."""
+        """Add a message and return its index; None for an action without words."""
         if text is None:
             return None
         self.spoken.append(LoggedMessage(player, text, phase, number, visible_to))

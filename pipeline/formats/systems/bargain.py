@@ -63,7 +63,7 @@ class Experiment(Struct, gc=False):
 
 
 class Config(Struct, gc=False):
-    """The settings; older games list neither agents nor items here."""
+    """The settings; logs of older games do not list agents and items here."""
 
     n_agents: Count
     m_items: Count
@@ -77,7 +77,7 @@ class Config(Struct, gc=False):
 
 
 class Performance(Struct, gc=False):
-    """What is known of an agent in the end; older games call its model a type."""
+    """The final facts about an agent; older games call its model a type."""
 
     model: str | None = None
     model_type: str | None = None
@@ -88,7 +88,7 @@ class Performance(Struct, gc=False):
 
 
 class Proposed(Struct, gc=False):
-    """Who would get which items: a list of their numbers from 0, if the agent kept to that."""
+    """The items that each agent would get, by their numbers from 0 if the agent used them."""
 
     allocation: dict[str, Any] | None
     reasoning: str | None = None
@@ -104,7 +104,7 @@ class Ballot(Struct, gc=False):
 
 
 class Row(Struct, gc=False):
-    """One row of the conversation. `reflection_content` is what stands behind a summary."""
+    """A row of the conversation. `reflection_content` is the text after a summary."""
 
     phase: str
     round: Count
@@ -131,7 +131,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises InvalidDocumentError for one that breaks a rule."""
+    """Read the game; raise InvalidDocumentError if it breaks a rule."""
     log = decode(Log, sniffer.data)
     seats = _seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
@@ -183,7 +183,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
 
 
 def _seats(log: Log) -> list[Seat]:
-    """The agents, all of them tested; a model is null where the log does not name it."""
+    """Return the agents, all of them tested; the model is None if the log does not name it."""
     names = list(log.agent_performance) if log.config.agents is None else log.config.agents
     at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
     check_players(names, at)
@@ -208,7 +208,7 @@ def _seats(log: Log) -> list[Seat]:
 
 
 def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
-    """What each agent cost, and its seconds: the mean of its requests is logged."""
+    """Return each agent's costs and seconds; the log has the mean of its requests."""
     of_seats = []
     for seat in seats:
         end, at = log.agent_performance.get(seat.player), f"$.agent_performance.{seat.player}"
@@ -221,7 +221,7 @@ def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage
 
 
 def _spoken(log: Log) -> Iterator[LoggedMessage]:
-    """Every row, so that a message's index is that of its row. What is private has one reader."""
+    """Return every row as a message with the same index; private rows are visible to one agent."""
     for row in log.conversation_logs:
         is_system = row.player == SYSTEM_NAME
         reader = row.to if row.reflection_content is None else row.player
@@ -236,7 +236,7 @@ def _spoken(log: Log) -> Iterator[LoggedMessage]:
 
 
 def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) -> list[Proposal]:
-    """A row for each party of each proposal, its share by the number of items that it would get."""
+    """Return a row for each agent of each proposal, with its share of the number of items."""
     proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):
         if row.phase != "proposal" or row.player not in numbers:
@@ -274,7 +274,7 @@ def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) 
 
 
 def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
-    """The part of all items that these are, None unless each is one of them and given once.
+    """Return the share of these items, or None if an item is unknown or given twice.
 
     So it is where the agent itself proposed nothing that could be read.
     """
@@ -287,7 +287,7 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
 
 
 def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
-    """The votes for a proposal; a rejection is none.
+    """Return the votes for proposals; a rejection is not a vote.
 
     The oldest games log them, each for the first proposal of its round.
     """
@@ -319,7 +319,7 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
 
 
 def _agreed_author(rows: Sequence[Row], n_agents: int) -> str | None:
-    """Whose proposal all accepted by the tally, the first in it.
+    """Return the author of the first proposal that all agents accepted.
 
     The tally's last line names the last proposal, whichever was accepted.
     """

@@ -77,7 +77,7 @@ _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def message(line: str, at: str) -> dict[str, object]:
-    """The fields of a message by name; raises InvalidDocumentError if a line is not all of one."""
+    """Return the fields of a message by name; raise InvalidDocumentError for any other line."""
     fields: dict[str, object] = {}
     position, end = len("Message("), ", "
     while end == ", ":
@@ -97,7 +97,7 @@ def message(line: str, at: str) -> dict[str, object]:
 
 
 def texts(written: str, at: str) -> list[str]:
-    """The texts in a list; raises InvalidDocumentError for anything else."""
+    """Parse a list of strings; raise InvalidDocumentError for anything else."""
     if IS_LIST.fullmatch(written) is None:
         raise invalid_document_error(
             at, "a list of names is written as Python's repr of it", repr(written[:50])
@@ -131,7 +131,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 class _Row(Row, gc=False):
-    """A row in which null stands for nobody as well."""
+    """A row as written, in which null also means nobody."""
 
     visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
 
@@ -145,14 +145,14 @@ _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Messa
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """Each game of a transcript, and the whole of a table; known by how the file begins."""
+    """Return the splitter for the games of a transcript, or for a whole table."""
     if _is_table(head):
         return read_whole_file
     return section_splitter(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Whether a document is in one of the forms: by its keys, its columns or its banner."""
+    """Return whether a document has the keys, columns or banner of a ChatArena log."""
     if sniffer.first == "[":
         return sniffer.lists("agent_name", "visible_to", "msg_type")
     if sniffer.first == "=":
@@ -161,7 +161,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read_rows(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
-    """The messages of a document that is claimed, and a fault for what is none of them."""
+    """Read the messages of a claimed document, and an error for each other line."""
     if sniffer.first == "[":
         return _heard(decode(list[_Row], sniffer.data)), []
     if sniffer.first == "=":
@@ -170,7 +170,7 @@ def read_rows(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
 
 
 def _heard(rows: list[_Row]) -> list[Row]:
-    """The rows, those that are shown to nobody written alike: what stands for it is no name."""
+    """Return the rows with one spelling for messages that nobody can see."""
     speakers = {row.agent_name for row in rows}
     for row in rows:
         names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
@@ -187,7 +187,7 @@ def _is_table(head: bytes) -> bool:
 
 
 def _of_table(data: bytes) -> Iterator[dict[str, object]]:
-    """A table's rows, as what `Row` is converted from."""
+    """Return a table's rows as input for `Row`."""
     records = _records(data)
     header = next(records)
     if len(set(header)) < len(header) or not set(header) >= _COLUMNS:
@@ -217,7 +217,7 @@ def _of_table(data: bytes) -> Iterator[dict[str, object]]:
 
 
 def _records(data: bytes) -> Iterator[list[str]]:
-    """The header of a table and its rows, without blank lines."""
+    """Return the header of a table and its rows, without blank lines."""
     # The module's own limit is less than a document's.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
     table = csv.reader(io.StringIO(decode_utf8(data, _IN_UTF_8), newline=""), strict=True)
@@ -229,7 +229,7 @@ def _records(data: bytes) -> Iterator[list[str]]:
 
 
 def _of_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
-    """The messages of a section; a fault for the lines that are none, if there are such."""
+    """Return the messages of a section, and one error if some lines are not messages."""
     lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
     messages = [line for line in lines if line.startswith(b"Message(")]
     others = [
@@ -248,7 +248,7 @@ def _of_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
 
 
 def _converted(rows: list[dict[str, object]]) -> list[Row]:
-    """The rows with their types checked; raises InvalidDocumentError."""
+    """Return the rows with checked types; raise InvalidDocumentError otherwise."""
     try:
         return _heard(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
@@ -263,7 +263,10 @@ SHOWN = 200
 
 
 class Talk:
-    """The rows of a game. Only the moderator's decide what the game is and how it ends."""
+    """The messages of a game.
+
+    Only the moderator's messages decide what the game is and how it ends.
+    """
 
     def __init__(self, rows: list[Row]) -> None:
         self.history = to_history(rows)
@@ -277,12 +280,12 @@ class Talk:
         ]
 
     def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The last match of a pattern anywhere in what the moderator says."""
+        """Return the last match of a pattern in the moderator's messages."""
         matches = map(pattern.search, reversed(self.sentences))
         return next(filter(None, matches), None)
 
     def by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """What the moderator says by a pattern's group to players of their own, by player."""
+        """Return what the moderator tells single players by a pattern's group, by player."""
         return {
             player: match[1].strip()
             for text, readers in self._private
@@ -292,7 +295,10 @@ class Talk:
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
-        """Those who speak or are named, by number; raises InvalidDocumentError for nobody."""
+        """Return the players who speak or are named.
+
+        Raise InvalidDocumentError if there are none.
+        """
         names = {*self.history.player, *named} - {MODERATOR}
         if not names:
             raise invalid_document_error(
@@ -303,7 +309,7 @@ class Talk:
 
 
 def lacking(title: str, what: str, sentence: str | None = None) -> InvalidDocumentError:
-    """The error for a game that is known, and whose rows do not say what is needed.
+    """Return the error for a known game whose messages lack a necessary fact.
 
     `sentence` is what should say it, and cannot be read.
     """
@@ -340,7 +346,7 @@ def is_chameleon(sentence: str) -> bool:
 
 
 def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game; raises InvalidDocumentError where the roles or the word are not in it."""
+    """Read a game of Chameleon; raise InvalidDocumentError without roles or word."""
     hidden = list(talk.by_player(_IS_CHAMELEON))
     if len(hidden) != 1:
         raise lacking(title, f"it tells {len(hidden)} players that they are the chameleon")
@@ -368,7 +374,7 @@ def is_undercover(sentence: str) -> bool:
 
 
 def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game; raises InvalidDocumentError where the words do not say who the undercover is."""
+    """Read a game of Undercover; raise InvalidDocumentError if the undercover is unknown."""
     words = talk.by_player(_WORD)
     players = talk.players(words)
     if without := [player for player in players if player not in words]:
@@ -399,7 +405,7 @@ def _hidden_role_game(
     setting: dict[str, JsonValue],
     endings: Mapping[str, int],
 ) -> GameRecord:
-    """The game without its results. All of its players are under test."""
+    """Return the game without its results; all of its players are tested."""
     spoken = messages_with_phases(rules, talk.history, models)
     course = spoken.course
     # The ending that the moderator announced last.
@@ -470,7 +476,7 @@ Points = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
 class PayoffRow(Struct, forbid_unknown_fields=True):
-    """What a choice pays, by how many of the two others cooperate."""
+    """The payoffs of a choice, by the number of other players who cooperate."""
 
     none: Points = field(name="0_others_cooperate")
     one: Points = field(name="1_others_cooperate")
@@ -483,7 +489,7 @@ class PayoffMatrix(Struct, forbid_unknown_fields=True):
 
 
 def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
-    """Return what is in a dictionary that Python printed; None where there is none such."""
+    """Parse a dictionary that Python printed; None if there is none."""
     try:
         return decode(kind, match[1].replace("'", '"').encode()) if match else None
     except InvalidDocumentError:
@@ -498,7 +504,7 @@ def is_dilemma(sentence: str) -> bool:
 
 
 def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game with every choice as MAgIC registers it; raises InvalidDocumentError."""
+    """Read a Prisoner's Dilemma, with every choice as MAgIC registers it."""
     matrix, rounds = _parse_printed(PayoffMatrix, talk.last(_MATRIX)), talk.last(_ROUNDS)
     if scoring := talk.last(_SCORING):
         payoffs, n_rounds = Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
@@ -527,7 +533,7 @@ def is_public_good(sentence: str) -> bool:
 
 
 def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game with every contribution as MAgIC registers it; raises InvalidDocumentError."""
+    """Read a Public Good game, with every contribution as MAgIC registers it."""
     beginning, rounds = talk.last(_BEGINNING), talk.last(_ROUNDS)
     if background := talk.last(_BACKGROUND):
         start, n_rounds = float(background[1]), int(background[2])
@@ -557,7 +563,7 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
 
 
 def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
-    """Return the amount that each text contributes, None where it states none.
+    """Return the amount that each text contributes, or None if it states none.
 
     MAgIC's games register whole numbers. Raises InvalidDocumentError where it is another game.
     """
@@ -572,7 +578,7 @@ def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]
 
 
 def _amount(text: str) -> float | None:
-    """Return the number after a form of "contribute", else the only number of a text."""
+    """Return the number after a form of "contribute", or else the only number of a text."""
     if stated := _CONTRIBUTED.search(text):
         return float(stated[1])
     numbers = set(map(float, _NUMBERS.findall(text)))
@@ -588,7 +594,7 @@ def _point_game(
     setting: dict[str, JsonValue],
     n_rounds: int,
 ) -> GameRecord:
-    """The game without decisions and winners; it is finished if the moderator says so.
+    """Return the game without decisions and winners; the moderator's words tell if it is finished.
 
     Raises InvalidDocumentError where a decision is missing in a game that is.
     """
@@ -622,14 +628,14 @@ def _point_game(
 
 
 def _scores(talk: Talk, built: GameRecord) -> list[float] | None:
-    """Return the scores of a finished game that the moderator says; None where one is missing."""
+    """Return the final scores that the moderator states, or None if one is missing."""
     said = _parse_printed(dict[str, Points], talk.last(_SCORES)) or {}
     scores = [said[seat.player] for seat in built.seats if seat.player in said]
     return scores if built.is_finished and len(scores) == len(built.seats) else None
 
 
 def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool = True) -> None:
-    """Adds who won: each with the most points of all, if the game is finished; and the scores."""
+    """Add the scores, and as winners of a finished game the players with the most points."""
     known = points if built.is_finished else [None] * len(built.seats)
     built.results = results_of_tested_seats(
         built, dict(enumerate(has_highest_score(known), start=1))
@@ -643,7 +649,7 @@ def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool
 
 
 def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Raises InvalidDocumentError: rows lack what was registered."""
+    """Raise InvalidDocumentError, because the log lacks what the game registered."""
     what = "the shares and votes that the game registered are not among the messages"
     raise lacking(title, what)
 
@@ -666,7 +672,7 @@ GAMES: tuple[
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises InvalidDocumentError if it breaks a rule, or is none of these."""
+    """Read the game; raise InvalidDocumentError if it breaks a rule or is of another kind."""
     rows, faults = read_rows(sniffer)
     talk = Talk(rows)
     for title, is_of_game, read_game in GAMES:

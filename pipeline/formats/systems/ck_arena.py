@@ -58,25 +58,27 @@ class Statement(Struct):
 
 
 class Ballot(Struct):
-    """A vote; what the voter's answer named can be anything."""
+    """A vote; the player that the voter's answer names may be any text."""
 
     voter_id: Any
     voted_for: Any = None
 
 
 class Out(Struct):
+    """An elimination by the players or the audience."""
+
     player_id: Any
 
 
 class Vetting(Struct):
-    """An elimination by the judges, in the midst of a round of statements."""
+    """An elimination by the judges, during a round of statements."""
 
     player_id: Any
     elimination_round: RoundNumber
 
 
 class Decision(Struct):
-    """Whom the players' votes, or an audience, put out after a round of statements.
+    """The elimination by the players' votes, or by an audience, after a round of statements.
 
     Of acts, here and below, each is read alone: one that is broken leaves the others.
     """
@@ -110,13 +112,13 @@ _AT = f"$.{_KEY}"
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Whether the document has a record with most of the parts of a game."""
+    """Return whether the document has a record with most parts of a game."""
     is_record = sniffer.first == "{" and _KEY in sniffer.keys
     return is_record and len(sniffer.within(_KEY) & {*Record.__struct_fields__}) >= 3
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game in the document's record."""
+    """Read the game in the document's record."""
     record = decode(Record, sniffer.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
@@ -170,12 +172,12 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
 
 
 def _name(player_id: int) -> str:
-    """A player's name, as the others read it before each of its statements."""
+    """Return a player's name, as the other players saw it before its statements."""
     return f"Player_{player_id}"
 
 
 class _Acts:
-    """Reads acts by all that a log may call players; of one that is broken there is a fault."""
+    """Parses actions by all names that a log uses for players; invalid actions become errors."""
 
     def __init__(self, players: list[int], faults: list[RecordError]) -> None:
         self.known: dict[int | str, str] = {}
@@ -185,7 +187,7 @@ class _Acts:
         self.faults = faults
 
     def of(self, listed: Any, kind: type[T], key: str, at: str) -> Iterator[tuple[str, int, T]]:
-        """Each act in the list `at`, with its place and the seat of the player at its key."""
+        """Yield each action in the list `at`, with its position and the seat of its player."""
         for place, act in iter_valid_entries(listed, kind, f"{_AT}.game_process.{at}", self.faults):
             player = getattr(act, key)
             if name := find_player(player, self.known):
@@ -195,7 +197,7 @@ class _Acts:
 
 
 def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
-    """The votes as cast: silent, in the round of the statements before them."""
+    """Return the votes; they have no message, and the round of the statements before them."""
     for number, decision in enumerate(process.voting_rounds or ()):
         listed = acts.of(decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes")
         for at, voter, ballot in listed:
@@ -205,7 +207,7 @@ def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
 
 
 def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
-    """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
+    """Return who was eliminated by the players' `vote`, the `audience`, or the judges' `metric`."""
     for cause, key, decisions in (
         ("vote", "voting_rounds", process.voting_rounds),
         ("audience", "audience_decisions", process.audience_decisions),

@@ -53,7 +53,7 @@ Tokens = Any  # `tokens` reads it: of an act that it cannot read the game is kep
 
 
 class Settings(Struct, gc=False, kw_only=True):
-    """What is fixed before play, by the names that `games.setting` has."""
+    """The values that are fixed before play, with the names of `games.setting`."""
 
     rounds: Round = field(name="total_rounds")
     players: Annotated[int, Meta(ge=1)] = field(name="num_players")
@@ -111,11 +111,11 @@ class Final(Line, gc=False, tag="final"):
 
 
 class Distribution(Line, gc=False, tag="fund_distribution"):
-    """What it says follows from contributions."""
+    """A line with values that follow from contributions."""
 
 
 class RoundEnd(Line, gc=False, tag="round_end"):
-    """What it says follows from all other lines."""
+    """A line with values that follow from all other lines."""
 
 
 class _Type(Struct, gc=False):
@@ -132,7 +132,7 @@ _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 
 class _System(NamedTuple):
-    """One of the two formats: their logs differ in whether a setting for punishments is there."""
+    """One of the two formats, which differ in whether the log has a setting for punishments."""
 
     NAME: str
     punishes: bool
@@ -140,7 +140,7 @@ class _System(NamedTuple):
     NAMES_MODELS: bool = True
 
     def claims(self, sniffer: DocumentSniffer) -> bool:
-        """Whether the first line is that of a game of this system."""
+        """Return whether the first line is that of a game of this system."""
         if (
             sniffer.first != "{"
             or _KEY not in sniffer.keys
@@ -152,13 +152,13 @@ class _System(NamedTuple):
         return ("enable_punishments" in sniffer.within("settings")) == self.punishes
 
     def read(self, sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-        """The game; raises InvalidDocumentError for one that breaks a rule."""
+        """Read the game; raise InvalidDocumentError if it breaks a rule."""
         # What is wrong with the game, as two ends, is no line that was cut.
         return _game(build_ignoring_truncated_last_line(Log, sniffer.data), self.NAME)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
-    """The whole file, of either system: known by what its first line begins with."""
+    """Return the splitter for a whole file of either system, known by its first line."""
     first = parse_truncated_object(head) if _KEY.encode() in head else {}
     is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
     return read_whole_file if is_init and first.get("type") in ("init", None) else None
@@ -169,7 +169,7 @@ FORMATS = (_System("goods", False, _splitter), _System("pgg_bench", True, None))
 
 
 class Log:
-    """The events of a document that is claimed. Raises InvalidDocumentError for a broken line."""
+    """The events of a claimed document; raises InvalidDocumentError for an invalid line."""
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[RecordError] = []
@@ -206,11 +206,11 @@ class Log:
             raise invalid_document_error(at(0), rule, "nothing follows it in this document")
 
     def of(self, kind: type[T]) -> list[tuple[int, T]]:
-        """The events of one type in their order, each with the number of its line."""
+        """Return the events of one type in order, each with its line number."""
         return cast("list[tuple[int, T]]", self._events.get(kind, []))
 
     def seat(self, player: str, number: int, name: str = "player_id") -> int:
-        """The seat of a player by its id, a field of a line.
+        """Return the seat of the player whose id is in a field of a line.
 
         Raises InvalidDocumentError for a player without a seat.
         """
@@ -222,7 +222,7 @@ class Log:
         return seat
 
     def tokens(self, value: Any, number: int, name: str) -> float | None:
-        """A number of tokens, a field of a line; null, and a fault, for what is none."""
+        """Return the number of tokens in a field; None, and an error, for an invalid number."""
         if type(value) in (int, float) and 0 <= value < 1e300:
             return float(value)
         rule = "an amount is a number of tokens, 0 or more"
@@ -230,7 +230,7 @@ class Log:
         return None
 
     def _read(self, data: bytes) -> Sequence[Line | None]:
-        """The lines that are not blank, null for one of an unknown type."""
+        """Return the lines that are not blank; None for a line of unknown type."""
         try:
             events = _EVENT.decode_lines(data)
         except UNDECODABLE:
@@ -254,7 +254,7 @@ class Log:
 
 
 def at(number: int, name: str = "") -> str:
-    """The position of a line, or of a field of it."""
+    """Return the JSON path of a line, or of a field of it."""
     return f"$[{number}].{name}" if name else f"$[{number}]"
 
 
@@ -317,7 +317,7 @@ def _game(log: Log, system: str) -> GameRecord:
 def _scores(
     log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
 ) -> list[float] | None:
-    """The final balance of each seat, None where it is not known: the game has no end.
+    """Return the final balance of each seat, or None if one is unknown, as in an unfinished game.
 
     Balances are logged by model, of several seats of one model the last. Those of a game with such
     seats are worked out, and known if the log says the same as far as it goes.
@@ -349,7 +349,7 @@ def _scores(
 def _balances(
     log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
 ) -> list[float] | None:
-    """The balance of each seat in the end, None where an amount is missing.
+    """Return each seat's balance at the end, or None if an amount is missing.
 
     The pool is multiplied, and each gets the same whole number of it; the rest stays in it.
     """
@@ -394,7 +394,7 @@ def _puts(log: Log) -> list[ContributedAmount]:
 
 
 def _transfers(log: Log) -> Iterator[Transfer]:
-    """The punishments: points that a seat takes from another at a cost of its own."""
+    """Return the punishments: points that a seat takes from another at a cost of its own."""
     numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
     for number, line in log.of(Punishment):
         seat = log.seat(line.punisher_id, number, "punisher_id")

@@ -61,7 +61,7 @@ class Row(Struct):
 
 
 class State(Struct):
-    """The game as the moderator writes it down, before a phase begins."""
+    """The moderator's record of the game before a phase."""
 
     phase: str
     mission_index: Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -81,7 +81,7 @@ class State(Struct):
 
 
 class Moment(NamedTuple):
-    """A row with its place, the state that holds then, and the one that follows it."""
+    """A row with its index, and the states before and after it."""
 
     place: int
     row: Row
@@ -111,18 +111,18 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """A log of an environment that is not read; null for what is no log."""
+    """Describe a log of an environment that is not supported; None for other documents."""
     name = _NAME.fullmatch(_environment(sniffer))
     return f"a TextArena log of {name[1].decode()}" if name else None
 
 
 def _environment(sniffer: DocumentSniffer) -> bytes:
-    """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
+    """Return the log's environment as JSON with quotes; empty for other documents."""
     return bytes(sniffer.top.get("env_id", b"")) if sniffer.has_keys(_KEYS, len(_KEYS) - 1) else b""
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game of a log of the environment Avalon."""
+    """Read the game of a log of the environment Avalon."""
     log = decode(Log, sniffer.data)
     seats = list(_seats(log))
     for place, row in enumerate(log.logs):
@@ -158,7 +158,10 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
 
 
 def _seats(log: Log) -> Iterator[Seat]:
-    """The seats; an agent is a model unless it is a known bot, one name for several, or none."""
+    """Return the seats.
+
+    An agent is a model unless it is a known bot, or has several names or none.
+    """
     check_number_of_players(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
@@ -182,7 +185,10 @@ def _seats(log: Log) -> Iterator[Seat]:
 
 
 def _outcome(log: Log) -> str | None:
-    """How the game ended: the rewards say who won, the reason how; None if nobody did."""
+    """Return how the game ended.
+
+    Rewards give the winner, the reason the way; None if nobody won.
+    """
     rewards = log.rewards or {}
     won = {
         KIND.side(info.role.lower()) is Side.HIDDEN
@@ -202,7 +208,7 @@ def _reason(log: Log) -> str | None:
 
 
 def _ended_by(log: Log) -> str | None:
-    """The move that was not valid, where there was one: the engine then made it by itself."""
+    """Return the invalid move, if there was one; the engine then moved in its place."""
     if not any(info.invalid_move for info in log.game_info.values()):
         return None if _outcome(log) else _reason(log)
     moderated = (row.message for row in log.logs if row.sender == ENGINE)
@@ -211,12 +217,12 @@ def _ended_by(log: Log) -> str | None:
 
 
 def _player(number: int) -> str:
-    """A player's name, as the moderator writes it."""
+    """Return a player's name as the moderator writes it."""
     return f"Player {number}"
 
 
 def _moments(rows: Sequence[Row]) -> list[Moment]:
-    """Each row with what surrounds it."""
+    """Return each row with the states before and after it."""
     states: list[State | None] = []
     for place, row in enumerate(rows):
         match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
@@ -245,7 +251,7 @@ def _spoken(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
 
 
 def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
-    """Whom the moderator addresses: the log does not say it, but its texts do.
+    """Return whom the moderator addresses, which only the texts tell.
 
     The first rows are each player's instructions, in order; Merlin's are empty.
     """
@@ -264,7 +270,7 @@ def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
 
 
 def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
-    """The leaders' teams, as the state after them has it: without one, the log is cut off."""
+    """Return the leaders' teams, from the states after them; none if the log is truncated."""
     # By round and attempt, whether the vote was for the team, whose players then play.
     approved = {
         (state.round, state.attempt): later.phase == "Mission"
@@ -296,7 +302,7 @@ def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
 
 
 def _votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
-    """The votes: as the state after them has it, or as they say where the log is cut off."""
+    """Return the votes from the states after them, or from the texts if the log is truncated."""
     for place, row, state, later in players:
         if state is None or state.phase != "Voting":
             continue

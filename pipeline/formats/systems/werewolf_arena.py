@@ -31,14 +31,14 @@ _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
 
 
 class Player(Struct, gc=False):
-    """A player. What it observed, the log's rounds say too."""
+    """A player; its observations are not read, because the rounds have the same facts."""
 
     role: str
     model: str | None = None
 
 
 class Round(Struct, gc=False):
-    """A night and its day; `success` is false for a round that was interrupted.
+    """A night and the next day; `success` is false for an interrupted round.
 
     There can be a tally after each turn of the debate, and the last one decides.
     """
@@ -64,7 +64,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; without a winner it is unfinished."""
+    """Read the game; a game without a winner is unfinished."""
     log = decode(Log, sniffer.data)
     if log.winner and log.winner not in _OUTCOMES:
         raise invalid_document_error(
@@ -102,7 +102,7 @@ def _seats(listed: Raw) -> list[Seat]:
 
 
 def _night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
-    """Adds a night: its attack kills nobody if the doctor protects its target."""
+    """Add a night; its attack kills nobody if the doctor protects the target."""
     eliminated = village.somebody(one.eliminated)
     if eliminated is not None:
         village.attack(eliminated, day, f"{at}.eliminated")

@@ -55,7 +55,7 @@ class Model(Struct, gc=False):
 
 
 class Agent(Struct, gc=False):
-    """Who plays; the harness compares agents by their `display_name`."""
+    """An agent; the harness tells agents apart by their `display_name`."""
 
     role: str
     agent_id: str | None = None
@@ -64,7 +64,7 @@ class Agent(Struct, gc=False):
 
     @property
     def model(self) -> str | None:
-        """The agent's name, else that of its only language model."""
+        """The agent's name, or else the name of its only language model."""
         names = {model.model_name for model in self.llms or ()}
         return self.display_name or (names.pop() if len(names) == 1 else None) or None
 
@@ -79,7 +79,7 @@ class Player(Struct, gc=False):
 
 
 class End(Struct, gc=False):
-    """How the game ended: little is there if an agent failed."""
+    """How the game ended; most fields are missing if an agent failed."""
 
     winner_team: str | None = None
     all_players: list[Player] | None = None
@@ -102,7 +102,7 @@ class Episode(Struct, gc=False):
 
 
 class Data(Struct, gc=False):
-    """What the entries that are read have between them."""
+    """The fields that all entries share."""
 
     actor_id: str | None = None
     target_id: Any = None  # whatever an agent's answer was taken for
@@ -151,7 +151,7 @@ Act: TypeAlias = tuple[str, Event, str]
 
 
 def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
-    """Adds what a player does, or what the night or the vote does to one."""
+    """Add the action of a player, or the effect of the night or the vote on a player."""
     data, day, actor = event.data, event.day, event.data.actor_id or ""
     if kind in _LEAVES:
         name, cause = _LEAVES[kind]
@@ -178,7 +178,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """An episode of a game that is not read; null for what is no episode."""
+    """Describe an episode of an unsupported game; None for other documents."""
     name = _WORD.fullmatch(_name(sniffer)) if _is_episode(sniffer) else None
     return f"a Kaggle episode of {name[1]}" if name else None
 
@@ -188,12 +188,12 @@ def _is_episode(sniffer: DocumentSniffer) -> bool:
 
 
 def _name(sniffer: DocumentSniffer) -> str:
-    """The name of the environment as it is in the JSON, with quotes; empty if there is none."""
+    """Return the environment's name as JSON with quotes; empty if there is none."""
     return bytes(sniffer.top.get("name", b"")).decode(errors="replace")
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; without a winner, or with an agent that failed, it is unfinished."""
+    """Read the game; it is unfinished without a winner or if an agent failed."""
     if (name := _name(sniffer)) == _WEREWOLF:
         return _werewolf(sniffer)
     game_of = kaggle_turns.turns_of if name in kaggle_turns.GAMES else kaggle_turns.dilemma_of
@@ -226,7 +226,7 @@ def _werewolf(sniffer: DocumentSniffer) -> GameRecord:
 
 
 def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
-    """The entries that say what is done, or who has which role; a fault for one that is neither."""
+    """Return the entries with actions or roles, and an error for each other entry."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
             if entry.data_type in _READ:
@@ -238,7 +238,7 @@ def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
 
 
 def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
-    """The players of a game without an end, as they were told their roles.
+    """Return the players of an unfinished game, as they were told their roles.
 
     Which agent a player is, the configuration says, unless names were dealt out by chance.
     """
@@ -255,7 +255,7 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
 
 
 def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]) -> T | None:
-    """What the configuration says at a key, None where it is not there."""
+    """Return the value of a configuration key, or None if it is missing."""
     value = episode.configuration.get(key)
     return None if value is None else decode(kind, value, f"$.configuration.{key}")
 

@@ -54,14 +54,14 @@ class Observation(Struct, gc=False):
 
 
 class Applied(Struct, frozen=True, gc=False):
-    """What OpenSpiel took from a player at a step, and its words for that."""
+    """The action that OpenSpiel applied for a player at a step, with its description."""
 
     action: Any = field(name="actionApplied", default=None)
     text: Any = field(name="actionSubmittedToString", default=None)
 
 
 class State(Struct, gc=False):
-    """A player at one step."""
+    """A player's state at one step."""
 
     status: str
     action: Any = None
@@ -87,7 +87,7 @@ class StepsEpisode(Struct, gc=False):
 
     @property
     def loaded(self) -> str:
-        """The game as OpenSpiel loaded it, with its parameters; empty if the log lacks it."""
+        """The game with parameters, as loaded by OpenSpiel; empty if the log lacks it."""
         return (self.info and self.info.loaded) or ""
 
 
@@ -97,12 +97,12 @@ Actions = Sequence[Action]
 
 
 def actions_of(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
-    """What both answered at a step; what cannot be read of it is a fault."""
+    """Return both players' actions at a step, and an error for each unreadable one."""
     return [_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)]
 
 
 def _action(action: Any, at: str, faults: list[RecordError]) -> Action:
-    """What a player answered: an object, or the action by itself."""
+    """Parse a player's action, which is an object or a plain value."""
     if not isinstance(action, dict):
         return Action(action)
     try:
@@ -122,7 +122,7 @@ def played(
     outcome: Outcome,
     **own: Any,
 ) -> GameRecord:
-    """The game; unfinished where a player failed and nobody was credited for it.
+    """Return the game; it is unfinished if a player failed and nobody won.
 
     `actions` are those of the steps after the first, and `before` that of the first if it counts;
     `outcome` is how the game ended if it did, `own` what else it has.
@@ -158,7 +158,7 @@ def played(
 def _end(
     episode: StepsEpisode, last: Actions
 ) -> tuple[bool, Scores, Sequence[bool | None], str | None, dict[int, str]]:
-    """Whether it ended, the points, and who won, by seat; why it ended, and who failed and how.
+    """Return how the game ended: points and winners by seat, the reason, and who failed and how.
 
     By both players' states at the last step, and what they answered; null where it is not known.
     """
@@ -187,7 +187,7 @@ def _end(
 
 
 def _seats(episode: StepsEpisode, actions: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
-    """The players by team, which is mostly called as its model; else by the only model called."""
+    """Return the players by team; a team usually has the name of its model."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
         raise invalid_document_error(
@@ -232,7 +232,7 @@ class Step(NamedTuple):
 
 
 def is_dilemma(sniffer: DocumentSniffer) -> bool:
-    """Whether an episode is of this game, by its name; of a repeated game, by what is repeated."""
+    """Return whether an episode is a Prisoner's Dilemma, also as a repeated game."""
     name = sniffer.top.get("name", b"")
     if bytes(name) != OPEN_SPIEL:
         return bytes(name) == PLAIN
@@ -247,7 +247,7 @@ def is_dilemma(sniffer: DocumentSniffer) -> bool:
 
 
 def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
-    """The game. Choices are made without a word: what a player wrote nobody was shown."""
+    """Read a Prisoner's Dilemma; choices are made without messages."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = list(_steps(episode, faults))
@@ -282,7 +282,7 @@ def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
 
 
 def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
-    """The steps after the first, in order."""
+    """Return the steps after the first, in order."""
     is_plain, round_ = episode.name == "ipd", 1
     for number, states in enumerate(episode.steps[1:], start=1):
         at = f"$.steps[{number}]"
@@ -315,7 +315,7 @@ def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
 
 
 def _choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
-    """The choice that was registered; null, and a fault, for what is none."""
+    """Return the registered choice; None, and an error, for an invalid one."""
     if type(value) is int and value in (0, 1):
         return value
     rule = "a choice is 0, to cooperate, or 1, to defect"
@@ -346,7 +346,7 @@ _PHASES = {
 
 
 def turns_of(sniffer: DocumentSniffer) -> GameRecord:
-    """The game, by what both players did at each step."""
+    """Read a game from the actions of both players at each step."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = [
@@ -379,7 +379,7 @@ def turns_of(sniffer: DocumentSniffer) -> GameRecord:
 def _spoken(
     episode: StepsEpisode, steps: Sequence[Actions], faults: list[RecordError]
 ) -> Iterator[LoggedMessage]:
-    """What each player thought, which nobody is shown, and then did, which both are."""
+    """Return each player's private thoughts, and then its action, which both players see."""
     round_, before = 1, 0
     for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
         failed = any(state.status in FAILED for state in states)
