@@ -585,18 +585,18 @@ Fitted = Callable[..., tuple[list[list[str]], str]]
 @pytest.fixture
 def fitted(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> Fitted:
     """The lines of a command's table in each width, none of them too long, and what it notes."""
-    show = output.show
+    show = output.print_table
     widths = (80, 100, 120)
 
     def shown_thrice(*arguments: Any, **options: Any) -> None:
         for width in widths:
-            terminal.out("≡")
-            monkeypatch.setattr(terminal, "width", lambda width=width: width)
+            terminal.write_result("≡")
+            monkeypatch.setattr(terminal, "terminal_width", lambda width=width: width)
             show(*arguments, **options)
 
     def of(*command: object) -> tuple[list[list[str]], str]:
         with monkeypatch.context() as patch:
-            patch.setattr(output, "show", shown_thrice)
+            patch.setattr(output, "print_table", shown_thrice)
             result = magic(*command)
         tables = [table.split("\n")[:-1] for table in result.text.split("≡")[1:]]
         for width, lines in zip(widths, tables, strict=True):
@@ -626,7 +626,7 @@ def test_what_a_narrow_table_gives_up_is_in_the_notes(
     asked = ["metrics", "--metric", "deception", "--lake"]
     assert reason in magic(*asked, sample_lake).text
     compared = ["compare", "sim-atlas", "sim-delta", "--margin", ".1", "--lake", sample_lake]
-    monkeypatch.setattr(terminal, "width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     narrow = magic(*asked, sample_lake)
     assert reason not in narrow.text
     assert f"{reason} (deception sim-atlas chameleon, deception sim-atlas all)" in narrow.err
@@ -638,10 +638,10 @@ def test_notes_on_a_terminal_break_between_words(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     texts = "not one word of this note is broken", "and its lines are kept"
-    terminal.note(*texts)
+    terminal.print_note(*texts)
     assert capsys.readouterr().err.splitlines() == [*texts]
     monkeypatch.setattr(terminal, "is_note_terminal", lambda: True)
-    terminal.note(*texts)
+    terminal.print_note(*texts)
     assert capsys.readouterr().err.splitlines() == [
         *("not one word of this", "note is broken"),
         *("and its lines are", "kept"),
@@ -1050,7 +1050,7 @@ def test_leaderboard_fits(
     magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Models are columns, as many as fit; each value has its interval below."""
-    monkeypatch.setattr(terminal, "width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
     command = ["leaderboard", "--lake", lake, "--edition", "release"]
     result = magic(*command)
     lines = result.text.splitlines()
@@ -1112,7 +1112,7 @@ def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
 
 @pytest.mark.parametrize("width", [60, 120])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
     result = magic("schema", *TABLES, "metrics", "evidence.judgement")
     assert max(map(cell_len, result.text.splitlines())) <= width
     text = " ".join(result.text.split())
@@ -1127,7 +1127,7 @@ def test_a_long_result_is_cut_on_a_terminal_alone(
 ) -> None:
     whole = magic("sql", query, "--lake", lake)
     assert whole.err == ""
-    monkeypatch.setattr(terminal, "width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     cut = magic("sql", query, "--lake", lake)
     assert len(cut.text.splitlines()) == output.LINES_SHOWN
     assert "For all rows, write to a file" in cut.err
@@ -1140,7 +1140,7 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
     """Rows that were read for lines that nobody sees were not shown."""
     command = ["evidence", "win_rate", "--misses", "--lake", lake]
     monkeypatch.setattr(output, "LINES_SHOWN", 4)
-    monkeypatch.setattr(terminal, "width", lambda: 200)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 200)
     cut = magic(*command)
     assert "cut after 4 lines" in cut.err
     assert "are shown" not in cut.err
@@ -1152,7 +1152,7 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
 def test_a_result_is_cut_only_if_it_is_longer(
     magic: Magic, lake: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     result = magic("sql", f"FROM range({n_rows})", "--lake", lake)
     assert ("cut after" in result.err) == (n_rows == 999)
     assert len(result.text.splitlines()) == 1000
@@ -1606,7 +1606,7 @@ def test_text_of_logs_cannot_drive_the_terminal(
     width: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(terminal, "width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
     results = [
         magic(*command, "--lake", lake, *form)
         for form in ([], ["--format", "markdown"], ["--format", "json"])

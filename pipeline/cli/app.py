@@ -17,7 +17,7 @@ from click.shell_completion import get_completion_class
 
 from pipeline.atomic_files import atomic_write
 from pipeline.cli import terminal
-from pipeline.cli.command import command
+from pipeline.cli.command import create_command_by_name
 from pipeline.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.errors import (
     DENIED_HINT,
@@ -46,37 +46,39 @@ _FILES = {
 
 def _show(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        terminal.out(_script(context, _shell()))
+        terminal.write_result(_completion_script(context, _user_shell()))
         raise Exit
 
 
-def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
+def _install_completion(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
     if not is_wanted:
         return
-    shell = _shell()
+    shell = _user_shell()
     script, start = Path.home() / _FILES[shell][0], _FILES[shell][1]
     script.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(script) as draft:
-        draft.write_text(_script(context, shell))
+        draft.write_text(_completion_script(context, shell))
     if start is not None:
         file, line = Path.home() / start, f"source '{script}'"
         lines = file.read_text().splitlines() if file.exists() else []
         if line not in lines:
             file.write_text("\n".join([*lines, line, ""]))
-    terminal.note(f"{shell} completion is in {script}: start a new shell to use it")
+    terminal.print_note(f"{shell} completion is in {script}: start a new shell to use it")
     raise Exit
 
 
-def _shell() -> str:
+def _user_shell() -> str:
     """Return the name of the user's shell; exit with a message if it is not supported."""
     name = Path(os.environ.get("SHELL", "")).name
     if name in _FILES:
         return name
-    terminal.complain(f"$SHELL is none of {', '.join(_FILES)}: name one, as in SHELL=bash magic …")
+    terminal.print_error(
+        f"$SHELL is none of {', '.join(_FILES)}: name one, as in SHELL=bash magic …"
+    )
     raise Exit(FAILED)
 
 
-def _script(context: click.Context, shell: str) -> str:
+def _completion_script(context: click.Context, shell: str) -> str:
     found = get_completion_class(shell)
     assert found is not None
     return found(context.command, {}, "magic", VARIABLE).source()
@@ -98,7 +100,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:  # all, to suggest one of them
             if name not in self.commands:
-                self.commands[name] = command(name)
+                self.commands[name] = create_command_by_name(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -129,7 +131,7 @@ class _Group(click.Group):
     "--install-completion",
     is_flag=True,
     expose_value=False,
-    callback=_install,
+    callback=_install_completion,
     help="Install completion for the current shell.",
 )
 @click.option(
@@ -156,7 +158,7 @@ def app(ctx: click.Context) -> None:
     some logs contradict themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
-        terminal.out(ctx.get_help() + "\n")
+        terminal.write_result(ctx.get_help() + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,21 +167,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without arguments it is the program itself: stdout is kept for results until it ends, and
     SIGTERM and SIGHUP end it as Ctrl-C does, so that it cleans up.
     """
-    terminal.prepare()
+    terminal.replace_unencodable_output()
     codes: list[int] = []
     if arguments is None:
-        terminal.guard()
+        terminal.reserve_stdout()
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:  # else it is ignored, as by `nohup`
-                signal.signal(number, _interrupt)
+                signal.signal(number, _handle_sigterm)
         # Python would first tear down all modules: 0.15 s of a command that takes 0.8 s. Registered
         # before all others, so that it is called last; after a bug, without a code, Python goes on.
         atexit.register(lambda: os._exit(*codes) if codes else None)
-    codes.append(_run(sys.argv[1:] if arguments is None else arguments))
+    codes.append(_run_command(sys.argv[1:] if arguments is None else arguments))
     return codes[0]
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> None:
+def _handle_sigterm(_number: int, frame: FrameType | None) -> None:
     """Handle SIGTERM like Ctrl-C.
 
     The server, Spark and `delay_interrupts` have their own handlers.
@@ -189,32 +191,32 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
     (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run_command(arguments: Sequence[str]) -> int:
     # What a command imports and plans is no garbage; a collection would search it for 50 ms. An
     # ingest has the most such objects: 124,000.
     gc.set_threshold(200_000)
     try:
-        code = _called([*arguments])
-        terminal.flush()
+        code = _exit_code_of_command([*arguments])
+        terminal.flush_results()
     except BrokenPipeError:  # nobody reads the rest, as behind `| head`
         return 0
     except KeyboardInterrupt as error:
-        terminal.complain(": ".join(["interrupted", *error.args]))
+        terminal.print_error(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
     except BaseException as error:  # where a thread cannot be started, what is in Rust panics
-        if (text := _complaint(error)) is None:
+        if (text := _error_message(error)) is None:
             raise
-        terminal.complain(text, getattr(error, "place", ""))
+        terminal.print_error(text, getattr(error, "place", ""))
         return WRONG_USAGE if isinstance(error, (UsageError, click.ClickException)) else FAILED
     return code
 
 
-def _called(arguments: list[str]) -> int:
+def _exit_code_of_command(arguments: list[str]) -> int:
     """Run the command and return its exit code.
 
     Click's `main` would treat an EOFError as Ctrl-C.
     """
-    _check_text(arguments)
+    _check_argument_encoding(arguments)
     if VARIABLE in os.environ:
         app.main(arguments, prog_name="magic")
     try:
@@ -225,21 +227,23 @@ def _called(arguments: list[str]) -> int:
     return 0
 
 
-def _complaint(error: BaseException) -> str | None:
+def _error_message(error: BaseException) -> str | None:
     """Return the message for an error, in one line; None for a bug."""
     if isinstance(error, PipelineError):
-        return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
+        return (
+            f"{error.message if isinstance(error, QueryError) else error}{_deleted_folder_hint()}"
+        )
     if isinstance(error, OSError):
         hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-        return f"{one_line_message(error)}{hint}{_gone()}"
+        return f"{one_line_message(error)}{hint}{_deleted_folder_hint()}"
     if isinstance(error, EOFError):
         return _ENDED_EARLY
     if text := exhausted_resource(error):
         return text
-    return _usage(error) if isinstance(error, click.ClickException) else None
+    return _usage_message(error) if isinstance(error, click.ClickException) else None
 
 
-def _check_text(arguments: Sequence[str]) -> None:
+def _check_argument_encoding(arguments: Sequence[str]) -> None:
     """Raise UsageError for an argument that is neither UTF-8 nor the name of an existing file."""
     for argument in arguments:
         try:
@@ -249,7 +253,7 @@ def _check_text(arguments: Sequence[str]) -> None:
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
 
 
-def _gone() -> str:
+def _deleted_folder_hint() -> str:
     """Return a hint if the current folder was deleted, otherwise an empty string."""
     try:
         Path.cwd()
@@ -258,7 +262,7 @@ def _gone() -> str:
     return ""
 
 
-def _usage(error: click.ClickException) -> str:
+def _usage_message(error: click.ClickException) -> str:
     """Return a usage error of click as a message with a hint."""
     if isinstance(error, click.NoSuchOption):
         # Click compares the dashes too, so that any two short names seem similar.

@@ -41,20 +41,20 @@ WRITE_INTERCHANGE = (
 """What to do with documents that no format reads."""
 
 
-def show_report(report: "IngestSummary", form: str) -> None:
+def print_ingest_counts(report: "IngestSummary", form: str) -> None:
     """Print an ingest's counts: a JSON object, or one row for each; a table omits zeros.
 
     If they cannot be written, the error says whether the ingest is committed.
     """
     import polars as pl
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import print_table
     from pipeline.render.table import Table
     from pipeline.serialization import escape_terminal_json
 
     is_committed = report.ingest_id is not None
     done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
-    with terminal.reporting(done):
+    with terminal.report_completed_work(done):
         if form == "json":
             # By the names that the columns of `ingests` have.
             record = {
@@ -70,7 +70,7 @@ def show_report(report: "IngestSummary", form: str) -> None:
                 "new_games": dict(report.games.iter_rows()),
                 "ignored": report.ignored.to_dicts(),
             }
-            terminal.out_bytes(f"{escape_terminal_json(to_json_text(record))}\n".encode())
+            terminal.write_result_bytes(f"{escape_terminal_json(to_json_text(record))}\n".encode())
             return
         counts = [
             ("documents", "seen", report.n_seen),
@@ -82,7 +82,7 @@ def show_report(report: "IngestSummary", form: str) -> None:
         ]
         columns = {"counted": pl.String, "kind": pl.String, "n": pl.Int64}
         rows = pl.DataFrame(counts, columns, orient="row")
-        show(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
+        print_table(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
 def note_upgrade(before: str | None) -> None:
@@ -90,14 +90,14 @@ def note_upgrade(before: str | None) -> None:
     from pipeline.events.contracts import VERSION
 
     if before not in (None, str(VERSION)):
-        terminal.note(
+        terminal.print_note(
             f"the lake had contract version {before} and has {VERSION} now: versions of magic "
             f"that read only lakes up to {before} cannot open it any more, so update magic "
             "wherever this lake is read"
         )
 
 
-def why_ignored(report: "IngestSummary") -> list[str]:
+def ignored_reasons(report: "IngestSummary") -> list[str]:
     """Return the most frequent reasons why documents were ignored, with counts and examples."""
     first = report.ignored.head(_REASONS)
     reasons = [
@@ -126,7 +126,7 @@ def renew_catalog(lake: str) -> None:
     from pipeline.catalog import rebuild_catalog_after_ingest
 
     if note := rebuild_catalog_after_ingest(lake):
-        terminal.note(note)
+        terminal.print_note(note)
 
 
 _NUMBERS: dict[Any, tuple[str, Any, Any]] = {
@@ -137,21 +137,23 @@ _PATHS = {"DIR": "dir", "[LAKE [LAKE]]": "dir", "FILE": "file", "SOURCE": "file"
 """What is a path, and which ones the shell completes."""
 
 
-def command_of(function: Callable[..., None]) -> "Command":
+def create_command(function: Callable[..., None]) -> "Command":
     """Return the command of a function; its parameters become options, arguments and flags."""
     return Command(
         function.__name__,
-        params=[param(one) for one in function_parameters(function, options.SHARED)],
+        params=[
+            create_click_parameter(one) for one in function_parameters(function, options.SHARED)
+        ],
         help=cleandoc(function.__doc__ or ""),
         callback=function,
     )
 
 
-def param(one: Parameter) -> click.Parameter:
+def create_click_parameter(one: Parameter) -> click.Parameter:
     """Return the click option, argument or flag of a parameter."""
     name, kind, is_several, default, declared = one
     common: dict[str, Any] = {
-        "type": declared.parse or _type(kind, declared),
+        "type": declared.parse or _click_type(kind, declared),
         "metavar": declared.metavar or None,
         "help": declared.help,
         "required": default is ...,
@@ -160,7 +162,7 @@ def param(one: Parameter) -> click.Parameter:
         ),
     }
     if declared.suggested is not None:
-        common["shell_complete"] = partial(_offered, declared.suggested)
+        common["shell_complete"] = partial(_complete, declared.suggested)
     elif declared.metavar in _PATHS:
         path = _PATHS[declared.metavar]  # is left to the shell
         common["shell_complete"] = lambda _context, _param, text: [CompletionItem(text, type=path)]
@@ -185,7 +187,7 @@ def param(one: Parameter) -> click.Parameter:
     )
 
 
-def _offered(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
+def _complete(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
     """Return the shell completions that begin with the typed text."""
     module, _, name = suggested.rpartition(".")
     names: Any = getattr(import_module(f"pipeline.{module}") if module else options, name)
@@ -208,9 +210,9 @@ class PathType(click.ParamType[Any]):
         return self._kind(value)
 
 
-def _type(kind: Any, declared: ParameterSpec) -> Any:
+def _click_type(kind: Any, declared: ParameterSpec) -> Any:
     if get_origin(kind) is tuple:
-        return tuple(_type(one, declared) for one in get_args(kind))
+        return tuple(_click_type(one, declared) for one in get_args(kind))
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     if declared.metavar in ("DIR", "FILE") and not declared.is_argument:
@@ -245,7 +247,7 @@ class Command(click.Command):
         A query that begins with an SQL comment is not parsed as an option.
         """
         has_query = any(one.name == "query" for one in self.params)
-        queries = [one for one in args if has_query and _is_commented(one)]
+        queries = [one for one in args if has_query and _begins_with_comment(one)]
         known = [one for one in args if one not in queries]
         # Whose value is completed has none yet; for click the arguments before it were lost.
         if ctx.resilient_parsing and known and known[-1].startswith("--"):
@@ -261,23 +263,24 @@ class Command(click.Command):
                 raise UsageError("--safe works only with --format csv")
             given["form"] = options.SAFE_CSV
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
-            terminal.of_lake(given["lake"])
+            terminal.suggest_commands_for_lake(given["lake"])
         with (
             reraise_read_errors(),
-            redirect_stdout(terminal.stream_of_others()),
-            _metrics(**given),
+            redirect_stdout(terminal.library_output_stream()),
+            _register_metrics(**given),
         ):
-            asked = [Asked(**given)] if "asked" in signature(function).parameters else []
-            ctx.invoke(function, *asked, **given)
+            has_context = "context" in signature(function).parameters
+            contexts = [CommandContext(**given)] if has_context else []
+            ctx.invoke(function, *contexts, **given)
 
 
-def _is_commented(argument: str) -> bool:
+def _begins_with_comment(argument: str) -> bool:
     """Return whether the argument begins with an SQL comment, which no option's name does."""
     name, _, _ = argument.partition("=")
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
-def _metrics(
+def _register_metrics(
     *,
     metric_file: Sequence[Path] | None = None,
     lake: str = "",
@@ -295,7 +298,7 @@ def _metrics(
     return use_lake_metrics(opened)
 
 
-class Asked:
+class CommandContext:
     """The options of a command that reads a lake, and methods that compute and print results.
 
     Results have the names of `registry.RESULTS`.
@@ -320,7 +323,7 @@ class Asked:
     def lake(self) -> "StoredLake":
         """The lake; with the option --system, the lake of that system."""
         if "system" in self._arguments:
-            return options.lake_of(
+            return options.open_lake_of_system(
                 self._path, self._arguments["system"], None, self._names, self._failures
             )
         return self.every_system()
@@ -329,23 +332,22 @@ class Asked:
         """The lake with the games of all systems, or of the system that --system names."""
         from pipeline.lake import open_lake
 
-        lake = options.named(open_lake(self._path), self._names)
+        lake = options.with_model_names(open_lake(self._path), self._names)
         if system := self._arguments.get("system"):
             lake = lake.for_system(system)
-        return options.failing(lake, self._failures)
+        return options.with_failures(lake, self._failures)
 
     def run_report(self, name: str, *arguments: Any, **more: Any) -> Any:
         """Return the result of a report, called with those options that it has."""
         function = load_result(name)
-        known = signature(function).parameters
-        # Those of `**choices: Unpack[Choices]`, too.
-        packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
-        named = {
-            *known,
-            *(name for one in packed for kind in get_args(one) for name in kind.__annotations__),
-        }
-        asked = {key: value for key, value in self._arguments.items() if key in named}
-        return function(self.lake, *arguments, **asked | more)
+        parameters = signature(function).parameters
+        names = set(parameters)
+        for parameter in parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:  # such as `**choices: Unpack[Choices]`
+                for typed_dict in get_args(parameter.annotation):
+                    names |= typed_dict.__annotations__.keys()
+        options = {key: value for key, value in self._arguments.items() if key in names}
+        return function(self.lake, *arguments, **options | more)
 
     def build_table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
         """Return a result as a table with its notes; see `pipeline.render`.
@@ -371,23 +373,23 @@ class Asked:
         """Print a table in the format of the option --format."""
         from pipeline.cli import output
 
-        output.show(table, self._form)
+        output.print_table(table, self._form)
 
     def show_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
         """Print a result part by part; return its number of rows, or None if it was truncated."""
         from pipeline.cli import output
 
-        return output.show_parts(parts, self._form, partial(self.build_table, name, **more))
+        return output.print_parts(parts, self._form, partial(self.build_table, name, **more))
 
 
 # The commands of declared reports: each is made of its report, when somebody asks for it.
 
 
-def command(name: str) -> click.Command:
+def create_command_by_name(name: str) -> click.Command:
     """Create the command with this name, one of `registry.COMMANDS`."""
     action = load_command(name)
     if name not in REPORTS:
-        return command_of(action)
+        return create_command(action)
     from pipeline.reports.registry import find_report
 
     report = find_report(name)
@@ -403,30 +405,30 @@ def command(name: str) -> click.Command:
         "metric_file": not {"metric", "metric_file"}.isdisjoint(named),
         "percent": report.has_percent,
     }
-    before = [*function_parameters(_before, shared), *report.parameters]
-    after = [_form(report), *function_parameters(_after, shared)]
+    before = [*function_parameters(_leading_options, shared), *report.parameters]
+    after = [_format_option(report), *function_parameters(_trailing_options, shared)]
     # What an action names to use it is as the report has it.
     own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
     wanted = [*before, *own, *after]
-    params = [param(one) for one in wanted if is_there.get(one.name, True)]
+    params = [create_click_parameter(one) for one in wanted if is_there.get(one.name, True)]
 
-    def run(asked: Asked, *, form: str, **given: object) -> None:
+    def run(context: CommandContext, *, form: str, **given: object) -> None:
         if not report.is_of_system:
-            asked.lake = asked.every_system()
+            context.lake = context.every_system()
         if action:
-            action(asked, form=form, **given)
+            action(context, form=form, **given)
         elif form == "svg":
             from pipeline import plots
 
-            drawn = getattr(plots, f"plot_{name}")(asked.run_report(name))
-            terminal.out_bytes(plots.export_chart(drawn, "svg"))
+            drawn = getattr(plots, f"plot_{name}")(context.run_report(name))
+            terminal.write_result_bytes(plots.export_chart(drawn, "svg"))
         else:
-            asked.show(name)
+            context.show(name)
 
     return Command(name, params=params, help=report.help, callback=run)
 
 
-def _before(
+def _leading_options(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
@@ -436,7 +438,7 @@ def _before(
     """Return the options that stand before those of a report, such as --lake and --system."""
 
 
-def _after(
+def _trailing_options(
     *,
     percent: bool = flag_spec(
         "--percent",
@@ -447,7 +449,7 @@ def _after(
     """Return the options that stand after those of a report, such as --metric-file."""
 
 
-def _form(report: "Report") -> Parameter:
+def _format_option(report: "Report") -> Parameter:
     """Return the option --format with the formats of the report."""
     more = {
         "latex (booktabs)": report.is_for_papers,
@@ -455,6 +457,6 @@ def _form(report: "Report") -> Parameter:
         "svg (the picture)": report.is_drawn,
     }
     last = [name for name, is_there in more.items() if is_there]
-    declared = options.form_option(f"{', '.join(last[:-1])}, or {last[-1]}".removeprefix(", "))
+    declared = options.format_option(f"{', '.join(last[:-1])}, or {last[-1]}".removeprefix(", "))
     forms = ("table", "json", "csv", "markdown", *(name.split()[0] for name in last))
     return Parameter("form", Literal[forms], False, "table", declared)

@@ -36,7 +36,7 @@ _NO_SIZE = 2**63  # systems count no more bytes
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
-def n_bytes(size: str | int) -> int:
+def parse_n_bytes(size: str | int) -> int:
     """Parse a size such as 64MiB, 2GB or 1000000 into bytes.
 
     Raise BadParameter if it is invalid.
@@ -52,18 +52,18 @@ def n_bytes(size: str | int) -> int:
     return int(n_bytes)
 
 
-def size(meaning: str, *, default: int | None = None) -> Any:
+def size_option(meaning: str, *, default: int | None = None) -> Any:
     """Return the specification of an option for a size in bytes with a unit."""
-    return option_spec("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
+    return option_spec("SIZE", meaning, default=default, parse=parse_n_bytes, shows_default=False)
 
 
-def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
+def format_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """Return the specification of the option --format."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
-    return option_spec("FORM", meaning, "--format", default="table", check=_seen)
+    return option_spec("FORM", meaning, "--format", default="table", check=_format_name)
 
 
-def _seen(form: str) -> str:
+def _format_name(form: str) -> str:
     if form == "parquet" and terminal.is_out_terminal():
         raise BadParameter(
             "parquet is binary; write it to a file, for example with `> rows.parquet`"
@@ -83,7 +83,7 @@ SHARED: Mapping[str, ParameterSpec] = {
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         variable=pipeline.LAKE_VARIABLE,
     ),
-    "form": form_option(),
+    "form": format_option(),
     "system": option_spec(
         "SYSTEM",
         "Count the games of this system (harness); default: the one with the most games.",
@@ -106,28 +106,28 @@ SHARED: Mapping[str, ParameterSpec] = {
     "models_from": option_spec(
         "FILE", "The same by path and player: TOML or JSON that maps patterns to models."
     ),
-    "max_document": size("Refuse larger documents unread; default: 64MiB."),
+    "max_document": size_option("Refuse larger documents unread; default: 64MiB."),
     "strict": option_spec("", "Exit with 3 if anything was quarantined."),
 }
 """What options of commands mean that are no parameters of reports, by their names."""
 
 
-def failing(lake: L, failures: Failures, of: str = "") -> L:
+def with_failures(lake: L, failures: Failures, of: str = "") -> L:
     """Return the lake with failed games counted as requested, and print how many became losses."""
     lake = lake.with_failures(failures)
     if failures == "loss":
         failed = lake.failed_results().filter("is_tested", "is_failed")
         n = failed.select("game_id").collect().height
-        terminal.note(f"results of failed games{of} that count as losses, in all: {n:,}")
+        terminal.print_note(f"results of failed games{of} that count as losses, in all: {n:,}")
     return lake
 
 
-def named(lake: L, names: Path | None) -> L:
+def with_model_names(lake: L, names: Path | None) -> L:
     """Return the lake with the model names of a file; see `named_together`."""
-    return named_together([lake], names)[0]
+    return lakes_with_model_names([lake], names)[0]
 
 
-def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
+def lakes_with_model_names(lakes: Sequence[L], names: Path | None) -> list[L]:
     """Return the lakes with the model names of a file, if a file is given.
 
     Notes say which names are joined in each, and which of them none of the lakes has.
@@ -137,16 +137,16 @@ def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
     joined = [lake.with_names(names) for lake in lakes]
     for lake in joined:
         if lake.merged_names_text:
-            terminal.note(f"names of models joined by {names}: {lake.merged_names_text}")
+            terminal.print_note(f"names of models joined by {names}: {lake.merged_names_text}")
     there = {name for lake in joined for name in lake.used_names}
     if lacking := [f'"{name}"' for name in joined[0].names if name not in there]:
-        terminal.note(
+        terminal.print_note(
             f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
         )
     return joined
 
 
-def lake_of(
+def open_lake_of_system(
     path: str,
     system: str | None,
     as_of: int | None = None,
@@ -160,32 +160,32 @@ def lake_of(
     """
     from pipeline.lake import open_lake
 
-    opened = named(open_lake(path, as_of), names)
+    opened = with_model_names(open_lake(path, as_of), names)
     if as_of is None and opened.is_behind():
-        terminal.note(
+        terminal.print_note(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
             f"`magic verify --lake {shlex.quote(path)}` says more"
         )
     chosen = opened.for_single_system(system)
     others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]
     if others and system is None:
-        terminal.note(
+        terminal.print_note(
             f"games of {chosen.system} alone; use --system to count those of {', '.join(others)}"
         )
-    return failing(chosen, failures)
+    return with_failures(chosen, failures)
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
-def local_folder(folder: Path | None) -> Path | None:
+def check_local_folder(folder: Path | None) -> Path | None:
     """Return the folder; raise BadParameter for a URL."""
     if folder is not None and _URL.match(str(folder)):
         raise BadParameter("choose a folder on this machine: only sources and lakes can be URLs")
     return folder
 
 
-def parameters(texts: Sequence[str]) -> dict[str, str]:
+def parse_query_parameters(texts: Sequence[str]) -> dict[str, str]:
     """Parse query parameters such as `model=gpt-4`; raise UsageError for invalid ones."""
     values: dict[str, str] = {}
     for text in texts:
@@ -199,7 +199,7 @@ def parameters(texts: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def sql_text(file: Path | None) -> str:
+def read_query(file: Path | None) -> str:
     """Read a query from a file, or from stdin for None and `-`."""
     try:
         if file is None or str(file) == "-":
@@ -217,7 +217,7 @@ Suggested = Callable[[click.Context, str], Iterable[str]]
 _MOST_GAMES = 50
 
 
-def lakes_asked(
+def requested_lakes(
     lake: str,
     lakes: Sequence[str] | None = None,
     as_of: Sequence[int] | None = None,
@@ -231,12 +231,12 @@ def lakes_asked(
     return [*named, lake] if not named or (len(named) == 1 and not as_of) else named
 
 
-def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
+def _complete_from_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
     """Return a completion function for names in the lakes of the command line."""
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
         offered: dict[str, None] = {}
-        for lake in lakes_asked(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
+        for lake in requested_lakes(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
             with suppress(PipelineError, OSError):  # no place for an error
                 opened = pipeline.open_lake(lake or None, names=ctx.params.get("names"))
                 offered |= dict.fromkeys(names(opened, incomplete))
@@ -245,12 +245,12 @@ def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
     return complete
 
 
-def _models(lake: "Lake", _: str) -> Iterable[str]:
+def _complete_models(lake: "Lake", _: str) -> Iterable[str]:
     tested = lake.table("results").filter("is_tested").select("model").drop_nulls().unique()
     return tested.collect()["model"].sort()
 
 
-def _games(lake: "Lake", begin: str) -> Iterable[str]:
+def _complete_games(lake: "Lake", begin: str) -> Iterable[str]:
     """Return the first game ids that begin with the typed text. A lake may have millions."""
     import polars as pl
 
@@ -259,32 +259,32 @@ def _games(lake: "Lake", begin: str) -> Iterable[str]:
     return rows.collect()["game_id"].sort()
 
 
-systems = _of_lake(lambda lake, _: lake.systems)
-games = _of_lake(_games)
-models = _of_lake(_models)
+systems = _complete_from_lake(lambda lake, _: lake.systems)
+games = _complete_from_lake(_complete_games)
+models = _complete_from_lake(_complete_models)
 
 
-def metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
     from pipeline.metrics.registry import metric_names
 
     return metric_names("paper")
 
 
-def game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def complete_game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
     """Return the game types of metric values, with the name of all types together."""
     from pipeline.games import game_type_names
 
     return [*game_type_names(), ALL_GAME_TYPES]
 
 
-def tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
     from pipeline.events.contracts import TABLES
     from pipeline.reports.sql_views import all_views
 
     return [*TABLES, *all_views()]
 
 
-def columns(_context: click.Context, incomplete: str) -> Iterable[str]:
+def complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]:
     """Return the columns of results and games.
 
     Of a list with commas, the last name is completed.

@@ -31,17 +31,19 @@ LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
 
 
-def show(table: Table | pl.DataFrame, form: str) -> None:
+def print_table(table: Table | pl.DataFrame, form: str) -> None:
     """Print a table with its notes; a frame is printed with its column names as headings."""
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
-    show_parts([table.rows], form, table.with_rows)
+    print_parts([table.rows], form, table.with_rows)
     is_nothing = table.rows.is_empty() and table.nothing
     for hint in [table.nothing] if is_nothing else table.hints:
-        terminal.note(hint)
+        terminal.print_note(hint)
 
 
-def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int | None:
+def print_parts(
+    parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]
+) -> int | None:
     """Print rows part by part; return the number of rows, or None if the output was truncated.
 
     There is at least one part. `table` makes a table of each, for readers; the first part with rows
@@ -60,58 +62,58 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
         next(frames)
         first, others = table(rows), map(table, frames)
         if form == "table":
-            return None if _lines(first, others) else n_rows
+            return None if _print_lines(first, others) else n_rows
         document = DOCUMENT_RENDERERS[form]
         for text in (*document.table(first, others), document.format_notes(first.document_notes)):
-            terminal.out_bytes(text.encode())
+            terminal.write_result_bytes(text.encode())
     else:
-        write(counted(), form, terminal.out_bytes)
+        write_rows(counted(), form, terminal.write_result_bytes)
     return n_rows
 
 
-def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
+def write_rows(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
     """Write rows in a machine-readable format, piece by piece, with the function `put`.
 
     To a terminal CSV goes with only what is printable.
     """
     if form == "parquet":
-        write_parquet(parts, _Put(put))
+        write_parquet(parts, _WriteOnlyFile(put))
         return
-    is_seen = form == "csv" and put is terminal.out_bytes and terminal.is_out_terminal()
+    is_seen = form == "csv" and put is terminal.write_result_bytes and terminal.is_out_terminal()
     for text in TEXTS[form](parts):
         put((escape_unprintable(text) if is_seen else text).encode())
 
 
-def heading(text: str, form: str, level: int = 2) -> None:
+def print_heading(text: str, form: str, level: int = 2) -> None:
     """Print a heading above a table."""
     if form == "markdown":
-        terminal.out(markdown.format_heading(text, level))
+        terminal.write_result(markdown.format_heading(text, level))
         return
-    terminal.out("\n" if level == 2 else "")
-    for line in wrap_text(escape_unprintable(text), terminal.width()):
-        terminal.out(line, "heading")
-        terminal.out("\n")
+    terminal.write_result("\n" if level == 2 else "")
+    for line in wrap_text(escape_unprintable(text), terminal.terminal_width()):
+        terminal.write_result(line, "heading")
+        terminal.write_result("\n")
 
 
-def _lines(first: Table, others: Iterable[Table]) -> bool:
+def _print_lines(first: Table, others: Iterable[Table]) -> bool:
     """Print the table in the terminal's width, with notes; return whether it was truncated."""
-    width = terminal.width()
+    width = terminal.terminal_width()
     most = None if width is None else LINES_SHOWN
     if most is not None:
         first = first.with_rows(first.rows.head(most))
     lines, n_of_heading, notes = fit_to_width(first, width, others)
     for number, line in enumerate(islice(lines, most)):
         for at, part in enumerate(split_bold_parts(line)):
-            terminal.out(part, "heading" if number < n_of_heading or at % 2 else None)
-        terminal.out("\n")
+            terminal.write_result(part, "heading" if number < n_of_heading or at % 2 else None)
+        terminal.write_result("\n")
     is_cut = most is not None and next(lines, None) is not None
     if is_cut:
-        terminal.note(
+        terminal.print_note(
             f"… cut after {most:,} lines. For all rows, write to a file, as by "
             "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
         )
     for note in notes:
-        terminal.note(note)
+        terminal.print_note(note)
     return is_cut
 
 
@@ -123,7 +125,7 @@ TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
 }
 
 
-class _Put(io.RawIOBase):
+class _WriteOnlyFile(io.RawIOBase):
     """A write-only file that knows its length, which a pipe does not."""
 
     def __init__(self, put: Callable[[bytes], Any]) -> None:
@@ -155,23 +157,23 @@ _TOO_MUCH = (
 )
 
 
-def check_file(file: Path, form: str) -> None:
+def check_output_file(file: Path, form: str) -> None:
     """Raise an error if the output file cannot be written, before a query is run.
 
     Its ending names its format; `form` may be the same, or "table", which stands for any.
     """
-    own = _form(file)
+    own = _file_format(file)
     if own not in FILE_FORMS:
         known = ", ".join(f".{one}" for one in FILE_FORMS)
         raise UsageError(f"{file}: the ending must say the format; choose from {known}")
     if form not in ("table", own):
         raise UsageError(f"{file}: the ending says another format than --format {form}")
-    check_place(file)
+    check_output_path(file)
     if own == "xlsx":
         check_extra("an XLSX file", "excel", ("xlsxwriter",))
 
 
-def check_place(file: Path) -> None:
+def check_output_path(file: Path) -> None:
     """Raise an error if the file is a folder, or if its parent folder does not exist."""
     if file.is_dir():
         raise PipelineError(f"{file}: is a folder; name a file")
@@ -185,22 +187,22 @@ def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> Non
     `is_safe` is for CSV: see `iter_spreadsheet_csv`.
     """
     with atomic_write(file) as draft:
-        if (form := _form(file)) == "xlsx":
-            _xlsx(frame, draft)
+        if (form := _file_format(file)) == "xlsx":
+            _write_xlsx(frame, draft)
             return
         with draft.open("wb") as out:
-            write([frame], SAFE_CSV if is_safe else form, out.write)
+            write_rows([frame], SAFE_CSV if is_safe else form, out.write)
 
 
-def _form(file: Path) -> str:
+def _file_format(file: Path) -> str:
     """Return the format that the file extension selects."""
     return file.suffix.lower().removeprefix(".")
 
 
-def _xlsx(frame: pl.DataFrame, file: Path) -> None:
+def _write_xlsx(frame: pl.DataFrame, file: Path) -> None:
     """Write an Excel sheet; strings that look like formulas or links are stored as strings."""
     columns = pl.DataFrame(
-        [_for_a_sheet(column) for column in flatten_nested(frame).iter_columns()]
+        [_to_excel_column(column) for column in flatten_nested(frame).iter_columns()]
     )
     from xlsxwriter import Workbook
     from xlsxwriter.exceptions import FileCreateError
@@ -222,7 +224,7 @@ def _xlsx(frame: pl.DataFrame, file: Path) -> None:
         raise error.args[0] from None  # the system's own
 
 
-def _for_a_sheet(column: pl.Series) -> pl.Series:
+def _to_excel_column(column: pl.Series) -> pl.Series:
     """Convert a column for Excel: unsupported types to strings, times to UTC without a zone.
 
     A sheet knows no day before 1900, and rounds whole numbers above `EXACT`.

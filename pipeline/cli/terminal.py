@@ -28,7 +28,7 @@ LACKING = "plain signs"
 _COMMAND = re.compile(rf"`magic (?:{'|'.join(LAKE_COMMANDS)})\b(?! --help)(?![^`]*--lake)")
 
 
-def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
     """Replace characters that an encoding lacks: our symbols by ASCII, others by escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -36,20 +36,20 @@ def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
     return text.encode(error.encoding, "backslashreplace").decode(error.encoding), error.end
 
 
-codecs.register_error(LACKING, _plain)
+codecs.register_error(LACKING, _replace_unencodable)
 
 
 class OutputError(PipelineError):
     """Results cannot be written to stdout."""
 
 
-def prepare() -> None:
+def replace_unencodable_output() -> None:
     """Replace characters that the encodings of stdout and stderr lack.
 
     A stream that is closed from the start is null in Python. Without stderr, notes are dropped;
     without stdout, writing results fails, as in other programs.
     """
-    of_lake("")
+    suggest_commands_for_lake("")
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, mode)
@@ -59,7 +59,7 @@ def prepare() -> None:
             stream.reconfigure(errors=LACKING)
 
 
-def guard() -> None:
+def reserve_stdout() -> None:
     """Reserve stdout for results; what libraries and child processes print goes to stderr.
 
     They know it as file descriptor 1. Results go through a copy that no other process inherits.
@@ -76,13 +76,13 @@ def guard() -> None:
 _lake = ""
 
 
-def of_lake(path: str) -> None:
+def suggest_commands_for_lake(path: str) -> None:
     """Add this lake as `--lake` to the commands that notes and errors suggest."""
     global _lake  # noqa: PLW0603 - a process has one terminal
     _lake = path
 
 
-def _with_lake(text: str) -> str:
+def _add_lake_option(text: str) -> str:
     return _COMMAND.sub(lambda to_run: f"{to_run[0]} --lake {shlex.quote(_lake)}", text)
 
 
@@ -90,19 +90,19 @@ def _with_lake(text: str) -> str:
 _results: TextIO | None = None
 
 
-def stream() -> TextIO:
+def result_stream() -> TextIO:
     """Return the stream that results are written to."""
     return _results or sys.stdout
 
 
-def stream_of_others() -> TextIO:
+def library_output_stream() -> TextIO:
     """Return the stream for what libraries and packages print while a command runs."""
     return sys.stderr if _results else sys.stdout
 
 
 def is_out_terminal() -> bool:
     """Return whether results are written to a terminal."""
-    return stream().isatty()
+    return result_stream().isatty()
 
 
 def is_note_terminal() -> bool:
@@ -115,7 +115,7 @@ def is_in_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def width() -> int | None:
+def terminal_width() -> int | None:
     """Return the width of the output terminal in columns, or None if it is not a terminal."""
     return shutil.get_terminal_size().columns if is_out_terminal() else None
 
@@ -124,23 +124,23 @@ def width() -> int | None:
 STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 
-def out(text: str, style: str | None = None) -> None:
+def write_result(text: str, style: str | None = None) -> None:
     """Write a result's text in one of `STYLES`, with control characters escaped."""
     text = escape_unprintable(text)
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
-    _or_explain(stream().write, text)
+    _or_explain(result_stream().write, text)
 
 
-def out_bytes(data: bytes) -> None:
+def write_result_bytes(data: bytes) -> None:
     """Write a piece of a result unchanged, in UTF-8 if it is text."""
-    flush()
-    _or_explain(stream().buffer.write, data)
+    flush_results()
+    _or_explain(result_stream().buffer.write, data)
 
 
-def flush() -> None:
+def flush_results() -> None:
     """Flush buffered results; raise OutputError if that fails."""
-    _or_explain(stream().flush)
+    _or_explain(result_stream().flush)
 
 
 def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
@@ -154,27 +154,27 @@ def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
 
 
 @contextmanager
-def reporting(done: str) -> Iterator[None]:
+def report_completed_work(done: str) -> Iterator[None]:
     """If printing fails in the block, raise an error that also says what was completed."""
     try:
         yield
-        flush()
+        flush_results()
     except OutputError as error:
         raise OutputError(f"{done}, and only this failed: {error}") from None
 
 
-def note(*texts: str, is_wrapped: bool = True) -> None:
+def print_note(*texts: str, is_wrapped: bool = True) -> None:
     """Print each text as a line on stderr; drop it if stderr is closed.
 
     On a terminal it is broken between words, if `is_wrapped`.
     """
-    flush()
-    _to_stderr(texts, is_wrapped=is_wrapped)
+    flush_results()
+    _print_to_stderr(texts, is_wrapped=is_wrapped)
 
 
-def _to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
+def _print_to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
     # A name with a line break makes no line of its own, which could say anything.
-    said = map(_with_lake, texts) if _lake else texts
+    said = map(_add_lake_option, texts) if _lake else texts
     lines = [replace_line_breaks(escape_unprintable(text)) for text in said]
     if is_wrapped and is_note_terminal():
         # Loaded here, since it takes time and `--help` has no notes.
@@ -186,15 +186,15 @@ def _to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def complain(text: str, place: str = "") -> None:
+def print_error(text: str, place: str = "") -> None:
     """Print an error as one line on stderr, even if stdout cannot be written.
 
     `place` is shown below as it is: the line of a query, with a mark.
     """
     with suppress(OSError, OutputError):
-        flush()
+        flush_results()
     line = " ".join(text.split()) or "an error without a message; please report it"
-    _to_stderr(["magic: " + line, *place.splitlines()], is_wrapped=False)
+    _print_to_stderr(["magic: " + line, *place.splitlines()], is_wrapped=False)
 
 
 # Progress on stderr: a bar where that is a terminal, else a line now and then of an ingest.
@@ -204,7 +204,9 @@ _PERCENTAGE = "{task.percentage:.0f} %"
 
 
 @contextmanager
-def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[int, int], None]]:
+def document_progress(
+    measure: Callable[[], tuple[int, int]],
+) -> Iterator[Callable[[int, int], None]]:
     """Return a progress function to call with the numbers of documents and bytes just read.
 
     `measure` returns the numbers of files and of bytes that there are to read.
@@ -214,7 +216,9 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
     n_documents = n_bytes = 0
     began_at = reported_at = time.monotonic()
 
-    with _bar("reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0) as update:
+    with _progress_bar(
+        "reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0
+    ) as update:
 
         def add(more_documents: int, more_bytes: int) -> None:
             nonlocal n_documents, n_bytes, reported_at
@@ -224,7 +228,7 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
             now = time.monotonic()
             if not is_drawn and now - reported_at >= SECONDS_BETWEEN_LINES:
                 reported_at = now
-                note(
+                print_note(
                     f"reading: {n_documents:,} documents and {n_bytes >> 20:,} MiB "
                     f"in {now - began_at:,.0f} s"
                 )
@@ -233,21 +237,21 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
 
 
 @contextmanager
-def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
+def game_progress(n_games: int) -> Iterator[Callable[[int], None]]:
     """Return a progress function to call with the number of games written so far."""
-    with _bar("writing", n_games, "{task.completed:,.0f} games") as update:
+    with _progress_bar("writing", n_games, "{task.completed:,.0f} games") as update:
         yield lambda n_written: update(completed=n_written)
 
 
 @contextmanager
-def of_steps(first: str = "looking") -> Iterator[Callable[[str], None]]:
+def step_progress(first: str = "looking") -> Iterator[Callable[[str], None]]:
     """Return a progress function to call with the name of the next step."""
-    with _bar(first, None, "{task.elapsed:.0f} s") as update:
+    with _progress_bar(first, None, "{task.elapsed:.0f} s") as update:
         yield lambda step: update(description=step)
 
 
 @contextmanager
-def _bar(
+def _progress_bar(
     step: str, total: int | None, *columns: str, **fields: Any
 ) -> Iterator[Callable[..., None]]:
     """Return a function that advances the progress bar; it does nothing without a terminal."""

@@ -25,15 +25,15 @@ _VOTES = ("player", "target", "is_correct", "stated_target", "parse_status")
 _VOTES_FOR_PROPOSALS = ("round", "player", "candidate", "parse_status")
 
 
-def write(transcript: Transcript, form: str) -> None:
+def write_transcript(transcript: Transcript, form: str) -> None:
     """Write the whole game as `text` or `markdown`."""
     game, edition = transcript.game, transcript.edition
-    output.heading(game_title(game), form, level=1)
-    _facts({name: game[name] for name in (*_FACTS, *_COUNTS)} | {"log": game["path"]}, form)
-    _section("Players", player_table(transcript.tables), form)
-    output.heading("Messages", form)
+    output.print_heading(game_title(game), form, level=1)
+    _format_facts({name: game[name] for name in (*_FACTS, *_COUNTS)} | {"log": game["path"]}, form)
+    _format_section("Players", player_table(transcript.tables), form)
+    output.print_heading("Messages", form)
     for part in transcript.items:
-        _part(part, form)
+        _format_item(part, form)
     votes = transcript.tables["votes"]
     rounds = ["round"] if votes["round"].n_unique() > 1 else []
     sections = {
@@ -44,21 +44,21 @@ def write(transcript: Transcript, form: str) -> None:
         .agg(hits=exact_sum(pl.col("hit")), counted=pl.len()),
     }
     for name, rows in sections.items():
-        _section(name, rows, form)
+        _format_section(name, rows, form)
     if transcript.counted.is_empty():
-        terminal.note(f"no metric of the edition {edition} counted anything in this game")
+        terminal.print_note(f"no metric of the edition {edition} counted anything in this game")
 
 
-def write_seen(transcript: Transcript, seat: int, form: str) -> None:
+def write_seat_view(transcript: Transcript, seat: int, form: str) -> None:
     """Write the messages that a seat could see."""
     seen, game = transcript.items_seen_by(seat), transcript.game
-    output.heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
-    _facts({"game_id": game["game_id"]}, form)
+    output.print_heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
+    _format_facts({"game_id": game["game_id"]}, form)
     for part in items_seen_by_player(seen):
-        _part(part, form)
+        _format_item(part, form)
 
 
-def as_json(transcript: Transcript, seat: int | None) -> str:
+def transcript_to_json(transcript: Transcript, seat: int | None) -> str:
     """Return the game's rows of each table and the counted rows.
 
     With a seat, return what the seat could see.
@@ -78,31 +78,31 @@ def as_json(transcript: Transcript, seat: int | None) -> str:
 # --- how each form is written -------------------------------------------------------------------
 
 
-def _facts(facts: Mapping[str, object], form: str) -> None:
+def _format_facts(facts: Mapping[str, object], form: str) -> None:
     texts = {
         name: escape_to_one_line(str(value)) for name, value in facts.items() if value is not None
     }
     if form == "markdown":
-        terminal.out(
+        terminal.write_result(
             "".join(f"- {name}: {markdown.escape_text(text)}\n" for name, text in texts.items())
             + "\n"
         )
         return
-    for line in layout.format_records([*texts], [[*texts.values()]], terminal.width()):
-        terminal.out(line + "\n")
+    for line in layout.format_records([*texts], [[*texts.values()]], terminal.terminal_width()):
+        terminal.write_result(line + "\n")
 
 
-def _section(title: str, rows: pl.DataFrame, form: str) -> None:
+def _format_section(title: str, rows: pl.DataFrame, form: str) -> None:
     if rows.height:
-        output.heading(title, form)
-        output.show(rows, "markdown" if form == "markdown" else "table")
-        terminal.out("\n" if form == "markdown" else "")
+        output.print_heading(title, form)
+        output.print_table(rows, "markdown" if form == "markdown" else "table")
+        terminal.write_result("\n" if form == "markdown" else "")
 
 
-def _part(part: TranscriptItem, form: str) -> None:
+def _format_item(part: TranscriptItem, form: str) -> None:
     if part.started_round is not None:
-        _part(TranscriptItem("", f"Round {part.started_round}", ""), form)
-    write = _in_markdown if form == "markdown" else _in_text
+        _format_item(TranscriptItem("", f"Round {part.started_round}", ""), form)
+    write = _format_item_as_markdown if form == "markdown" else _format_item_as_text
     write(
         part,
         replace_line_breaks(escape_unprintable(part.heading)),
@@ -110,35 +110,35 @@ def _part(part: TranscriptItem, form: str) -> None:
     )
 
 
-def _in_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
-    terminal.out("\n")
-    terminal.out(heading, "heading")
-    terminal.out(f"  {part.phase_and_round}" if part.phase_and_round else "", "aside")
-    terminal.out("\n")
-    width = terminal.width()
+def _format_item_as_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
+    terminal.write_result("\n")
+    terminal.write_result(heading, "heading")
+    terminal.write_result(f"  {part.phase_and_round}" if part.phase_and_round else "", "aside")
+    terminal.write_result("\n")
+    width = terminal.terminal_width()
     room = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
     for line in lines:
         for piece in layout.wrap_text(line, room):
-            terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
+            terminal.write_result(f"{_INDENT}{piece}".rstrip() + "\n")
     styles = _STYLES | {"act": "aside" if lines else ""}
     for item in part.items:
         for number, (text, style) in enumerate(item):
-            terminal.out("  " if number else _INDENT)
-            terminal.out(replace_line_breaks(text), styles[style])
-        terminal.out("\n")
+            terminal.write_result("  " if number else _INDENT)
+            terminal.write_result(replace_line_breaks(text), styles[style])
+        terminal.write_result("\n")
 
 
-def _in_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
-    terminal.out(
+def _format_item_as_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
+    terminal.write_result(
         f"**{markdown.escape_text(heading)}** {markdown.escape_text(part.phase_and_round)}".rstrip()
         + "\n\n"
     )
     # As code, in which nothing is markdown.
-    terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
+    terminal.write_result("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
     items = [
         "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in item)
         for item in part.items
     ]
-    terminal.out(
+    terminal.write_result(
         "".join(f"- {markdown.escape_text(item)}\n" for item in items) + ("\n" if items else "")
     )

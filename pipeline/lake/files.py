@@ -85,11 +85,11 @@ class TableWriter:
             rows = arrow.to_arrow_table(rows.select(names))
         if rows.num_rows == 0:
             return
-        n_games = _n_games(rows)
+        n_games = _max_games_in_group(rows)
         if self._file is not None and n_games > 2 * self._file.n_games:
             self.close()  # its Bloom filters would be too small to deny a game
         if self._file is None:
-            written = _written(self._schema, rows.schema)
+            written = _schema_with_given_encodings(self._schema, rows.schema)
             self._file = _OpenFile(
                 self._folder, self._kind, written, n_games, is_searched=self._is_searched
             )
@@ -133,7 +133,7 @@ class _OpenFile:
         self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
-        paths = (path for field in schema for path in _leaves(field.name, field.type))
+        paths = (path for field in schema for path in _leaf_paths(field.name, field.type))
         leaves = [path for path in paths if is_searched and path not in TEXTS]
         self._writer = pq.ParquetWriter(
             self._draft.path,
@@ -157,10 +157,10 @@ class _OpenFile:
         return self._draft.path.stat().st_size
 
     def write(self, rows: pa.Table) -> None:
-        columns = [_as(rows.column(field.name), field.type) for field in self._schema]
+        columns = [_cast_column(rows.column(field.name), field.type) for field in self._schema]
         table = pa.Table.from_arrays(columns, schema=self._schema)
         for start in range(0, table.num_rows, MAX_GROUP_ROWS):
-            for group in _groups(table.slice(start, MAX_GROUP_ROWS)):
+            for group in _split_by_size(table.slice(start, MAX_GROUP_ROWS)):
                 self._writer.write_table(group)
         self.n_rows += table.num_rows
 
@@ -188,7 +188,7 @@ def delete_staged_files(folder: Location, token: str) -> None:
             (folder / file.name).delete_file(missing_ok=True)
 
 
-def _groups(rows: pa.Table) -> Iterator[pa.Table]:
+def _split_by_size(rows: pa.Table) -> Iterator[pa.Table]:
     """Split rows into parts of at most `MAX_GROUP_BYTES`, or of one row if a row is longer."""
     # What a dictionary has is counted whole for each part, and is short.
     n_bytes = sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
@@ -196,8 +196,8 @@ def _groups(rows: pa.Table) -> Iterator[pa.Table]:
     if not half or n_bytes <= MAX_GROUP_BYTES:
         yield rows
         return
-    yield from _groups(rows.slice(0, half))
-    yield from _groups(rows.slice(half))
+    yield from _split_by_size(rows.slice(0, half))
+    yield from _split_by_size(rows.slice(half))
 
 
 def text_bytes(file: Location) -> list[tuple[int, int]]:
@@ -212,7 +212,7 @@ def text_bytes(file: Location) -> list[tuple[int, int]]:
     ]
 
 
-def _n_games(rows: pa.Table) -> int:
+def _max_games_in_group(rows: pa.Table) -> int:
     """Return the largest possible number of games in a row group; 0 for tables without games."""
     if "game_id" not in rows.schema.names:
         return 0
@@ -222,7 +222,7 @@ def _n_games(rows: pa.Table) -> int:
     return sum(arrow.series_from_arrow("game_id", part).n_unique() for part in parts)
 
 
-def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
+def _schema_with_given_encodings(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
     """Return the contract's schema, with strings and lists encoded as in the given schema.
 
     Dictionary-encoded or with large offsets, they are the same in a file.
@@ -234,7 +234,7 @@ def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
     return contract
 
 
-def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+def _cast_column(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     """Cast a column to a type; an encoded column gets a single dictionary."""
     if column.type == wanted:
         return column.unify_dictionaries()
@@ -251,12 +251,12 @@ def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(parts, wanted).unify_dictionaries()
 
 
-def _leaves(path: str, dtype: pa.DataType) -> list[str]:
+def _leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
     """Return the paths of a column as Parquet has them: a list's elements are within it."""
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
-        return _leaves(f"{path}.list.element", dtype.value_type)
+        return _leaf_paths(f"{path}.list.element", dtype.value_type)
     if pa.types.is_struct(dtype):
-        return [leaf for field in dtype for leaf in _leaves(f"{path}.{field.name}", field.type)]
+        return [leaf for field in dtype for leaf in _leaf_paths(f"{path}.{field.name}", field.type)]
     return [path]
 
 
@@ -275,7 +275,7 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
         if "." in name or any(c is None or not c.has_null_count for c in columns):
             continue
         nulls[name] = sum(c.null_count for c in columns)
-        ranges = [_range(column) for column in columns]
+        ranges = [_column_range(column) for column in columns]
         if all(ranges):
             low[name] = min(least for least, _ in filter(None, ranges))
             high[name] = max(most for _, most in filter(None, ranges))
@@ -284,7 +284,7 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
     )
 
 
-def _range(column: pq.Statistics) -> tuple[Any, Any] | None:
+def _column_range(column: pq.Statistics) -> tuple[Any, Any] | None:
     """Return the minimum and maximum of a column of integers or short strings, or None."""
     # In raw form: `min` makes an Arrow scalar, for which pandas is imported where there is one.
     if not column.has_min_max:

@@ -30,14 +30,14 @@ from pipeline.lake.tables import (
     CATALOG_FILE_NAME,
     COMMITS_TABLE,
     TableState,
+    active_tokens,
     delete_old_drafts,
     mark_as_writing,
-    opened_at,
+    open_recorded_table,
     scan_files,
     table_states,
-    tokens,
 )
-from pipeline.lake.transaction import begin_transaction, locked, name_lake_in_errors
+from pipeline.lake.transaction import begin_transaction, lake_lock, name_lake_in_errors
 from pipeline.stores import File, Location
 from pipeline.version import __version__
 
@@ -95,11 +95,11 @@ def maintain(
     if not keep_days >= 0 or math.isnan(older_than_hours):
         raise UsageError("--keep-days and --older-than-hours must be 0 or more")
     lake = open_lake(path)
-    before = {table: _files(lake, table) for table in lake.existing_tables}
-    replaced = {table: _to_replace(table, files) for table, files in before.items()}
+    before = {table: _file_rows(lake, table) for table in lake.existing_tables}
+    replaced = {table: _files_to_replace(table, files) for table, files in before.items()}
     after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
-        after = _guess(before, replaced)
+        after = _estimate_files_after_merge(before, replaced)
         # Where no state is kept, what is replaced goes at once; of commits there is one state only.
         replaced = {
             table: replaced[table]
@@ -107,21 +107,21 @@ def maintain(
         }
     else:
         small = {table: names for table, names in replaced.items() if table != COMMITS_TABLE}
-        _merge_all(lake, {table: names for table, names in small.items() if names})
+        _merge_small_files(lake, {table: names for table, names in small.items() if names})
         lake = open_lake(path)
         after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
         replaced = {}
     # The state that is the newest now stays, also if others commit in the meantime.
-    kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
+    kept, young = _time_before(days=keep_days), _time_before(hours=older_than_hours)
     if not dry_run:
         on_merged()
         delete_old_drafts(lake.path, CATALOG_FILE_NAME)
     rows = []
     for table in lake.existing_tables:
         dead = (
-            _dead_files(lake, table, kept, young, replaced.get(table, ()))
+            _unreachable_files(lake, table, kept, young, replaced.get(table, ()))
             if dry_run
-            else _delete_dead(path, table, kept, young)
+            else _delete_unreachable_files(path, table, kept, young)
         )
         sizes = [*after[table].values()]
         rows.append(
@@ -138,7 +138,7 @@ def maintain(
     return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
 
 
-def _files(lake: StoredLake, table: str) -> pl.DataFrame:
+def _file_rows(lake: StoredLake, table: str) -> pl.DataFrame:
     """Return name, n_bytes and n_rows of each file of a table."""
     sizes, counts = lake.file_sizes_bytes(table), lake.row_counts_by_file(table)
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
@@ -146,7 +146,7 @@ def _files(lake: StoredLake, table: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
+def _files_to_replace(table: str, files: pl.DataFrame) -> list[str]:
     """Return the files that are unsorted or small; none if a merge would change nothing."""
     if table == COMMITS_TABLE:
         return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
@@ -156,7 +156,7 @@ def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
     return [] if len(names) == 1 and names[0].startswith(SORTED) else names
 
 
-def _guess(
+def _estimate_files_after_merge(
     before: Mapping[str, pl.DataFrame], replaced: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, int | None]]:
     """Estimate which files each table will have; their sizes are unknown until they are written."""
@@ -173,7 +173,7 @@ def _guess(
     return after
 
 
-def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
+def _merge_small_files(lake: StoredLake, small: dict[str, list[str]]) -> None:
     """Write small files anew as sorted files, and commit those that no ingest changed meanwhile."""
     started_at = datetime.now(UTC)
     if not small and len(lake.table_files(COMMITS_TABLE)) <= MAX_COMMIT_FILES:
@@ -186,7 +186,7 @@ def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
                 merge = _Merge(table, names, [])
                 merges.append(merge)
                 _write_sorted(lake, merge, token)
-            _commit(lake, merges, started_at)
+            _commit_merges(lake, merges, started_at)
         finally:
             # Only those that no transaction has: once its commit has begun, a table may name its
             # own.
@@ -195,7 +195,7 @@ def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
                     (lake.table_folder(merge.table) / file.name).delete_file(missing_ok=True)
 
 
-def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
+def _commit_merges(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
     """Commit the merges whose old files still exist, and drop the new files of the other merges."""
     with begin_transaction(lake.path) as change:
         for merge in merges:
@@ -225,9 +225,9 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
     files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
     with TableWriter(folder, merge.table, f"{SORTED}-{token}").complete_or_delete() as writer:
-        for some in _rounds(files, ROUND_CHUNKS * CHUNK_BYTES):
+        for some in _split_files_by_bytes(files, ROUND_CHUNKS * CHUNK_BYTES):
             rows = scan_files(merge.table, some)
-            for chosen in _chunks(rows, order, CHUNK_BYTES):
+            for chosen in _chunk_filters(rows, order, CHUNK_BYTES):
                 chunk = rows.filter(chosen).collect(engine="streaming")
                 ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
                 with name_lake_in_errors(lake.path):
@@ -237,7 +237,7 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     merge.new = writer.files
 
 
-def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
+def _split_files_by_bytes(files: dict[str, int], most: int) -> Iterator[list[str]]:
     """Split files into lists of a bounded number of bytes; a larger file is a list of its own."""
     some: list[str] = []
     n_bytes = 0
@@ -251,7 +251,7 @@ def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
         yield some
 
 
-def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
+def _chunk_filters(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
     """Return filters that split rows into sorted chunks of at most `most` bytes."""
     first, *_ = keys
     texts = pl.col([name for name in TEXTS if name in rows.collect_schema()])
@@ -262,18 +262,20 @@ def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]
     for row in sizes.collect(engine="streaming").iter_rows(named=True):
         n = row.pop("n_bytes")
         if chosen and (size + n > most or row[first] != chosen[-1][first]):
-            yield _any_of(chosen)
+            yield _filter_for_keys(chosen)
             chosen, size = [], 0
         if n > most:
-            yield from (_any_of([row]) & part for part in _parts(rows, -(-n // most)))
+            yield from (
+                _filter_for_keys([row]) & part for part in _part_filters(rows, -(-n // most))
+            )
         else:
             chosen.append(row)
             size += n
     if chosen:
-        yield _any_of(chosen)
+        yield _filter_for_keys(chosen)
 
 
-def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
+def _filter_for_keys(keys: list[dict[str, object]]) -> pl.Expr:
     """Return a filter for rows with one of the keys, which share their first column."""
     (first, value), *more = keys[0].items()
     is_one = pl.col(first).eq_missing(pl.lit(value))
@@ -283,7 +285,7 @@ def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
     return is_one
 
 
-def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
+def _part_filters(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
     """Return filters that split rows into parts of similar size, without splitting a game."""
     columns = rows.collect_schema()
     key = next(name for name in ("path", "prefix", "game_id", "role") if name in columns)
@@ -291,7 +293,7 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
         yield pl.col(key).hash() % n_parts == part
 
 
-def _ago(**span: float) -> datetime:
+def _time_before(**span: float) -> datetime:
     """Return the time that long ago, or the earliest possible time if the period is longer."""
     try:
         return datetime.now(UTC) - timedelta(**span)
@@ -299,7 +301,7 @@ def _ago(**span: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _delete_dead(
+def _delete_unreachable_files(
     path: str | Path | Location, table: str, kept_since: datetime, younger_than: datetime
 ) -> list[File]:
     """Delete the files of a table that no kept state uses, and return them.
@@ -307,18 +309,18 @@ def _delete_dead(
     Under the lock: so no commit can name a file between the look and its end. The lock is held for
     one table after the other, since an ingest waits for it.
     """
-    with locked(path):
+    with lake_lock(path):
         lake = open_lake(path)
-        dead = _dead_files(lake, table, kept_since, younger_than)
+        dead = _unreachable_files(lake, table, kept_since, younger_than)
         # Asked after the files were listed: what is written after that is not among them.
-        alive = tokens(lake.path) if dead else ()
+        alive = active_tokens(lake.path) if dead else ()
         dead = [file for file in dead if not any(token in file.name for token in alive)]
         for file in dead:
             (lake.table_folder(table) / file.name).delete_file(missing_ok=True)
     return dead
 
 
-def _dead_files(
+def _unreachable_files(
     lake: StoredLake,
     table: str,
     kept_since: datetime,
@@ -332,7 +334,7 @@ def _dead_files(
     folder = lake.table_folder(table)
     live = set(lake.file_sizes_bytes(table)) - set(replaced)
     for state in _kept_states(lake, table, kept_since):
-        live |= set(opened_at(folder, state).log_values("size_bytes")) - set(replaced)
+        live |= set(open_recorded_table(folder, state).log_values("size_bytes")) - set(replaced)
     return [
         file
         for file in folder.list_files()

@@ -26,7 +26,7 @@ from pipeline.lake.tables import (
     check_clock,
     has_log,
     map_tables,
-    refuse_forked,
+    raise_if_forked,
 )
 from pipeline.stores import Location, parse_location
 
@@ -47,10 +47,10 @@ def is_lake(path: str | Path | Location) -> bool:
         if is_permission_error(error):
             denied = f"{error.filename or path}: {error_reason(error)}"
             raise DeniedError(f"{denied}; {DENIED_HINT}") from None
-        raise _unreachable(path, error) from None
+        raise _unreadable_path_error(path, error) from None
 
 
-def _unreachable(path: str | Path | Location, error: OSError) -> LakeError:
+def _unreadable_path_error(path: str | Path | Location, error: OSError) -> LakeError:
     """Return the error for a path that cannot be read.
 
     The message of an object store names the path.
@@ -58,14 +58,14 @@ def _unreachable(path: str | Path | Location, error: OSError) -> LakeError:
     return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
-def _folder(path: str | Path | Location) -> Location:
+def _parse_folder(path: str | Path | Location) -> Location:
     try:
         folder = parse_location(path)
         str(folder).encode()
     except UnicodeEncodeError:
         raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
     except OSError as error:
-        raise _unreachable(path, error) from None
+        raise _unreadable_path_error(path, error) from None
     for sign in _NOT_IN_PATHS if folder.is_local else f"{_NOT_IN_PATHS}#":
         if sign in str(folder):
             raise LakeError(f"{path}: a lake's path must not contain {sign}; choose another path")
@@ -91,14 +91,14 @@ def open_lake(
     `kind` is the class of what is returned. Raises LakeError where there is none, or where
     `maintain` has deleted files of that state.
     """
-    folder = _folder(path)
+    folder = _parse_folder(path)
     if not is_lake(folder):
         if not folder.exists():
             raise LakeError(
                 f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
             )
-        _refuse_damaged(folder)
-        if not _strangers(folder):
+        _raise_if_commits_table_missing(folder)
+        if not _foreign_names(folder):
             raise LakeError(
                 f"{path}: not a lake yet: nothing was ingested here; run `magic ingest SOURCE "
                 f"--lake {path}`"
@@ -122,18 +122,18 @@ def open_lake(
         )
     lake.states  # noqa: B018 (read now: this is the state that the lake is opened at)
     if as_of is not None:
-        _refuse_deleted(lake, as_of)
+        _raise_if_files_deleted(lake, as_of)
     return lake
 
 
-def reopened(lake: L, as_of: int | None = None) -> L:
+def reopen_lake(lake: L, as_of: int | None = None) -> L:
     """Open the lake again, with the same view options, in its latest state or after `as_of`."""
     seen = {"names": lake.names, "failures": lake.failures, "_added": lake._added}
     opened = open_lake(lake.path, as_of, type(lake))._with(**seen)
     return opened if lake.system is None else opened.for_system(lake.system)
 
 
-def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
+def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
     """Raise LakeError if files of an old state were deleted although the newest state is complete.
 
     Otherwise the lake is damaged, and whoever reads the files reports that.
@@ -143,20 +143,22 @@ def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
         for table in lake.existing_tables
     }
     newest = StoredLake(lake.path)
-    if _has_files(lake, there) or not _has_files(newest, there):
+    if _has_all_files(lake, there) or not _has_all_files(newest, there):
         return
     later = sorted(
         newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()["ingest_id"]
     )
     # The oldest go first, so that not all have to be looked at.
-    left = bisect_left(later, True, key=lambda id_: _has_files(StoredLake(lake.path, id_), there))
+    left = bisect_left(
+        later, True, key=lambda id_: _has_all_files(StoredLake(lake.path, id_), there)
+    )
     raise LakeError(
         f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
         f"files; the oldest state left is the one after ingest {later[left]}"
     )
 
 
-def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
+def _has_all_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
     """Return whether all files of a state exist."""
     return all(
         set(lake.file_sizes_bytes(table)) <= names
@@ -169,16 +171,16 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     """Create a lake with empty tables; raise LakeError if the folder contains anything else."""
     from deltalake.exceptions import DeltaError
 
-    folder = _folder(path)
+    folder = _parse_folder(path)
     check_clock()
     try:
         folder.create_folder()
-        if _strangers(folder):
+        if _foreign_names(folder):
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )
         with (folder / LOCK).lock(LOCK_SECONDS):
-            _refuse_damaged(folder)
+            _raise_if_commits_table_missing(folder)
             create_tables(folder, TABLES)
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_permission_error(error) else ""
@@ -188,13 +190,13 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     return StoredLake(folder)
 
 
-def _strangers(folder: Location) -> set[str]:
+def _foreign_names(folder: Location) -> set[str]:
     """Return the names in the folder that do not belong to a lake."""
     names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
     return names - {*TABLES, LOCK, WRITING}
 
 
-def _refuse_damaged(folder: Location) -> None:
+def _raise_if_commits_table_missing(folder: Location) -> None:
     """Raise LakeError if tables have rows but the table of commits is missing.
 
     That table is created last.
@@ -230,7 +232,7 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.events.arrow import arrow_schema
 
-    refuse_forked()
+    raise_if_forked()
 
     class Unopened(DeltaTable):
         """What is created; to open it as well would take as long."""
@@ -264,7 +266,7 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
         create(COMMITS_TABLE)
 
 
-def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
+def concat_by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
     """Call a function for each system, and concatenate the rows with a column `system`."""
     return pl.concat(
         rows(part).with_columns(system=pl.lit(part.system, pl.String))

@@ -22,12 +22,12 @@ from pipeline.lake.tables import (
     VERSION_KEY,
     OpenTable,
     TableState,
-    has_gone_on,
-    known_rows,
+    has_newer_commits,
+    open_commits_table,
+    open_recorded_table,
     open_table,
-    opened_at,
-    opened_journal,
-    refuse_forked,
+    raise_if_forked,
+    row_counts,
     scan_files,
     table_states,
 )
@@ -52,7 +52,7 @@ READ = ("results", "players", "messages")
 _CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "guess_is_correct")
 
 
-def names_of(given: Names | str | Path) -> dict[str, str]:
+def load_model_names(given: Names | str | Path) -> dict[str, str]:
     """Return the map of model names, from a TOML file if a path is given, without unchanged names.
 
     Raises SourceError for a file that cannot be read, and UsageError for a map that is wrong: one
@@ -61,11 +61,11 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
     if isinstance(given, Mapping):
         place, models = "names", given
     else:
-        place, models = str(given), _read(Path(given))
+        place, models = str(given), _read_toml(Path(given))
     for name, joined in models.items():
         if not all(isinstance(one, str) for one in (name, joined)) or not joined.strip():
             wrong = f"{place}: the name for {name!r} must be a text, not {joined!r}"
-            if (dotted := _dotted(name, joined)) != name:
+            if (dotted := _join_dotted_names(name, joined)) != name:
                 wrong += f': write a name with a dot in quotes, as "{dotted}"'
             raise UsageError(wrong)
         if (last := models.get(joined, joined)) != joined:
@@ -76,15 +76,15 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
     return {name: joined for name, joined in models.items() if name != joined}
 
 
-def _dotted(name: str, joined: object) -> str:
+def _join_dotted_names(name: str, joined: object) -> str:
     """Join the parts of a name that TOML split at dots because it was not in quotes."""
     if not isinstance(joined, Mapping) or not joined:
         return name
     part, below = next(iter(joined.items()))
-    return _dotted(f"{name}.{part}", below)
+    return _join_dotted_names(f"{name}.{part}", below)
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read_toml(file: Path) -> dict[str, str]:
     import tomllib
 
     try:
@@ -101,12 +101,12 @@ def _read(file: Path) -> dict[str, str]:
     return models
 
 
-def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
+def rename_models(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
     """Replace the model names in rows by the names to count them by."""
     return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
 
 
-def joined(
+def merge_model_names(
     table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
     """Return the rows of a table with model names replaced; `players` returns the stored players.
@@ -116,7 +116,7 @@ def joined(
     if not names or "model" not in table_schema(table):
         return rows
     if table != "results":
-        return renamed(rows, names)
+        return rename_models(rows, names)
     context = pl.SQLContext(results=rows, players=players())
     select = merged_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
     # SQL's groups have no order, and a lake's rows have the same each time.
@@ -307,7 +307,7 @@ class StoredLake:
         changed |= {name for name, *_ in declared - stored} & there & in_files
         if edited := in_files & {*self.game_types}:
             credited = self._credited(edited).iter_rows()
-            changed |= {name for name, *ended in credited if not _is_declared(name, *ended)}
+            changed |= {name for name, *ended in credited if not _defines_end(name, *ended)}
         return tuple(sorted(changed))
 
     def _credited(self, game_types: Iterable[str]) -> pl.DataFrame:
@@ -338,14 +338,16 @@ class StoredLake:
         return self._open(table).delta
 
     def _open(self, table: str) -> "OpenTable":
-        refuse_forked()
+        raise_if_forked()
         if table not in TABLES:
             raise UsageError(self._no_table(table))
         if table not in self._opened:
             if table == COMMITS_TABLE:
-                self._opened[table] = opened_journal(self.table_folder(table), self._version)
+                self._opened[table] = open_commits_table(self.table_folder(table), self._version)
             else:
-                self._opened[table] = opened_at(self.table_folder(table), self.states[table])
+                self._opened[table] = open_recorded_table(
+                    self.table_folder(table), self.states[table]
+                )
         return self._opened[table]
 
     def _no_table(self, name: str) -> str:
@@ -354,7 +356,7 @@ class StoredLake:
 
     def is_behind(self) -> bool:
         """Whether `documents` has commits after this state."""
-        return has_gone_on(self.table_folder("documents"), self.states["documents"].version)
+        return has_newer_commits(self.table_folder("documents"), self.states["documents"].version)
 
     def latest_version(self, table: str) -> int:
         """Return the table's newest version, which may be from an ingest that was killed."""
@@ -374,7 +376,7 @@ class StoredLake:
 
         Also in a lake of one system, they are those of the whole lake.
         """
-        n_rows = known_rows(self.table_folder("games"), self._logged("games", "num_records"))
+        n_rows = row_counts(self.table_folder("games"), self._logged("games", "num_records"))
         n_games: dict[str, int] = {}
         mixed = []
         for name, (low, high) in self._ranges("games", "system").items():
@@ -419,7 +421,7 @@ class StoredLake:
         >>> joined.table("players").filter(model="sim-boreas").collect().height
         0
         """
-        return self._with(names=names_of(names))
+        return self._with(names=load_model_names(names))
 
     def with_failures(self, failures: Failures) -> Self:
         """Return the lake with failed games excluded, or counted as losses.
@@ -510,7 +512,7 @@ class StoredLake:
         In a lake of one system only its own rows are counted.
         """
         logged = self._of_files(table, self._logged(table, "num_records"))
-        n_rows = known_rows(self.table_folder(table), logged)
+        n_rows = row_counts(self.table_folder(table), logged)
         others = [name for name in n_rows if self._has_other_rows(table, name)]
         own = [
             self._own(table, scan_files(table, [str(self.table_folder(table) / name)])).select(
@@ -549,7 +551,9 @@ class StoredLake:
         if system is None or not _has_system(table):
             return by_file
         ranges = self._ranges(table, "system")
-        return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
+        return {
+            name: value for name, value in by_file.items() if _may_contain(ranges[name], system)
+        }
 
     def _ranges(self, table: str, column: str) -> _Ranges:
         """Return the smallest and largest string of a column in each file, from the table's log."""
@@ -571,7 +575,9 @@ class StoredLake:
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
         """Return whether the log allows rows of the game type in a file of the table."""
-        return any(_may_have(ends, game_type) for ends in self._ranges(table, "game_type").values())
+        return any(
+            _may_contain(ends, game_type) for ends in self._ranges(table, "game_type").values()
+        )
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
         """Return the log's values of each file; an empty result for a missing table."""
@@ -600,7 +606,9 @@ class StoredLake:
         return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
 
     def _named(self, table: str) -> pl.LazyFrame:
-        return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
+        return merge_model_names(
+            table, self.stored(table), self.names, lambda: self.stored("players")
+        )
 
     def stored(self, table: str) -> pl.LazyFrame:
         """Return the table as stored, with the model names and results from the logs.
@@ -620,7 +628,7 @@ class StoredLake:
         return rows.filter(system=self.system) if self.has_rows_of_other_systems(table) else rows
 
 
-def _is_declared(
+def _defines_end(
     game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
 ) -> bool:
     """Return whether the game type defines this end for this side."""
@@ -634,7 +642,7 @@ def _has_system(table: str) -> bool:
     return "system" in table_schema(table)
 
 
-def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
+def _may_contain(ends: tuple[str | None, str | None], value: str) -> bool:
     """Return whether a column may have the value, given its minimum and maximum."""
     low, high = ends
     return low is None or high is None or low <= value <= high

@@ -81,7 +81,7 @@ class Contents(Struct, frozen=True):
         return f"{self.n_files:,} files{rows}"
 
 
-def contents_of(counts: Mapping[str, int | None]) -> Contents:
+def table_contents(counts: Mapping[str, int | None]) -> Contents:
     """Return the contents of a table that consists of files with these row counts."""
     known = [n_rows for n_rows in counts.values() if n_rows is not None]
     return Contents(
@@ -91,7 +91,7 @@ def contents_of(counts: Mapping[str, int | None]) -> Contents:
     )
 
 
-EMPTY = contents_of({})
+EMPTY = table_contents({})
 
 
 def has_log(folder: Location) -> bool:
@@ -99,7 +99,7 @@ def has_log(folder: Location) -> bool:
 
     A killed writer may leave an incomplete one.
     """
-    return any(not _is_empty(file) for file in _logged(folder))
+    return any(not _is_empty(file) for file in _log_files(folder))
 
 
 def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
@@ -107,11 +107,11 @@ def empty_commit_files(folder: Location, version: int | None = None) -> list[str
 
     Delta takes such a file for a commit that changes nothing.
     """
-    names = [file.name for file in _logged(folder) if _is_empty(file)]
+    names = [file.name for file in _log_files(folder) if _is_empty(file)]
     return [name for name in names if version is None or int(name[:20]) <= version]
 
 
-def _logged(folder: Location) -> list[File]:
+def _log_files(folder: Location) -> list[File]:
     """Return the commits and checkpoints of a table's log."""
     return [file for file in (folder / "_delta_log").list_files() if _LOGGED.fullmatch(file.name)]
 
@@ -177,14 +177,16 @@ def check_clock() -> None:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
-def tokens(lake: Location) -> set[str]:
+def active_tokens(lake: Location) -> set[str]:
     """Return the tokens of processes that are writing, and delete the locks of killed processes."""
     return {
-        file.name for file in (lake / WRITING).list_files() if _is_held(lake / WRITING / file.name)
+        file.name
+        for file in (lake / WRITING).list_files()
+        if _is_lock_held(lake / WRITING / file.name)
     }
 
 
-def _is_held(lock: Location) -> bool:
+def _is_lock_held(lock: Location) -> bool:
     # A killed process's lock on an object store is only known by not changing for a while.
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
@@ -256,15 +258,15 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     return rows.with_columns(pl.col(name).replace(words) for name, words in renamed)
 
 
-def known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
+def row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
     """Return the number of rows of each file, from its footer if the log does not state it."""
     return {
-        name: _footer_rows(folder / name) if n_rows is None else n_rows
+        name: _count_footer_rows(folder / name) if n_rows is None else n_rows
         for name, n_rows in logged.items()
     }
 
 
-def _footer_rows(file: Location) -> int:
+def _count_footer_rows(file: Location) -> int:
     """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pyarrow import ArrowException
@@ -286,7 +288,7 @@ class OpenTable:
     def __init__(self, folder: Location, version: int | None = None) -> None:
         self.delta = open_table(folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
-        _refuse_features(folder, self.delta)
+        _raise_if_unsupported_feature(folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
         """Return the log's value of each file; null if the log has none."""
@@ -296,34 +298,34 @@ class OpenTable:
         return dict(zip(names, values, strict=True))
 
 
-def opened_at(folder: Location, state: TableState) -> OpenTable:
+def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
     """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
     table = OpenTable(folder, state.version)
-    contents, recorded = contents_of(table.log_values("num_records")), state.contents
+    contents, recorded = table_contents(table.log_values("num_records")), state.contents
     is_same = contents.files_sha256 == recorded.files_sha256
     if not is_same or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {contents} at version "
             f"{state.version}, but the ingest left {recorded}"
-            f"{_emptied(folder, state.version)}; {DAMAGE_HINT}"
+            f"{_empty_commits_hint(folder, state.version)}; {DAMAGE_HINT}"
         )
     return table
 
 
-def opened_journal(folder: Location, version: int | None) -> OpenTable:
+def open_commits_table(folder: Location, version: int | None) -> OpenTable:
     """Open the table `ingests`; each of its versions adds a row, so its own log verifies it.
 
     Only those do not that another tool added to arrange its files anew, or to delete old ones.
     """
     table = OpenTable(folder, version)
-    n_rows = sum(known_rows(folder, table.log_values("num_records")).values())
+    n_rows = sum(row_counts(folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
     foreign = foreign_commits(table.delta) if n_rows != n_ingests else []
     if n_rows != n_ingests - len(foreign):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
-            f"were {n_ingests - len(foreign):,}{_emptied(folder, n_ingests)}{by_others(foreign)}; "
-            f"{DAMAGE_HINT}"
+            f"were {n_ingests - len(foreign):,}{_empty_commits_hint(folder, n_ingests)}"
+            f"{foreign_commits_hint(foreign)}; {DAMAGE_HINT}"
         )
     return table
 
@@ -333,11 +335,11 @@ def foreign_commits(delta: "DeltaTable") -> list[str]:
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
         for commit in delta.history()
-        if not _is_own(commit)
+        if not _is_own_commit(commit)
     ]
 
 
-def has_gone_on(folder: Location, version: int) -> bool:
+def has_newer_commits(folder: Location, version: int) -> bool:
     """Return whether magic wrote to a table after a version."""
     if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
@@ -345,16 +347,16 @@ def has_gone_on(folder: Location, version: int) -> bool:
 
     try:
         delta = open_table(folder)
-        return any(map(_is_own, delta.history(delta.version() - version)))
+        return any(map(_is_own_commit, delta.history(delta.version() - version)))
     except (LakeError, DeltaError):
         return True  # a commit that was killed
 
 
-def _is_own(commit: Mapping[str, Any]) -> bool:
+def _is_own_commit(commit: Mapping[str, Any]) -> bool:
     return commit.get("operation") in (None, *_OWN_OPERATIONS)
 
 
-def by_others(commits: Sequence[str]) -> str:
+def foreign_commits_hint(commits: Sequence[str]) -> str:
     """Return the hint for an error about a table with commits of other tools."""
     if not commits:
         return ""
@@ -362,7 +364,7 @@ def by_others(commits: Sequence[str]) -> str:
     return f" (another tool changed the table: {commits[0]}{more})"
 
 
-def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
+def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
     """Raise LakeError for a table with a feature of Delta that magic does not use.
 
     Such a table is more than its Parquet files, all their rows and names, or cannot be changed as
@@ -383,7 +385,7 @@ def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
         )
 
 
-def _emptied(folder: Location, version: int) -> str:
+def _empty_commits_hint(folder: Location, version: int) -> str:
     """Return the hint for an error if commits of the log are empty files."""
     names = empty_commit_files(folder, version)
     if not names:
@@ -394,17 +396,17 @@ def _emptied(folder: Location, version: int) -> str:
 
 
 @cache
-def _first_process() -> int:
+def _first_process_id() -> int:
     """Return the id of the process that first opened a lake; a forked process inherits it."""
     return os.getpid()
 
 
-def refuse_forked() -> None:
+def raise_if_forked() -> None:
     """Raise LakeError in a process that was forked after its parent had opened a lake.
 
     The libraries that read a lake use threads, which a fork does not have: it would wait for ever.
     """
-    if os.getpid() != _first_process():
+    if os.getpid() != _first_process_id():
         raise LakeError(
             "this process was forked from one that had opened a lake, and would wait for ever: "
             'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
@@ -416,7 +418,7 @@ def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
-    refuse_forked()
+    raise_if_forked()
     try:
         return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:

@@ -48,12 +48,12 @@ from pipeline.lake.tables import (
     EMPTY,
     VERSION_KEY,
     TableState,
-    by_others,
     check_clock,
-    contents_of,
     foreign_commits,
+    foreign_commits_hint,
     map_tables,
     scan_files,
+    table_contents,
 )
 from pipeline.stores import Location, open_file, parse_location
 
@@ -69,7 +69,7 @@ class RowRemoval(NamedTuple):
     mask: Callable[[pa.Table], RowMask]
 
 
-def rewritten(
+def rewrite_files(
     folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
     """Return the files that contain rows to remove, and new files with their remaining rows.
@@ -81,7 +81,7 @@ def rewritten(
     changed = []
     with TableWriter(folder, table).complete_or_delete() as writer:
         for file in files:
-            with _opened(file, table, encoded) as parquet:
+            with _open_parquet(file, table, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
                 masks = [
                     removal.mask(parquet.read_row_group(n, list(removal.columns))) for n in groups
@@ -91,7 +91,7 @@ def rewritten(
                 changed.append(file)
                 for number, mask in enumerate(masks):
                     if not mask.all():
-                        rows = _filled(parquet.read_row_group(number), schema)
+                        rows = _add_missing_columns(parquet.read_row_group(number), schema)
                         if mask.any():
                             # Decoded, so that no dictionary keeps what only removed rows had.
                             rows = rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
@@ -100,7 +100,7 @@ def rewritten(
 
 
 @contextmanager
-def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
+def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
     try:
         with open_file(file) as opened:
             metadata = pq.read_metadata(opened)
@@ -111,7 +111,7 @@ def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.Parque
         raise read_error(error, table) from None
 
 
-def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _add_missing_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the rows with nulls in the columns that an older file lacks."""
     lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
     nothing = pa.Table.from_batches([], lacking)
@@ -122,7 +122,7 @@ def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """Start a transaction on the lake's newest state, and hold the lake's lock."""
     with name_lake_in_errors(path), ExitStack() as stack:
-        check_lock = stack.enter_context(locked(path))
+        check_lock = stack.enter_context(lake_lock(path))
         change = Transaction(open_lake(path), check_lock)
         stack.callback(change.delete_written_files)
         yield change
@@ -153,7 +153,7 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
+def lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
     """Hold the lake's lock; yield a function that raises OSError if the lock was lost.
 
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
@@ -188,7 +188,9 @@ class Transaction:
         missing = [table for table in TABLES if table not in lake.existing_tables]
         create_tables(lake.path, missing)
         lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
-        map_tables(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
+        map_tables(
+            lambda table: _restore_table(lake, table, lake.states[table].version), lake.states
+        )
         # Those that lack columns, or nulls in them, which are written anew with what changes.
         self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
@@ -206,10 +208,10 @@ class Transaction:
 
     def remove_rows(self, table: str, removal: RowRemoval) -> None:
         """Remove rows that were committed before."""
-        old, new = rewritten(
+        old, new = rewrite_files(
             self.lake.table_folder(table), table, self.lake.table_files(table), removal
         )
-        self.replace_files(table, list(map(_name, old)), new)
+        self.replace_files(table, list(map(_file_name, old)), new)
 
     def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
         """Replace the old files of these names by new files.
@@ -226,10 +228,10 @@ class Transaction:
         """Return staged files without the rows to remove, rewritten if needed."""
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
-        old, new = rewritten(folder, table, by_path, removal)
+        old, new = rewrite_files(folder, table, by_path, removal)
         self._delete_if_abandoned(table, new)
         for path in old:
-            (folder / _name(path)).delete_file()
+            (folder / _file_name(path)).delete_file()
         return [file for path, file in by_path.items() if path not in old] + new
 
     def _delete_if_abandoned(self, table: str, files: Sequence[DataFile]) -> None:
@@ -266,9 +268,9 @@ class Transaction:
     def _renew(self, table: str) -> None:
         """Rewrite older files, with nulls in the columns that they lack."""
         removed = self._removed.setdefault(table, [])
-        old = [file for file in self.lake.table_files(table) if _name(file) not in removed]
+        old = [file for file in self.lake.table_files(table) if _file_name(file) not in removed]
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
-        removed += map(_name, old)
+        removed += map(_file_name, old)
 
     def _refuse_lost(self, table: str) -> None:
         """Raise LakeError before any change if an added file is not as it was written."""
@@ -292,7 +294,7 @@ class Transaction:
             n: rows for n, rows in self.lake.row_counts_by_file(table).items() if n not in removed
         }
         counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
-        return {"table": table, **asdict(contents_of(counts)), "version": self._commit(table)}
+        return {"table": table, **asdict(table_contents(counts)), "version": self._commit(table)}
 
     def _commit(self, table: str) -> int:
         self._check_lock()
@@ -398,11 +400,11 @@ def _is_outdated(lake: StoredLake, table: str) -> bool:
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
 
-def _name(file: str) -> str:
+def _file_name(file: str) -> str:
     return file.rpartition("/")[2]
 
 
-def _restore(lake: StoredLake, table: str, version: int) -> None:
+def _restore_table(lake: StoredLake, table: str, version: int) -> None:
     delta = lake.delta_table(table)
     delta.update_incremental()
     if delta.version() == version:
@@ -413,6 +415,7 @@ def _restore(lake: StoredLake, table: str, version: int) -> None:
     except DeltaError as error:
         raise LakeError(
             f"{lake.table_folder(table)}: the table cannot be restored to its version {version}: "
-            f"{one_line_message(error)}{by_others(foreign_commits(delta))}; {DAMAGE_HINT}"
+            f"{one_line_message(error)}{foreign_commits_hint(foreign_commits(delta))}; "
+            f"{DAMAGE_HINT}"
         ) from None
     delta.update_incremental()

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pipeline.column import document_columns
 from pipeline.errors import suggest_names
-from pipeline.lake import StoredLake, by_system
+from pipeline.lake import StoredLake, concat_by_system
 from pipeline.metrics.completeness import metric_completeness, played_games
 from pipeline.metrics.estimates import (
     ENGINES,
@@ -181,7 +181,7 @@ def metrics(
         system_lake = lake.for_single_system()
         return compute(system_lake, request).rows.with_columns(origin_columns(system_lake, edition))
     check_models(lake, models)
-    rows = by_system(
+    rows = concat_by_system(
         lake,
         lambda system_lake: (
             compute(system_lake, replace(request, models=tested_models(system_lake, models))).rows

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pipeline.column import display_name, polars_schema
 from pipeline.errors import LakeError, UsageError, suggest_names
-from pipeline.lake import reopened
+from pipeline.lake import reopen_lake
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics.completeness import fewer_games_notes
 from pipeline.metrics.registry import has_sql, metric_names, metric_spec, metric_sql, metric_title
@@ -292,7 +292,7 @@ def _state(lake: LakeWithMethods, ingest: str, earlier: Sequence[str]) -> LakeWi
     if ingest not in earlier:
         raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")
     try:
-        return reopened(lake, int(ingest))
+        return reopen_lake(lake, int(ingest))
     except UsageError:
         raise UsageError(f"after ingest {ingest} there was no game of {lake.system}") from None
     except LakeError as error:

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pipeline import pages
 from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
-from pipeline.lake import reopened
+from pipeline.lake import reopen_lake
 from pipeline.metrics.registry import use_lake_metrics
 from pipeline.pages.content import describe_slice
 from pipeline.pages.templating import TEMPLATES, bind_links, template_environment
@@ -465,7 +465,7 @@ class Site:
         except LakeError:  # it is gone, or damaged; to open it says which
             is_newest = False
         if not is_newest:
-            self._lake = reopened(self._lake)
+            self._lake = reopen_lake(self._lake)
         return self._lake
 
     def _answer(self, lake: Lake, task: Task, reply: Reply) -> Response:

@@ -77,17 +77,17 @@ def open_file(file: str) -> BinaryIO:
 
 def is_regular_file(file: str) -> bool:
     """Return whether opening the file cannot block; opening a missing file fails."""
-    return is_remote(file) or local.is_regular(file)
+    return is_remote(file) or local.is_regular_file(file)
 
 
 def file_version(file: str) -> tuple[int, ...] | None:
     """Return a key that changes with the file's content, or None if there is none."""
-    return None if is_remote(file) else local.version(file)
+    return None if is_remote(file) else local.file_version(file)
 
 
 def was_deleted(file: str) -> bool:
     """Return whether a local file that was listed no longer exists."""
-    return not is_remote(file) and local.is_gone(file)
+    return not is_remote(file) and local.does_not_exist(file)
 
 
 def list_objects(url: str) -> Iterator[tuple[str, int]]:

@@ -152,7 +152,7 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         # The kernel's own files have no size, and reading one can wait forever or never end.
         data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
-            data = _rest(handle, data, check_size)
+            data = _read_rest(handle, data, check_size)
         after = os.fstat(handle)
         if after.st_mtime_ns != status.st_mtime_ns or after.st_size != status.st_size:
             raise ChangedError
@@ -170,7 +170,7 @@ def open_file(file: str) -> io.BufferedReader | io.BytesIO:
     return io.BytesIO()
 
 
-def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
+def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
     """Return the data and all bytes after it, for a file that is read in parts."""
     parts = [data]
     n_bytes = len(data)
@@ -181,7 +181,7 @@ def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
     return b"".join(parts)
 
 
-def version(file: str) -> tuple[int, ...] | None:
+def file_version(file: str) -> tuple[int, ...] | None:
     """Return a key that changes with the file's content, or None if the file is missing."""
     try:
         status = os.stat(file)  # noqa: PTH116
@@ -191,7 +191,7 @@ def version(file: str) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def is_gone(file: str) -> bool:
+def does_not_exist(file: str) -> bool:
     """Return whether the path does not exist, not even as a broken link.
 
     False for a path that cannot be examined, for example because it is too long.
@@ -203,7 +203,7 @@ def is_gone(file: str) -> bool:
     return False
 
 
-def is_regular(file: str) -> bool:
+def is_regular_file(file: str) -> bool:
     """Return whether opening the file cannot block; opening a missing file fails."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116

@@ -58,23 +58,23 @@ class RemoteLocation:
         return RemoteLocation(f"{self.url}/{name}")
 
     def list_files(self) -> list[File]:
-        with _plain_errors(self.url):
+        with _reraise_as_os_error(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
-            File(_last(entry["path"]), entry["size"], entry["last_modified"])
+            File(_last_path_part(entry["path"]), entry["size"], entry["last_modified"])
             for entry in listed["objects"]
         )
 
     def list_names(self) -> set[str]:
-        with _plain_errors(self.url):
+        with _reraise_as_os_error(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
-        return {_last(path) for path in paths}
+        return {_last_path_part(path) for path in paths}
 
     def objects(self) -> Iterator[tuple[str, int]]:
         """Iterate over the key and size of all objects below the prefix, sorted by key."""
         start = len(self._key) + 1 if self._key else 0
-        with _plain_errors(self.url):
+        with _reraise_as_os_error(self.url):
             for batch in obstore.list(self._store, self._key or None):
                 for entry in batch:
                     yield entry["path"][start:], entry["size"]
@@ -84,7 +84,7 @@ class RemoteLocation:
         if not self._key:
             return None
         try:
-            with _plain_errors(self.url):
+            with _reraise_as_os_error(self.url):
                 return obstore.head(self._store, self._key)["size"]
         except FileNotFoundError:
             return None
@@ -101,7 +101,7 @@ class RemoteLocation:
         def finish(name: str) -> None:
             final = self / name
             try:
-                with _plain_errors(final.url):
+                with _reraise_as_os_error(final.url):
                     obstore.put(final._store, final._key, path)
             finally:
                 path.unlink()
@@ -110,7 +110,7 @@ class RemoteLocation:
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
         try:
-            with _plain_errors(self.url):
+            with _reraise_as_os_error(self.url):
                 obstore.delete(self._store, self._key)
         except FileNotFoundError:
             if not missing_ok:
@@ -118,7 +118,7 @@ class RemoteLocation:
 
     def read(self, check_size: Callable[[int], None]) -> bytes:
         """Return the object's bytes; `check_size` may raise to refuse the size."""
-        with _plain_errors(self.url):
+        with _reraise_as_os_error(self.url):
             answer = obstore.get(self._store, self._key)
             check_size(answer.meta["size"])
             return bytes(answer.bytes())
@@ -131,11 +131,11 @@ class RemoteLocation:
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
         """Return bytes of the object from `start`, at most `n_bytes`."""
-        with _plain_errors(self.url):
+        with _reraise_as_os_error(self.url):
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        return holding(Lease(self._store, self._key, self.url), seconds)
+        return hold_lease(Lease(self._store, self._key, self.url), seconds)
 
     @property
     def _store(self) -> ObjectStore:
@@ -148,11 +148,11 @@ class RemoteLocation:
 
 @lru_cache
 def _store(root: str) -> ObjectStore:
-    with _plain_errors(root):
+    with _reraise_as_os_error(root):
         return from_url(root, retry_config=_RETRIES)
 
 
-def _last(path: str) -> str:
+def _last_path_part(path: str) -> str:
     return path.rpartition("/")[2]
 
 
@@ -192,17 +192,17 @@ class _Ranges(io.RawIOBase):
 
 
 @contextmanager
-def _plain_errors(url: str) -> Iterator[None]:
+def _reraise_as_os_error(url: str) -> Iterator[None]:
     """Re-raise the library's errors as OSError with a message of one line."""
     try:
         yield
     except (FileNotFoundError, NotFoundError):
         raise FileNotFoundError(f"{url}: no such object") from None
     except (BaseError, ValueError) as error:  # the latter for keys that the library cannot hold
-        raise OSError(f"{url}: {_reason(str(error))}") from None
+        raise OSError(f"{url}: {_error_reason(str(error))}") from None
 
 
-def _reason(text: str) -> str:
+def _error_reason(text: str) -> str:
     """Return the store's own error message, a hint, or the first line of the error."""
     for word, hint in _HINTS.items():
         if word in text:
@@ -247,7 +247,7 @@ class Lease(Struct):
             if tag != seen:
                 seen, seen_at = tag, time.monotonic()
             is_stale = time.monotonic() - seen_at > STALE_SECONDS
-            if (tag is None or content == _FREE or is_stale) and self._put(_ours(), tag):
+            if (tag is None or content == _FREE or is_stale) and self._put(_unique_content(), tag):
                 return
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.url}: locked for {seconds:.0f} seconds")
@@ -255,7 +255,7 @@ class Lease(Struct):
 
     def beat(self) -> None:
         """Renew the lock, and detect if another process took it over."""
-        self.is_lost = not self._put(_ours(), self.tag)
+        self.is_lost = not self._put(_unique_content(), self.tag)
 
     def release(self) -> None:
         if not self.is_lost:
@@ -292,7 +292,7 @@ class Lease(Struct):
         return True
 
 
-def _ours() -> bytes:
+def _unique_content() -> bytes:
     """Return content that no other process writes, because a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
@@ -300,11 +300,11 @@ def _ours() -> bytes:
 
 
 @contextmanager
-def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
+def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
     """Hold the lock; yield a function that raises OSError if the lock was lost."""
     lease.acquire(seconds)
     stop = threading.Event()
-    beats = threading.Thread(target=_beat, args=(lease, stop), daemon=True)
+    beats = threading.Thread(target=_renew_lease, args=(lease, stop), daemon=True)
     beats.start()
     try:
         yield lease.raise_if_lost
@@ -315,7 +315,7 @@ def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
             lease.release()
 
 
-def _beat(lease: Lease, stop: threading.Event) -> None:
+def _renew_lease(lease: Lease, stop: threading.Event) -> None:
     last = time.monotonic()
     while not lease.is_lost and not stop.wait(BEAT_SECONDS):
         try:

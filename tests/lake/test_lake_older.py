@@ -26,7 +26,7 @@ from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.lake.tables import COMMITS_TABLE, VERSION_KEY, scan_files
-from pipeline.lake.transaction import RowMask, RowRemoval, Transaction, rewritten
+from pipeline.lake.transaction import RowMask, RowRemoval, Transaction, rewrite_files
 from pipeline.stores import parse_location
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS
@@ -205,7 +205,7 @@ def test_rows_are_taken_out_of_files_that_lack_columns(before: Path, n_gone: int
         return pl.DataFrame(columns)["game_id"].cast(pl.String).is_in(gone.implode()).to_numpy()
 
     files = [str(file) for file in (before / "players").glob("*.parquet")]
-    changed, written = rewritten(place, "players", files, RowRemoval(("game_id",), mask))
+    changed, written = rewrite_files(place, "players", files, RowRemoval(("game_id",), mask))
     kept = rows.filter(~pl.col("game_id").is_in(gone.implode()))
     assert bool(changed) == (n_gone > 0)
     assert sum(file.n_rows for file in written) == (kept.height if n_gone else 0)
