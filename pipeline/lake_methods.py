@@ -298,4 +298,4 @@ class LakeWithMethods(stored.StoredLake):
 
 def with_registered_metrics(lake: L, metrics: Mapping[str, RegisteredMetric]) -> L:
     """Return a copy of the lake with further metrics, which were checked before."""
-    return lake._with(_added={**lake._added, **metrics}) if metrics else lake
+    return lake._copy_with(_added={**lake._added, **metrics}) if metrics else lake

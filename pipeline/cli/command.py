@@ -326,9 +326,9 @@ class CommandContext:
             return options.open_lake_of_system(
                 self._path, self._arguments["system"], None, self._names, self._failures
             )
-        return self.every_system()
+        return self.lake_of_all_systems()
 
-    def every_system(self) -> "StoredLake":
+    def lake_of_all_systems(self) -> "StoredLake":
         """The lake with the games of all systems, or of the system that --system names."""
         from pipeline.lake import open_lake
 
@@ -359,23 +359,23 @@ class CommandContext:
         lake = self.lake if "system" in self._arguments else None
         return build_result_table(name, rows, **{"lake": lake, **self._arguments, **more})
 
-    def show(self, name: str, *arguments: Any, **more: Any) -> None:
+    def print_result(self, name: str, *arguments: Any, **more: Any) -> None:
         """Compute a result and print its table."""
-        self.show_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
+        self.print_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
 
-    def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
+    def print_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
         """Print rows that no report defines; `shown` are arguments of `Table`."""
         from pipeline.render.table import Table
 
-        self.show_table(Table.from_frame(name, rows, **shown))
+        self.print_table(Table.from_frame(name, rows, **shown))
 
-    def show_table(self, table: "Table") -> None:
+    def print_table(self, table: "Table") -> None:
         """Print a table in the format of the option --format."""
         from pipeline.cli import output
 
         output.print_table(table, self._form)
 
-    def show_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
+    def print_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
         """Print a result part by part; return its number of rows, or None if it was truncated."""
         from pipeline.cli import output
 
@@ -414,7 +414,7 @@ def create_command_by_name(name: str) -> click.Command:
 
     def run(context: CommandContext, *, form: str, **given: object) -> None:
         if not report.is_of_system:
-            context.lake = context.every_system()
+            context.lake = context.lake_of_all_systems()
         if action:
             action(context, form=form, **given)
         elif form == "svg":
@@ -423,7 +423,7 @@ def create_command_by_name(name: str) -> click.Command:
             drawn = getattr(plots, f"plot_{name}")(context.run_report(name))
             terminal.write_result_bytes(plots.export_chart(drawn, "svg"))
         else:
-            context.show(name)
+            context.print_result(name)
 
     return Command(name, params=params, help=report.help, callback=run)
 

@@ -161,7 +161,7 @@ def open_lake_of_system(
     from pipeline.lake import open_lake
 
     opened = with_model_names(open_lake(path, as_of), names)
-    if as_of is None and opened.is_behind():
+    if as_of is None and opened.has_later_commits():
         terminal.print_note(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
             f"`magic verify --lake {shlex.quote(path)}` says more"

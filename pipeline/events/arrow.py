@@ -21,7 +21,7 @@ _TYPES: dict[pl.DataType, pa.DataType] = {
 }
 
 
-def array(column: pl.Series) -> pa.Array:
+def to_arrow_array(column: pl.Series) -> pa.Array:
     """Convert a polars column to an Arrow array; strings and lists get 64-bit offsets."""
     return column.to_arrow(compat_level=pl.CompatLevel.oldest())
 
@@ -52,7 +52,9 @@ def arrow_schema(table: str) -> pa.Schema:
 
 def _arrow_type(dtype: pl.DataType) -> pa.DataType:
     if isinstance(dtype, pl.List):
-        return pa.list_(pa.field("element", _arrow_type(contracts.instance(dtype.inner))))
+        return pa.list_(pa.field("element", _arrow_type(contracts.dtype_instance(dtype.inner))))
     if isinstance(dtype, pl.Struct):
-        return pa.struct([(f.name, _arrow_type(contracts.instance(f.dtype))) for f in dtype.fields])
+        return pa.struct(
+            [(f.name, _arrow_type(contracts.dtype_instance(f.dtype))) for f in dtype.fields]
+        )
     return _TYPES[dtype]

@@ -60,7 +60,7 @@ class Table:
         return [name for name, column in cls._columns.items() if column.primary_key]
 
 
-def rules(table: type[Table]) -> dict[str, pl.Expr]:
+def contract_rules(table: type[Table]) -> dict[str, pl.Expr]:
     """Return the rules for each row of the table, by the description of the rule.
 
     An expression is false for a row that breaks the rule, and true or null for one that keeps it.
@@ -68,12 +68,12 @@ def rules(table: type[Table]) -> dict[str, pl.Expr]:
     of_columns = {
         f"{name} {words}": holds
         for name, column in table.columns().items()
-        for words, holds in _asked(column, pl.col(name))
+        for words, holds in _rule_of_constraint(column, pl.col(name))
     }
     return of_columns | table.rules()
 
 
-def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
+def _rule_of_constraint(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
     if not column.nullable:
         yield "is not null", value.is_not_null()
     if column.min is not None:
@@ -84,10 +84,10 @@ def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
         yield f"is one of {', '.join(column.words)}", value.is_in(column.words)
     if column.regex is not None:
         yield f"matches {column.regex}", value.str.contains(column.regex)
-    yield from _of_type(value, column.dtype)
+    yield from _rule_of_type(value, column.dtype)
 
 
-def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
+def _rule_of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
     """Return the rule of a type: numbers are finite, and nothing in a value is null."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
@@ -95,18 +95,18 @@ def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]
         element = pl.element()
         for words, holds in (
             ("is not null", element.is_not_null()),
-            *_of_type(element, instance(dtype.inner)),
+            *_rule_of_type(element, dtype_instance(dtype.inner)),
         ):
             yield f"has elements of which each {words}", value.list.eval(holds).list.all()
     elif isinstance(dtype, pl.Struct):
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for words, holds in _of_type(inner, instance(field.dtype)):
+            for words, holds in _rule_of_type(inner, dtype_instance(field.dtype)):
                 yield f"has a {field.name} that {words}", holds
 
 
-def instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
+def dtype_instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
     """Return the type of an element or field as an instance, because polars may return a class."""
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
@@ -121,7 +121,7 @@ def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]
     return {breaks.name: breaks for breaks in found if breaks.any()}
 
 
-def columns_of(table: type[Table]) -> dict[str, list[str]]:
+def columns_by_rule(table: type[Table]) -> dict[str, list[str]]:
     """Return the columns that each rule is about."""
     names = table.columns().keys()
     return {
@@ -133,17 +133,19 @@ def columns_of(table: type[Table]) -> dict[str, list[str]]:
 def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
     key = table.primary_key()
     if not key:
-        return rules(table)
-    return rules(table) | {f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()}
+        return contract_rules(table)
+    return contract_rules(table) | {
+        f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()
+    }
 
 
-def are_kept(table: type[Table]) -> pl.Expr:
+def satisfies_contract(table: type[Table]) -> pl.Expr:
     """Return an expression that is true if all rows satisfy the contract.
 
     It is quick where they do. False does not prove that they do not, since keys are compared by
     their hashes: `broken` decides then, and tells which rows and rules.
     """
-    hold = [holds.all() for holds in rules(table).values()]
+    hold = [holds.all() for holds in contract_rules(table).values()]
     key = table.primary_key()
     if key:
         hold.append(pl.struct(key).hash().n_unique() == pl.len())
@@ -468,7 +470,7 @@ def shared_columns(table: str) -> frozenset[str]:
 
 
 @cache
-def own_contract(table: str) -> type[Table]:
+def contract_of_own_columns(table: str) -> type[Table]:
     """Return the rules for the columns that rows do not share.
 
     `GAME_ROW` is the row number of their game.

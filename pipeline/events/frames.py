@@ -24,8 +24,8 @@ from pipeline.events.contracts import (
     GAME_TYPE_TABLES,
     OfGame,
     PlayerRow,
+    contract_of_own_columns,
     empty_table,
-    own_contract,
     registered_roles,
     table_schema,
 )
@@ -62,7 +62,7 @@ _VALUE_LENGTH = 60
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 # The only player that a vote's text names; an empty text if it decides for nobody.
-_STATED = text_parsing.only(pl.col("stated"))
+_STATED = text_parsing.only_element(pl.col("stated"))
 _STATED_PLAYER = pl.when(_STATED != "").then(_STATED)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
@@ -116,14 +116,14 @@ class _Batch:
         self._whole: dict[str, pa.Table] = {}
         self._games = [identified.game for identified in batch]
         games = _game_rows(batch)
-        self._of_game = {name: _encoded(games[name]) for name in _OF_GAME}
+        self._of_game = {name: _dictionary_encode(games[name]) for name in _OF_GAME}
         self._game_types = games["game_type"]
         self._of_nobody: set[int] = set()  # games with an event of a seat that no player has
         self._n_players = games["n_players"]
-        self._first_player = _firsts(self._n_players)
-        self._first_message = _firsts(games["n_messages"])
+        self._first_player = _first_indices(self._n_players)
+        self._first_message = _first_indices(games["n_messages"])
         players = self._player_rows()
-        self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
+        self._of_player = {name: _dictionary_encode(players[name]) for name in _OF_PLAYER}
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
         # The games whose seats are not all called `Player N`.
         self.named = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
@@ -159,7 +159,7 @@ class _Batch:
             missing = [name for name in schema if name in columns and name not in arrays]
             if missing:
                 of_row = rows[number].cast(pl.UInt32)  # else each column would do so
-                arrays |= {name: columns[name].of_rows(of_row) for name in missing}
+                arrays |= {name: columns[name].values_for_rows(of_row) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
     def games_with_broken_rows(self) -> dict[str, RecordError]:
@@ -170,13 +170,13 @@ class _Batch:
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
-            rows = self._own(table)
-            if rows.select(_are_kept(table)).item():
+            rows = self._own_columns(table)
+            if rows.select(_satisfies_contract(table)).item():
                 continue
-            breaks = contracts.broken_rules(own_contract(table), rows)
+            breaks = contracts.broken_rules(contract_of_own_columns(table), rows)
             if breaks:
                 whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
-                broken |= _faults(table, rows, whose, breaks)
+                broken |= _errors_by_game(table, rows, whose, breaks)
         return broken
 
     def read_votes(self) -> dict[str, tuple[int, int]]:
@@ -186,36 +186,38 @@ class _Batch:
         games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
         return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
-    def _own(self, table: str) -> pl.DataFrame:
+    def _own_columns(self, table: str) -> pl.DataFrame:
         """Return the columns that only the table's own contract defines."""
-        columns = own_contract(table).columns()
+        columns = contract_of_own_columns(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
             rows = pl.DataFrame(self.complete_table(table))
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
-    def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    def add_seat(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """Add `<name>_seat`, the seat of the player named in a column, and `is_sought`."""
         named = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
         return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
 
-    def text_of(self, rows: pl.DataFrame) -> pl.Series:
+    def add_text(self, rows: pl.DataFrame) -> pl.Series:
         """Add `text`, the text of each row's message."""
         return self._content.gather(self._message(rows)).alias("text")
 
-    def answer_of(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
+    def add_answer(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
         """Add `answer`, the answer in each row's message, parsed as a message of this phase."""
-        return text_parsing.answers_without_thoughts(self.text_of(rows), phase).alias("answer")
+        return text_parsing.remove_thoughts_before_answers(self.add_text(rows), phase).alias(
+            "answer"
+        )
 
-    def status_of(self, rows: pl.DataFrame) -> pl.Series:
+    def parse_status_of_message(self, rows: pl.DataFrame) -> pl.Series:
         """Return the parse status of each row's message, or null."""
         return self._status.gather(self._message(rows))
 
-    def of_player(self, rows: pl.DataFrame, name: str) -> pl.Series:
+    def player_column(self, rows: pl.DataFrame, name: str) -> pl.Series:
         """Return a column of `seats` for each row's player."""
         return self.seats[name].gather(rows[_PLAYER_ROW])
 
-    def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
+    def add_game_type(self, rows: pl.DataFrame) -> pl.Series:
         """Add `game_type`, the type of each row's game."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
@@ -224,7 +226,7 @@ class _Batch:
         messages = self.tables["messages"].select(*_SPOKEN, "phase")
         of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
         return of_phase.with_columns(
-            text_parsing.answers_without_thoughts(of_phase["content"], phase)
+            text_parsing.remove_thoughts_before_answers(of_phase["content"], phase)
         )
 
     def _message(self, rows: pl.DataFrame) -> pl.Series:
@@ -237,17 +239,17 @@ class _Batch:
         """Return the rows of an event table with all derived columns."""
         if not any(of_games):
             return _no_rows(table)
-        rows = _columns(table, kind, chain.from_iterable(of_games))
-        placed = self._seated(rows.with_columns(_group_of_each(of_games)))
-        return _DERIVED.get(table, _acts)(placed, self)
+        rows = _typed_columns(table, kind, chain.from_iterable(of_games))
+        placed = self._add_seats(rows.with_columns(_group_numbers(of_games)))
+        return _DERIVED.get(table, _action_rows)(placed, self)
 
     def _player_rows(self) -> pl.DataFrame:
         of_games = [game.seats for game in self._games]
-        rows = _columns("players", Seat, chain.from_iterable(of_games))
-        rows = rows.with_columns(_group_of_each(of_games))
+        rows = _typed_columns("players", Seat, chain.from_iterable(of_games))
+        rows = rows.with_columns(_group_numbers(of_games))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
-        rows = rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank)
+        rows = rows.with_columns(self.add_game_type(rows), seat=seat, score_rank=rank)
         used = chain.from_iterable(
             game.usage or (Usage(),) * len(game.seats) for game in self._games
         )
@@ -257,23 +259,27 @@ class _Batch:
             for number in range(1, len(game.seats) + 1)
         ]
         failure = pl.Series("failure", failures, pl.String)
-        return _with_role(rows.with_columns(*_columns("players", Usage, used), failure))
+        return _add_role_columns(
+            rows.with_columns(*_typed_columns("players", Usage, used), failure)
+        )
 
     def _message_rows(self) -> pl.DataFrame:
         of_games = [game.messages for game in self._games]
         content = list(chain.from_iterable(map(attrgetter("content"), of_games)))
-        rows = _typed("messages", {"content": content}).with_columns(_group_of_each(of_games))
+        rows = _cast_to_contract("messages", {"content": content}).with_columns(
+            _group_numbers(of_games)
+        )
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = text_parsing.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_of_course, courses = _course_rows([messages.course for messages in of_games])
-        self._of_course = {name: _encoded(courses[name]) for name in _OF_COURSE}
+        self._of_course = {name: _dictionary_encode(courses[name]) for name in _OF_COURSE}
         identified = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
         rows = pl.concat([rows, courses[identified]], how="horizontal")
-        return self._seated(rows.with_columns(identified.alias(_COURSE_ROW)))
+        return self._add_seats(rows.with_columns(identified.alias(_COURSE_ROW)))
 
-    def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _add_seats(self, rows: pl.DataFrame) -> pl.DataFrame:
         # Before the first seat and after the last are other games' players.
         last = self._n_players.gather(rows[GAME_ROW])
         seat = rows.select(pl.when(pl.col("seat").is_between(1, last)).then("seat")).to_series()
@@ -286,22 +292,22 @@ class _Batch:
 
 
 @cache
-def _are_kept(table: str) -> pl.Expr:
-    return contracts.are_kept(own_contract(table))
+def _satisfies_contract(table: str) -> pl.Expr:
+    return contracts.satisfies_contract(contract_of_own_columns(table))
 
 
-def _faults(
+def _errors_by_game(
     table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
     """Return, for each game with invalid rows, the broken rules and a value that breaks each."""
-    columns = contracts.columns_of(own_contract(table))
+    columns = contracts.columns_by_rule(contract_of_own_columns(table))
     contract = f"the contract of {table}"
     faults = {}
     is_invalid = pl.select(pl.any_horizontal(*breaks.values())).to_series()
     for game_id in whose.filter(is_invalid).unique():
         of_game = {rule: rows.filter(breaks[rule] & (whose == game_id)) for rule in breaks}
         examples = {
-            rule: f"{rule} ({_example(invalid, columns[rule])})"
+            rule: f"{rule} ({_example_values(invalid, columns[rule])})"
             for rule, invalid in of_game.items()
             if invalid.height
         }
@@ -310,13 +316,13 @@ def _faults(
     return faults
 
 
-def _example(rows: pl.DataFrame, names: Sequence[str]) -> str:
+def _example_values(rows: pl.DataFrame, names: Sequence[str]) -> str:
     """Return the values of the first row, and the number of rows."""
-    values = [f"{name} {_short(rows[name].item(0))}" for name in names if name != GAME_ROW]
+    values = [f"{name} {_shorten(rows[name].item(0))}" for name in names if name != GAME_ROW]
     return f"{', '.join(values)} in {rows.height:,} row{'s' if rows.height > 1 else ''}"
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = "null" if value is None else repr(value)
     return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}..."
 
@@ -332,7 +338,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     settings = _setting_rows(batch)
     unchanged = [n for n in table_schema("games") if n not in columns and n not in settings]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
-    rows = _typed("games", columns).hstack(settings)
+    rows = _cast_to_contract("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
@@ -354,7 +360,7 @@ def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     columns |= {
         name: [game.setting_value(name) for game in one_of_each] for name in FIXED_SETTING_KEYS
     }
-    return _typed("games", columns)[number]
+    return _cast_to_contract("games", columns)[number]
 
 
 def _course_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
@@ -367,26 +373,26 @@ def _course_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataF
     is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
     shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
     sizes = pl.Series([len(course.player) for course in numbers], dtype=pl.Int64)
-    first = _firsts(sizes).gather(number)
-    return first, _typed("messages", columns).with_columns(visible_to=shown)
+    first = _first_indices(sizes).gather(number)
+    return first, _cast_to_contract("messages", columns).with_columns(visible_to=shown)
 
 
-def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _with_stated(rows, batch)
+def _vote_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _add_stated_players(rows, batch)
     rows = rows.with_columns(
-        _chosen("target"), _vote_status("target"), stated_target=_STATED_PLAYER
+        _single_player("target"), _vote_status("target"), stated_target=_STATED_PLAYER
     )
     # Of a vote that nobody registered, and whose text does not decide, nothing is known.
     known = pl.when(pl.col("is_logged") | _STATED.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
-    rows = batch.seat_of(rows, "target").with_columns(
+    rows = batch.add_seat(rows, "target").with_columns(
         is_correct=known.then(pl.col("is_sought").fill_null(value=False)),
         is_valid=known.then(is_valid.fill_null(value=False)),
     )
-    return _without_the_dead(rows, batch)
+    return _invalidate_votes_for_eliminated(rows, batch)
 
 
-def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Mark votes as invalid if their target was eliminated before."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
@@ -398,20 +404,22 @@ def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
-def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _with_stated(rows, batch)
-    rows = rows.with_columns(_chosen("candidate"), _vote_status("candidate"))
-    return batch.seat_of(rows, "candidate")
+def _proposal_vote_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _add_stated_players(rows, batch)
+    rows = rows.with_columns(_single_player("candidate"), _vote_status("candidate"))
+    return batch.add_seat(rows, "candidate")
 
 
-def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_stated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add `stated`, the players that the texts name."""
-    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.of_player(rows, "player"))
-    rows = _with_read(rows, ["answer", "player"], stated=text_parsing.stated_players)
-    return rows if batch.named.is_empty() else _with_named(rows, batch)
+    rows = rows.with_columns(
+        batch.add_answer(rows, Phase.VOTE), batch.player_column(rows, "player")
+    )
+    rows = _add_parsed_columns(rows, ["answer", "player"], stated=text_parsing.stated_players)
+    return rows if batch.named.is_empty() else _resolve_seat_names(rows, batch)
 
 
-def _with_read(
+def _add_parsed_columns(
     rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
 ) -> pl.DataFrame:
     """Add parsed columns; equal texts are parsed once.
@@ -424,7 +432,7 @@ def _with_read(
     return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _resolve_seat_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Replace, in games whose seats have names, the stated players by those that the names mean."""
     rows = rows.with_row_index("row")
     asked = rows.join(batch.named, on=GAME_ROW, how="semi").rename({"answer": "text"})
@@ -445,7 +453,7 @@ def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
-def _chosen(name: str) -> pl.Expr:
+def _single_player(name: str) -> pl.Expr:
     return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
@@ -459,80 +467,89 @@ def _vote_status(name: str) -> pl.Expr:
         .then(_OK)  # no text contradicts the log
         .when(is_other)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
-        .otherwise(text_parsing.certainty(pl.col("stated")))
+        .otherwise(text_parsing.match_status(pl.col("stated")))
     )
     return text_parsing.outage_or(pl.col("answer"), status).alias("parse_status")
 
 
-def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _action_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the parse status, and the seats of the players that columns name."""
-    rows = _answers(rows, batch)
+    rows = _answer_rows(rows, batch)
     for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
-        rows = batch.seat_of(rows, name)
+        rows = batch.add_seat(rows, name)
     return rows
 
 
-def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _answer_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     # An answer counts as the game logged it, also where a strict reading of the text differs.
-    return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
+    return rows.with_columns(batch.parse_status_of_message(rows).fill_null(str(ParseStatus.OK)))
 
 
-def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _answers(rows, batch)
+def _identification_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _answer_rows(rows, batch)
     asked = rows.with_columns(
-        batch.of_player(rows, "player"), batch.of_player(rows, "side"), batch.game_type_of(rows)
+        batch.player_column(rows, "player"),
+        batch.player_column(rows, "side"),
+        batch.add_game_type(rows),
     )
     read = read_identifications(asked, batch.messages_of_phase(Phase.IDENTIFICATION))
     return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
 
 
-def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _answers(rows, batch).with_columns(
+def _analysis_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _answer_rows(rows, batch).with_columns(
         kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
     asked = rows.with_columns(
-        batch.of_player(rows, "player"), batch.game_type_of(rows), batch.of_player(rows, "side")
+        batch.player_column(rows, "player"),
+        batch.add_game_type(rows),
+        batch.player_column(rows, "side"),
     )
     read = read_analyses(asked, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
     return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 
 
-def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.DECISION))
+def _decision_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = rows.with_columns(batch.add_text(rows), batch.add_answer(rows, Phase.DECISION))
     answer = pl.col("answer")
     status = text_parsing.choice_status(answer, pl.col("choice"))
     return rows.with_columns(
-        parse_status=_silent_or("choice", text_parsing.outage_or(answer, status))
+        parse_status=_status_unless_silent("choice", text_parsing.outage_or(answer, status))
     )
 
 
-def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _contribution_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
-    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.CONTRIBUTION))
-    rows = rows.with_columns(own=readings.own(rows["answer"]))
-    written = pl.when(~text_parsing.is_outage(answer)).then(readings.written_amount(pl.col("own")))
-    rows = _with_read(rows, ["answer", "own"], written=written)
-    rows = _with_read(rows, ["written"], stated_amount=readings.amount(pl.col("written")))
+    rows = rows.with_columns(batch.add_text(rows), batch.add_answer(rows, Phase.CONTRIBUTION))
+    rows = rows.with_columns(own=readings.remove_contributions_of_others(rows["answer"]))
+    written = pl.when(~text_parsing.is_outage(answer)).then(
+        readings.find_written_amount(pl.col("own"))
+    )
+    rows = _add_parsed_columns(rows, ["answer", "own"], written=written)
+    rows = _add_parsed_columns(
+        rows, ["written"], stated_amount=readings.parse_amount(pl.col("written"))
+    )
     status = text_parsing.amount_status(
         pl.col("amount"), pl.col("written"), pl.col("stated_amount")
     )
     return rows.with_columns(
-        parse_status=_silent_or("amount", text_parsing.outage_or(answer, status))
+        parse_status=_status_unless_silent("amount", text_parsing.outage_or(answer, status))
     )
 
 
-def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
+def _status_unless_silent(registered: str, status: pl.Expr) -> pl.Expr:
     """Return the status of a text; a registered value without a text is not contradicted."""
     is_silent = pl.col("answer").is_null() & pl.col(registered).is_not_null()
     return pl.when(is_silent).then(_OK).otherwise(status)
 
 
-def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _proposal_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(
-        batch.status_of(rows).alias("spoken"), numbers=text_parsing.numbers(pl.col("share_text"))
+        batch.parse_status_of_message(rows).alias("spoken"),
+        numbers=text_parsing.written_numbers(pl.col("share_text")),
     )
-    stated = text_parsing.share(pl.col("numbers"))
+    stated = text_parsing.parse_share(pl.col("numbers"))
     rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
     status = (
         pl.when(pl.col("spoken") == _OUTAGE)
@@ -546,7 +563,7 @@ def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(parse_status=status)
 
 
-def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _result_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add whether the tested seat proposed what was agreed.
 
     That is the seat which most of the final round's voters named; a tie goes to the earliest
@@ -562,9 +579,9 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         .select(GAME_ROW, author="candidate_seat")
     )
     rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
-    return _with_role(
+    return _add_role_columns(
         rows.with_columns(
-            batch.game_type_of(rows),
+            batch.add_game_type(rows),
             is_tested=True,
             round=pl.lit(None, pl.Int32),
             parse_status=_OK,
@@ -575,15 +592,15 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 # What is derived for all rows of an event table at once, and not by `_acts`.
 _DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
-    "votes": _votes,
+    "votes": _vote_rows,
     "guesses": lambda rows, _: rows,
-    "role_identifications": _identifications,
-    "role_analyses": _analyses,
-    "decisions": _decisions,
-    "contributions": _contributions,
-    "proposals": _proposals,
-    "proposal_votes": _proposal_votes,
-    "results": _results,
+    "role_identifications": _identification_rows,
+    "role_analyses": _analysis_rows,
+    "decisions": _decision_rows,
+    "contributions": _contribution_rows,
+    "proposals": _proposal_rows,
+    "proposal_votes": _proposal_vote_rows,
+    "results": _result_rows,
 }
 
 
@@ -596,19 +613,19 @@ _EVENTS: dict[str, type[Struct]] = {
 }
 
 
-def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
+def _typed_columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
     """Return the fields of rows as columns with the types of the table's contract."""
     names = kind.__struct_fields__
     columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
-    return _typed(table, dict(zip(names, columns, strict=True)))
+    return _cast_to_contract(table, dict(zip(names, columns, strict=True)))
 
 
-def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
+def _cast_to_contract(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
     schema = {**table_schema(table), **_BEFORE_DERIVED}
-    return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
+    return pl.DataFrame([_typed_series(n, values, schema[n]) for n, values in columns.items()])
 
 
-def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
+def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
     """Create a column; in a column of string lists, a string means a list of that string."""
     if dtype != _TEXTS:
         return pl.Series(name, values, dtype=dtype)
@@ -617,7 +634,7 @@ def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
     # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
     return arrow.series_from_arrow(
-        name, pa.LargeListArray.from_arrays(*map(arrow.array, (ends, texts)))
+        name, pa.LargeListArray.from_arrays(*map(arrow.to_arrow_array, (ends, texts)))
     )
 
 
@@ -627,12 +644,12 @@ def _no_rows(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
 
 
-def _firsts(sizes: pl.Series) -> pl.Series:
+def _first_indices(sizes: pl.Series) -> pl.Series:
     """Return the index of the first row of each group of consecutive rows."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
-def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
+def _group_numbers(groups: Sequence[Sized]) -> pl.Series:
     """Return the group number of each member of each group, as `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
@@ -643,31 +660,35 @@ def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
     )
 
 
-class _Shared(NamedTuple):
+class _RepeatedColumn(NamedTuple):
     """A column of values to repeat; strings are stored once, with their numbers."""
 
     values: pl.Series
     texts: pa.Array | None
 
-    def of_rows(self, rows: pl.Series) -> pa.Array:
+    def values_for_rows(self, rows: pl.Series) -> pa.Array:
         """Return the values for the rows; null for the moderator, a team, or nobody."""
         taken = self.values[rows]
         if self.texts is None:
-            return arrow.array(taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken)
+            return arrow.to_arrow_array(
+                taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken
+            )
         texts = self.texts
         if len(rows) < len(self.values):  # what hardly any row needs is not to be written with them
-            taken, texts = _encoded(arrow.series_from_arrow("", texts)[taken])
-        return pa.DictionaryArray.from_arrays(arrow.array(taken), texts)
+            taken, texts = _dictionary_encode(arrow.series_from_arrow("", texts)[taken])
+        return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(taken), texts)
 
 
-def _encoded(column: pl.Series) -> _Shared:
+def _dictionary_encode(column: pl.Series) -> _RepeatedColumn:
     if column.dtype != pl.String:
-        return _Shared(column, None)
-    encoded = arrow.array(column.cast(pl.Categorical(pl.Categories.random())))
-    return _Shared(arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary)
+        return _RepeatedColumn(column, None)
+    encoded = arrow.to_arrow_array(column.cast(pl.Categorical(pl.Categories.random())))
+    return _RepeatedColumn(
+        arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary
+    )
 
 
-def _with_role(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_role_columns(rows: pl.DataFrame) -> pl.DataFrame:
     """Add the columns of each row's role: its side, and its competition if it is tested."""
     known = registered_roles()
     is_tested = pl.col("is_tested")

@@ -55,13 +55,13 @@ _NON = rf"non[^a-z0-9]*{_WORD}"
 _OR = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 
 
-def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
+def stated_suspicions(spoken: pl.DataFrame) -> pl.DataFrame:
     """Return the suspicions that analyses state, with one row for each `viewer` and `suspect`.
 
     `message` is the number of the message among those spoken. The suspect is null where a view
     singles out nobody, or more than one.
     """
-    said = _lowered(spoken).select(
+    said = _lower_messages(spoken).select(
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"), _SPEAKER.alias("speaker"), "text"
     )
     # A look for plain words first spares most texts the search by patterns.
@@ -69,7 +69,13 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     rating = said.filter(text.str.contains("|".join(_RATINGS)))
     claiming = said.filter(text.str.contains("undercover", literal=True))
     return (
-        pl.concat([_rated(rating), _own(claiming), _stated(claiming)])
+        pl.concat(
+            [
+                _chameleon_suspicions(rating),
+                _own_suspicions(claiming),
+                _suspicions_of_others(claiming),
+            ]
+        )
         .group_by("message", "viewer")
         .agg(first=pl.min("suspect"), last=pl.max("suspect"))
         .select(
@@ -80,7 +86,7 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _rated(said: pl.DataFrame) -> pl.DataFrame:
+def _chameleon_suspicions(said: pl.DataFrame) -> pl.DataFrame:
     """Return the suspicions in Chameleon's form.
 
     There is a row for each suspect, or one empty row.
@@ -88,11 +94,11 @@ def _rated(said: pl.DataFrame) -> pl.DataFrame:
     block, viewer = pl.col("block"), pl.col("viewer")
     blocks = said.select("message", "speaker", block=pl.col("text").str.split("i think now"))
     blocks = blocks.explode("block").filter(block.str.contains(_RATED))
-    suspecting = _only_where(block.str.contains(_RATINGS[0], literal=True), block)
+    suspecting = _blank_unless_searched(block.str.contains(_RATINGS[0], literal=True), block)
     rated = blocks.with_columns(
         viewer=block.str.extract(_OF_ANOTHER), suspect=suspecting.str.extract_all(_SUSPECTED)
     )
-    rest = _only_where(viewer.is_null(), block)
+    rest = _blank_unless_searched(viewer.is_null(), block)
     own = pl.when(rest.str.contains(_OF_ONESELF)).then("speaker")
     return (
         rated.select("message", viewer.fill_null(own), "suspect")
@@ -102,18 +108,18 @@ def _rated(said: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _only_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
+def _blank_unless_searched(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
     """Replace texts that need no search by an empty string. Polars also searches masked texts."""
     return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
-def _own(said: pl.DataFrame) -> pl.DataFrame:
+def _own_suspicions(said: pl.DataFrame) -> pl.DataFrame:
     """Return the speakers' own suspicions in Undercover's form."""
     suspect = pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker"))
     return _claims(said, _OWN_CLAIM).select("message", viewer="speaker", suspect=suspect)
 
 
-def _stated(said: pl.DataFrame) -> pl.DataFrame:
+def _suspicions_of_others(said: pl.DataFrame) -> pl.DataFrame:
     """Return the suspicions of others in Undercover's form.
 
     Its only numbers are viewer and suspect.
@@ -134,7 +140,7 @@ def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFram
 
     The latter is null where there is nothing to judge.
     """
-    views = stated_views(spoken)
+    views = stated_suspicions(spoken)
     spoken = spoken.select(*_MESSAGE, "round", "player").with_row_index("message")
     own = spoken.join(views, left_on=["message", "player"], right_on=["message", "viewer"])
     is_gold = pl.col("kind") == AnalysisKind.GOLD
@@ -143,15 +149,15 @@ def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFram
     accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
     judged = pl.when(is_gold).then(accusation).otherwise("is_right")
     read = spoken
-    for found in (_accused(own, players), _compared(spoken, own, views)):
+    for found in (_is_suspect_hidden(own, players), _has_correct_views(spoken, own, views)):
         read = read.join(found, on="message", how="left")
-    return _with(rows, read.select(*_MESSAGE, "is_hidden", "is_right")).with_columns(
+    return _add_parsed_columns(rows, read.select(*_MESSAGE, "is_hidden", "is_right")).with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
         is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(judged),
     )
 
 
-def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+def _is_suspect_hidden(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
     """Return, for each message that states a suspicion, whether the suspect `is_hidden`."""
     hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
     return own.join(
@@ -162,7 +168,9 @@ def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
     ).select("message", pl.col("is_hidden").fill_null(value=False))
 
 
-def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
+def _has_correct_views(
+    spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame
+) -> pl.DataFrame:
     """Return, for each message, whether it tells correctly whom each other player suspects."""
     theirs = own.select(GAME_ROW, "round", other="player", suspects="suspect")
     stated = views.with_columns(is_stated=pl.lit(value=True))
@@ -184,14 +192,16 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
     The rows have the speaker's `player` and `side`, and the game's type as well.
     """
     named = pl.col("named")
-    read = _lowered(spoken).select(*_MESSAGE, named=_named(), read_side=_read_side())
+    read = _lower_messages(spoken).select(
+        *_MESSAGE, named=_claimed_players(), read_side=_claimed_side()
+    )
     is_own_name = (named.list.len() == 1) & (
         (pl.lit("Player ") + named.list.first()) == pl.col("player")
     )
     is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
     of_sides = registered_roles().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
     roles = of_sides.select("game_type", read_side="side", claimed_role="role")
-    read_rows = _with(rows, read).join(
+    read_rows = _add_parsed_columns(rows, read).join(
         roles, on=["game_type", "read_side"], how="left", maintain_order="left"
     )
     return read_rows.with_columns(
@@ -201,13 +211,13 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
     )
 
 
-def _named() -> pl.Expr:
+def _claimed_players() -> pl.Expr:
     """Return an expression for the numbers of the players that an answer claims to be."""
     found = pl.col("text").str.extract_all(_NAME)
     return found.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
 
 
-def _read_side() -> pl.Expr:
+def _claimed_side() -> pl.Expr:
     """Return an expression for the side that an answer claims; null for both or none."""
     text = pl.col("text")
     is_hidden = text.str.contains(rf"{_ROLE}{_WORD}")
@@ -220,12 +230,12 @@ def _read_side() -> pl.Expr:
 _SPEAKER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
 
 
-def _lowered(spoken: pl.DataFrame) -> pl.DataFrame:
+def _lower_messages(spoken: pl.DataFrame) -> pl.DataFrame:
     """Add `text`, the message in lower case."""
     return spoken.select(*_MESSAGE, "player", text=pl.col("content").str.to_lowercase())
 
 
-def _with(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+def _add_parsed_columns(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     """Add the parsed columns of each row's message, in the order of the rows."""
     return rows.join(read, on=_MESSAGE, how="left", maintain_order="left")
 
@@ -304,7 +314,7 @@ _IN_WORDS = (
 )
 
 
-def own(texts: pl.Series) -> pl.Series:
+def remove_contributions_of_others(texts: pl.Series) -> pl.Series:
     """Remove what others contributed and what the speaker does not contribute from texts."""
     # Few texts have such words, and to look for them takes as long as to read the amount.
     is_long = texts.str.count_matches("ontribut", literal=True) > 1
@@ -315,7 +325,7 @@ def own(texts: pl.Series) -> pl.Series:
     return texts.clone().scatter(is_asked.arg_true(), said)
 
 
-def written_amount(text: pl.Expr) -> pl.Expr:
+def find_written_amount(text: pl.Expr) -> pl.Expr:
     """Return the number after `contribute` as written, or all numbers of the text.
 
     Where there is none in digits, one in words with its unit, as in "twenty points".
@@ -332,7 +342,7 @@ def written_amount(text: pl.Expr) -> pl.Expr:
     return pl.coalesce(said.str.extract(_AFTER), alone, as_digits)
 
 
-def amount(written: pl.Expr) -> pl.Expr:
+def parse_amount(written: pl.Expr) -> pl.Expr:
     """Parse a written number; null if it is ambiguous or missing."""
     times = written.str.extract(_UNIT).str.to_lowercase().replace_strict(_TIMES, default=None)
     digits = written.str.normalize("NFKC").str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
@@ -444,24 +454,24 @@ class Setting(NamedTuple):
 
 def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
     """Return the setting with its id; equal numbers give equal ids however they are written."""
-    return _identified(_ENCODER.encode([game_type, setting]))
+    return _add_setting_ids(_ENCODER.encode([game_type, setting]))
 
 
 # Games of one setting come by the hundred.
 @lru_cache(maxsize=4096)
-def _identified(setting: bytes) -> Setting:
+def _add_setting_ids(setting: bytes) -> Setting:
     played, fixed = msgspec.json.decode(setting)
-    setting_id = _digest(_ENCODER.encode([played, _each_number(fixed, float)]))
+    setting_id = _digest(_ENCODER.encode([played, _replace_numbers(fixed, float)]))
     # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits
     # of a whole number alike, but write one as a float in different ways.
-    return Setting(setting_id, _ENCODER.encode(_each_number(fixed, _plain)).decode())
+    return Setting(setting_id, _ENCODER.encode(_replace_numbers(fixed, _plain_number)).decode())
 
 
-def _each_number(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
+def _replace_numbers(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
     if isinstance(value, dict):
-        return {key: _each_number(inner, write) for key, inner in value.items()}
+        return {key: _replace_numbers(inner, write) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_each_number(inner, write) for inner in value]
+        return [_replace_numbers(inner, write) for inner in value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     number = float(value)
@@ -469,7 +479,7 @@ def _each_number(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonV
     return write(number) if number == value else value
 
 
-def _plain(number: float) -> JsonValue:
+def _plain_number(number: float) -> JsonValue:
     is_whole = number.is_integer() and _LEAST_WHOLE <= number <= _MOST_WHOLE
     return int(number) if is_whole else number
 

@@ -220,38 +220,38 @@ _ARTICLES = {"A": r"(^|[.!?:\n\x04]\s*)A", "a": r"(\b)a"}
 Form = Callable[[pl.Expr], pl.Expr]
 
 
-def without_signs(text: pl.Expr) -> pl.Expr:
+def remove_special_characters(text: pl.Expr) -> pl.Expr:
     """Remove characters that have a special meaning in this module, and invisible characters."""
     return text.str.replace_all(_OWN_SIGNS, " ").str.replace_all(_UNSEEN, "")
 
 
-def exact(text: pl.Expr) -> pl.Expr:
+def normalise_encoding(text: pl.Expr) -> pl.Expr:
     """Normalise the encoding of accents and apostrophes; nothing else of the text changes."""
-    return _straight(text.str.normalize("NFC"))
+    return _straighten_quotes(text.str.normalize("NFC"))
 
 
-def loose(text: pl.Expr) -> pl.Expr:
+def normalise_names(text: pl.Expr) -> pl.Expr:
     """Normalise a text to lower case, and the spellings of `player_2` to one."""
-    text = _straight(text.str.normalize("NFKC").str.to_lowercase())
+    text = _straighten_quotes(text.str.normalize("NFKC").str.to_lowercase())
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_BLANKS}{word}\b", f" {number}")
     return text.str.replace_all(rf"{_BLANKS}#?([0-9])", "$1").str.replace_all(_BLANKS, " ")
 
 
-def _straight(text: pl.Expr) -> pl.Expr:
+def _straighten_quotes(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(r"[’‘ʼ`]", "'")
 
 
-def marked(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
+def mark_seat_names(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
     """Return each row's text with the names of the game's seats replaced by marks.
 
     `seats` has the game, `player` and seat of each; the texts of a game follow one another.
     """
-    said = without_signs(pl.col("text").fill_null(""))
+    said = remove_special_characters(pl.col("text").fill_null(""))
     games = texts.group_by(GAME_ROW, maintain_order=True).agg(said.str.join(_BETWEEN))
-    games = games.with_columns(_without_doubt(form(pl.col("text")), seats))
+    games = games.with_columns(_remove_ambiguous_words(form(pl.col("text")), seats))
     # In their order, since what comes back stands beside the rows.
-    games = games.with_columns(_delimited(pl.col("text"))).join(
+    games = games.with_columns(_add_delimiters(pl.col("text"))).join(
         _patterns(seats, form), on=GAME_ROW, maintain_order="left"
     )
     text, names = pl.col("text"), pl.col("names")
@@ -263,24 +263,24 @@ def marked(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
     found = found.join(
         _marks(seats, form), on=[GAME_ROW, "name"], how="left", maintain_order="left"
     )
-    whole = found.group_by(GAME_ROW, maintain_order=True).agg(_rebuilt())
+    whole = found.group_by(GAME_ROW, maintain_order=True).agg(_joined_text())
     clean = pl.col("text").str.replace_all(_EDGE, "", literal=True)
     clean = clean.str.replace_all(_DOUBTED, _DOUBT, literal=True)
     return whole.select(clean.str.split(_BETWEEN)).explode("text").to_series()
 
 
-def _delimited(text: pl.Expr) -> pl.Expr:
+def _add_delimiters(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_RUN, f"{_EDGE}$0{_EDGE}")
 
 
 def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
     """Return the names that refer to a seat, with delimiters, and the seat's number."""
-    name = form(without_signs(pl.col("player"))).str.strip_chars()
+    name = form(remove_special_characters(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
-    if form is loose:
+    if form is normalise_names:
         names = names.filter(~pl.col("name").is_in(_LETTERS))
     else:
-        names = pl.concat([names, _respelt(names)])
+        names = pl.concat([names, _name_variants(names)])
     behind = pl.concat_list(pl.lit("for ") + pl.col("name"), pl.lit("to ") + pl.col("name"))
     is_word = pl.col("name").is_in(_WORDS)
     spelt = pl.when(is_word).then(behind).otherwise(pl.concat_list("name"))
@@ -288,11 +288,11 @@ def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
         names.filter(pl.col("name") != "")
         .with_columns(name=spelt)
         .explode("name")
-        .with_columns(_delimited(pl.col("name")))
+        .with_columns(_add_delimiters(pl.col("name")))
     )
 
 
-def _respelt(names: pl.DataFrame) -> pl.DataFrame:
+def _name_variants(names: pl.DataFrame) -> pl.DataFrame:
     """Return variants of names in blanks, hyphens and digit widths, unless a seat has that name.
 
     Else "Mary-Ann" names Ann, where there are Mary Ann and Ann.
@@ -320,27 +320,29 @@ def _patterns(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
     return games.with_columns(pl.col("names").fill_null(pl.lit([], pl.List(pl.String))))
 
 
-def _without_doubt(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
+def _remove_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
     """Remove the pronoun "I" and the article "A" from texts if seats have these names."""
     for name in ("I", "i", *_ARTICLES):
         games = seats.filter(player=name)[GAME_ROW].implode()
         if games.item().is_empty():
             continue
         plain = (
-            text.str.replace_all(_PRONOUN, f"{PRONOUN}$1") if name in "Ii" else _article(text, name)
+            text.str.replace_all(_PRONOUN, f"{PRONOUN}$1")
+            if name in "Ii"
+            else _remove_article(text, name)
         )
         text = pl.when(pl.col(GAME_ROW).is_in(games)).then(plain).otherwise(text)
     return text
 
 
-def _article(text: pl.Expr, name: str) -> pl.Expr:
+def _remove_article(text: pl.Expr, name: str) -> pl.Expr:
     before, kept = _ARTICLES[name], "\x06"
     text = text.str.replace_all(before + _VERB, f"${{1}}{kept}${{2}}")
     text = text.str.replace_all(rf"{before}(\s+[a-z])", f"${{1}}{_DOUBTED}${{2}}")
     return text.str.replace_all(kept, name, literal=True)
 
 
-def _rebuilt() -> pl.Expr:
+def _joined_text() -> pl.Expr:
     """Return an expression that joins marks and the texts between them to one text."""
     written = pl.col("text").cast(pl.Binary)
     start, end = pl.col("start").cast(pl.Int64), pl.col("start") + pl.col("name").str.len_bytes()
@@ -363,7 +365,7 @@ def is_outage(text: pl.Expr) -> pl.Expr:
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
 
 
-def answers_without_thoughts(texts: pl.Series, phase: str = "") -> pl.Series:
+def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Series:
     """Return the texts without the thoughts before their answers (see `remove_thoughts`)."""
     may_think = has_any(texts, thinking_text.THOUGHT_SIGNS)
     if not may_think.any():
@@ -396,12 +398,12 @@ def stated_players(rows: pl.DataFrame) -> pl.Series:
 
     `rows` have `answer`, the text, and its speaker, `player`.
     """
-    text = without_signs(pl.col("answer").str.normalize("NFKC"))
+    text = remove_special_characters(pl.col("answer").str.normalize("NFKC"))
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
     text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
     speaker = pl.col("player").str.extract("([0-9]+)$")
-    stated = _decided(rows.select("answer", text=text, speaker=speaker))
+    stated = _decided_targets(rows.select("answer", text=text, speaker=speaker))
     name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
     return stated.list.eval(name)
 
@@ -414,16 +416,20 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     where none is written as its seat has it.
     """
     rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
-    stated = _decided(rows.with_columns(text=marked(rows, seats, exact)))
+    stated = _decided_targets(
+        rows.with_columns(text=mark_seat_names(rows, seats, normalise_encoding))
+    )
     is_open = stated.list.len() == 0
     texts = pl.Series([None] * rows.height, dtype=pl.String)
-    texts = texts.scatter(is_open.arg_true(), marked(rows.filter(is_open), seats, loose))
-    spoken = _decided(rows.with_columns(text=texts))
+    texts = texts.scatter(
+        is_open.arg_true(), mark_seat_names(rows.filter(is_open), seats, normalise_names)
+    )
+    spoken = _decided_targets(rows.with_columns(text=texts))
     first = pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated")
     return pl.DataFrame({"stated": stated, "spoken": spoken}).select(stated=first).to_series()
 
 
-def _decided(texts: pl.DataFrame) -> pl.Series:
+def _decided_targets(texts: pl.DataFrame) -> pl.Series:
     """Return the decisions of votes whose names are marks, as lists of player numbers.
 
     One number is the vote. An empty text alone is a vote for nobody; beside numbers it says that
@@ -469,12 +475,12 @@ def _numbers(text: pl.Expr) -> pl.Expr:
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
 
 
-def only(found: pl.Expr) -> pl.Expr:
+def only_element(found: pl.Expr) -> pl.Expr:
     """Return the only element of a list; null if there are none or several."""
     return pl.when(found.list.len() == 1).then(found.list.first())
 
 
-def certainty(found: pl.Expr) -> pl.Expr:
+def match_status(found: pl.Expr) -> pl.Expr:
     """Return the parse status of a list of matches, without outages."""
     return (
         pl.when(found.list.len() == 1)
@@ -490,12 +496,12 @@ def outage_or(text: pl.Expr, status: pl.Expr) -> pl.Expr:
     return pl.when(is_outage(text)).then(_word(ParseStatus.OUTAGE)).otherwise(status)
 
 
-def numbers(text: pl.Expr) -> pl.Expr:
+def written_numbers(text: pl.Expr) -> pl.Expr:
     """Return the numbers in a text as written, as a list."""
     return text.str.extract_all(_NUMBER)
 
 
-def share(numbers: pl.Expr) -> pl.Expr:
+def parse_share(numbers: pl.Expr) -> pl.Expr:
     """Convert the numbers of a share in percent to a fraction from 0 to 1; otherwise null.
 
     There has to be one, a decimal comma allowed; not more than all, and not one that may be a
@@ -519,7 +525,7 @@ def share_status(numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
 
 
 def _share_number(numbers: pl.Expr) -> pl.Expr:
-    number = only(numbers)
+    number = only_element(numbers)
     return pl.when(number.str.contains(_SHARE_NUMBER)).then(number)
 
 

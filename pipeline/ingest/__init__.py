@@ -254,7 +254,7 @@ def _commit(
         for table in GAME_TABLES:
             files = left.files[table]
             if surplus:
-                files = change.staged_without_rows(table, files, _of_games(surplus))
+                files = change.remove_rows_from_staged_files(table, files, _of_games(surplus))
             change.add_files(table, files)
     write_roles(change, report.games["game_type"])
     noted = resolution.noted(recall.archives(change.ingest_id))

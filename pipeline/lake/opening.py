@@ -129,7 +129,7 @@ def open_lake(
 def reopen_lake(lake: L, as_of: int | None = None) -> L:
     """Open the lake again, with the same view options, in its latest state or after `as_of`."""
     seen = {"names": lake.names, "failures": lake.failures, "_added": lake._added}
-    opened = open_lake(lake.path, as_of, type(lake))._with(**seen)
+    opened = open_lake(lake.path, as_of, type(lake))._copy_with(**seen)
     return opened if lake.system is None else opened.for_system(lake.system)
 
 

@@ -230,14 +230,14 @@ class StoredLake:
         return True
 
     @view_property
-    def _answers(self) -> dict[object, Any]:
+    def _results_by_function(self) -> dict[object, Any]:
         return {}
 
-    def cached(self, function: "Callable[[StoredLake], T]") -> T:
+    def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
         """Return the function's result for this state, which is computed only once."""
-        if function not in self._answers:
-            self._answers[function] = function(self)
-        answer: T = self._answers[function]
+        if function not in self._results_by_function:
+            self._results_by_function[function] = function(self)
+        answer: T = self._results_by_function[function]
         return answer
 
     @cached_property
@@ -306,11 +306,11 @@ class StoredLake:
         changed = {name for name, *_ in stored - declared} & {*games.game_type_names()}
         changed |= {name for name, *_ in declared - stored} & there & in_files
         if edited := in_files & {*self.game_types}:
-            credited = self._credited(edited).iter_rows()
+            credited = self._credited_ends(edited).iter_rows()
             changed |= {name for name, *ended in credited if not _defines_end(name, *ended)}
         return tuple(sorted(changed))
 
-    def _credited(self, game_types: Iterable[str]) -> pl.DataFrame:
+    def _credited_ends(self, game_types: Iterable[str]) -> pl.DataFrame:
         """Return the distinct ends of games of these types.
 
         The columns are game_type, outcome, side, win_credit and is_win.
@@ -335,12 +335,12 @@ class StoredLake:
 
         Raises LakeError where the table's log names other files than the ingest left.
         """
-        return self._open(table).delta
+        return self._open_table(table).delta
 
-    def _open(self, table: str) -> "OpenTable":
+    def _open_table(self, table: str) -> "OpenTable":
         raise_if_forked()
         if table not in TABLES:
-            raise UsageError(self._no_table(table))
+            raise UsageError(self._unknown_table_message(table))
         if table not in self._opened:
             if table == COMMITS_TABLE:
                 self._opened[table] = open_commits_table(self.table_folder(table), self._version)
@@ -350,11 +350,11 @@ class StoredLake:
                 )
         return self._opened[table]
 
-    def _no_table(self, name: str) -> str:
+    def _unknown_table_message(self, name: str) -> str:
         """Return the error message for an unknown table."""
         return f"no table `{name}`: {suggest_names([name], TABLES)}"
 
-    def is_behind(self) -> bool:
+    def has_later_commits(self) -> bool:
         """Whether `documents` has commits after this state."""
         return has_newer_commits(self.table_folder("documents"), self.states["documents"].version)
 
@@ -376,10 +376,10 @@ class StoredLake:
 
         Also in a lake of one system, they are those of the whole lake.
         """
-        n_rows = row_counts(self.table_folder("games"), self._logged("games", "num_records"))
+        n_rows = row_counts(self.table_folder("games"), self._log_values("games", "num_records"))
         n_games: dict[str, int] = {}
         mixed = []
-        for name, (low, high) in self._ranges("games", "system").items():
+        for name, (low, high) in self._column_ranges("games", "system").items():
             if low is not None and low == high:
                 n_games[low] = n_games.get(low, 0) + n_rows[name]
             else:
@@ -409,7 +409,7 @@ class StoredLake:
                 suggest_names([system], self.systems) if self.systems else "the lake has no games"
             )
             raise UsageError(f"no game of the system `{system}`: {known}")
-        return self._once_with("system", system)
+        return self._cached_copy("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
         """Return the lake with other model names than those in logs; see `open_lake`.
@@ -421,7 +421,7 @@ class StoredLake:
         >>> joined.table("players").filter(model="sim-boreas").collect().height
         0
         """
-        return self._with(names=load_model_names(names))
+        return self._copy_with(names=load_model_names(names))
 
     def with_failures(self, failures: Failures) -> Self:
         """Return the lake with failed games excluded, or counted as losses.
@@ -436,7 +436,7 @@ class StoredLake:
         """
         if failures not in (known := get_args(Failures)):
             raise UsageError(f"no failures `{failures}`: {suggest_names([failures], known)}")
-        return self if failures == self.failures else self._once_with("failures", failures)
+        return self if failures == self.failures else self._cached_copy("failures", failures)
 
     @view_property
     def used_names(self) -> Names:
@@ -458,13 +458,13 @@ class StoredLake:
         said = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
 
-    def _once_with(self, name: str, value: str) -> Self:
+    def _cached_copy(self, name: str, value: str) -> Self:
         """Return a cached copy with one attribute changed, because it is requested repeatedly."""
-        if (name, value) not in self._answers:
-            self._answers[name, value] = self._with(**{name: value})
-        return cast(Self, self._answers[name, value])
+        if (name, value) not in self._results_by_function:
+            self._results_by_function[name, value] = self._copy_with(**{name: value})
+        return cast(Self, self._results_by_function[name, value])
 
-    def _with(self, **changed: object) -> Self:
+    def _copy_with(self, **changed: object) -> Self:
         """Return a copy that is another view of the same state."""
         copy = object.__new__(type(self))
         copy.__dict__ = {
@@ -504,20 +504,20 @@ class StoredLake:
 
     def file_sizes_bytes(self, table: str) -> dict[str, int]:
         """Return the size of each of the table's files in bytes, by file name."""
-        return self._of_files(table, self._logged(table, "size_bytes"))
+        return self._entries_of_system(table, self._log_values(table, "size_bytes"))
 
     def row_counts_by_file(self, table: str) -> dict[str, int]:
         """Return the number of rows of each file, from the table's log or the footer.
 
         In a lake of one system only its own rows are counted.
         """
-        logged = self._of_files(table, self._logged(table, "num_records"))
+        logged = self._entries_of_system(table, self._log_values(table, "num_records"))
         n_rows = row_counts(self.table_folder(table), logged)
         others = [name for name in n_rows if self._has_other_rows(table, name)]
         own = [
-            self._own(table, scan_files(table, [str(self.table_folder(table) / name)])).select(
-                pl.len()
-            )
+            self._rows_of_system(
+                table, scan_files(table, [str(self.table_folder(table) / name)])
+            ).select(pl.len())
             for name in others
         ]
         counted = (rows.item() for rows in pl.collect_all(own, engine="streaming"))
@@ -534,7 +534,7 @@ class StoredLake:
         if self.system is None:
             return False
         if _has_system(table):
-            return self._ranges(table, "system")[name] != (self.system, self.system)
+            return self._column_ranges(table, "system")[name] != (self.system, self.system)
         return self.is_shared_by_systems(table)
 
     def is_shared_by_systems(self, table: str) -> bool:
@@ -545,21 +545,21 @@ class StoredLake:
         is_of_games = "game_id" in table_schema(table) and not _has_system(table)
         return is_of_games and self.system is not None and len(self.systems) > 1
 
-    def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
+    def _entries_of_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
         """Return the entries of `by_file` whose files may have rows of the lake's system."""
         system = self.system
         if system is None or not _has_system(table):
             return by_file
-        ranges = self._ranges(table, "system")
+        ranges = self._column_ranges(table, "system")
         return {
             name: value for name, value in by_file.items() if _may_contain(ranges[name], system)
         }
 
-    def _ranges(self, table: str, column: str) -> _Ranges:
+    def _column_ranges(self, table: str, column: str) -> _Ranges:
         """Return the smallest and largest string of a column in each file, from the table's log."""
         key = table, column
         if key not in self._known_ranges:
-            lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
+            lows, highs = (self._log_values(table, f"{end}.{column}") for end in ("min", "max"))
             self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
         return self._known_ranges[key]
 
@@ -576,14 +576,15 @@ class StoredLake:
     def may_have_game_type(self, table: str, game_type: str) -> bool:
         """Return whether the log allows rows of the game type in a file of the table."""
         return any(
-            _may_contain(ends, game_type) for ends in self._ranges(table, "game_type").values()
+            _may_contain(ends, game_type)
+            for ends in self._column_ranges(table, "game_type").values()
         )
 
-    def _logged(self, table: str, column: str) -> dict[str, Any]:
+    def _log_values(self, table: str, column: str) -> dict[str, Any]:
         """Return the log's values of each file; an empty result for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
-        return self._open(table).log_values(column)
+        return self._open_table(table).log_values(column)
 
     def table(self, table: str) -> pl.LazyFrame:
         """Return the table as a polars LazyFrame, with the columns and types of its contract.
@@ -594,7 +595,7 @@ class StoredLake:
         """
         if table == "results" and self.failures == LOSS:
             return self.failed_results().select(*table_schema(table))
-        return self._named(table)
+        return self._table_with_merged_names(table)
 
     def failed_results(self) -> pl.LazyFrame:
         """Return the results with failed games as losses, and the column `is_failed`.
@@ -602,10 +603,10 @@ class StoredLake:
         >>> lake.failed_results().filter("is_failed").collect().height
         0
         """
-        context = pl.SQLContext({name: self._named(name) for name in READ})
+        context = pl.SQLContext({name: self._table_with_merged_names(name) for name in READ})
         return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
 
-    def _named(self, table: str) -> pl.LazyFrame:
+    def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
         return merge_model_names(
             table, self.stored(table), self.names, lambda: self.stored("players")
         )
@@ -618,9 +619,9 @@ class StoredLake:
         """
         files = self.table_files(table)
         rows = scan_files(table, files) if files else empty_table(table).lazy()
-        return self._own(table, rows)
+        return self._rows_of_system(table, rows)
 
-    def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+    def _rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Return the rows of a table without the rows of other systems."""
         if self.is_shared_by_systems(table):
             own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])

@@ -222,7 +222,7 @@ class Transaction:
         self.add_files(table, new)
         self._removed.setdefault(table, []).extend(old)
 
-    def staged_without_rows(
+    def remove_rows_from_staged_files(
         self, table: str, staged: Sequence[DataFile], removal: RowRemoval
     ) -> list[DataFile]:
         """Return staged files without the rows to remove, rewritten if needed."""
@@ -251,8 +251,8 @@ class Transaction:
         """
         self._check_lock()
         for table in self._outdated:
-            self._renew(table)
-        map_tables(self._refuse_lost, self._added)
+            self._rewrite_older_files(table)
+        map_tables(self._raise_if_file_lost, self._added)
         self.has_begun = True
         after = map_tables(self._commit_contents, sorted(self.lake.states))
         row |= {
@@ -263,16 +263,16 @@ class Transaction:
             "versions": after,
         }
         self.write_rows(COMMITS_TABLE, [pl.DataFrame([row], schema=table_schema(COMMITS_TABLE))])
-        self._commit(COMMITS_TABLE)
+        self._commit_table(COMMITS_TABLE)
 
-    def _renew(self, table: str) -> None:
+    def _rewrite_older_files(self, table: str) -> None:
         """Rewrite older files, with nulls in the columns that they lack."""
         removed = self._removed.setdefault(table, [])
         old = [file for file in self.lake.table_files(table) if _file_name(file) not in removed]
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
         removed += map(_file_name, old)
 
-    def _refuse_lost(self, table: str) -> None:
+    def _raise_if_file_lost(self, table: str) -> None:
         """Raise LakeError before any change if an added file is not as it was written."""
         folder, added = self.lake.table_folder(table), self._added[table]
         sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
@@ -294,9 +294,13 @@ class Transaction:
             n: rows for n, rows in self.lake.row_counts_by_file(table).items() if n not in removed
         }
         counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
-        return {"table": table, **asdict(table_contents(counts)), "version": self._commit(table)}
+        return {
+            "table": table,
+            **asdict(table_contents(counts)),
+            "version": self._commit_table(table),
+        }
 
-    def _commit(self, table: str) -> int:
+    def _commit_table(self, table: str) -> int:
         self._check_lock()
         delta = self.lake.delta_table(table)
         added = [file.add_action() for file in self._added.get(table, ())]

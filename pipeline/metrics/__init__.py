@@ -283,12 +283,12 @@ def request_clusters(lake: StoredLake, request: Request) -> Clusters:
     task_ids = (
         task_id_by_setting(lake, variant_paths)
         if variant_paths
-        else lake.cached(task_id_by_setting)
+        else lake.compute_once(task_id_by_setting)
     )
     if request.edition == RELEASE:
         return choose_clusters(played_games(lake, edition_condition(request)), request, task_ids)
     return choose_clusters(
-        lake.cached(played_games).filter(pl.col("n_finished") > 0), request, task_ids
+        lake.compute_once(played_games).filter(pl.col("n_finished") > 0), request, task_ids
     )
 
 

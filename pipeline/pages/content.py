@@ -366,7 +366,7 @@ def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
 
 def models_of(lake: StoredLake) -> tuple[str, ...]:
     """Return the tested models of the lake's games, from a cache."""
-    return lake.cached(_tested)
+    return lake.compute_once(_tested)
 
 
 def _tested(lake: StoredLake) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def metrics(
     ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Self-play gives win rates by construction; the note names the models in the rows.
-        games = pl.concat(part.cached(count_self_play) for part in lake.split_by_system())
+        games = pl.concat(part.compute_once(count_self_play) for part in lake.split_by_system())
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     return Table(

@@ -29,7 +29,7 @@ from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
 from pipeline.processes import available_cores, block_interrupts
 from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_files
-from pipeline.simulate.settings import Model, roster
+from pipeline.simulate.settings import Model, create_models
 
 # The work of a run, cut into pieces of fifty games and done in order by one process or several.
 
@@ -55,7 +55,7 @@ class Piece(NamedTuple):
     model: Model | None = None
 
 
-def pieces(plan: Plan) -> list[Piece]:
+def plan_pieces(plan: Plan) -> list[Piece]:
     """Return all pieces of a plan, in the order of their files' paths."""
     paths = [path.rpartition("/") for path in setting_files(plan.seed, plan.n_games)]
     names = sorted(f"{index}.json" for index in range(plan.n_games))
@@ -68,7 +68,7 @@ def pieces(plan: Plan) -> list[Piece]:
     return sorted([*of_settings, *of_games], key=itemgetter(0, 1))
 
 
-def members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
+def play_piece(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
     """Play the games of a piece, and return the path and bytes of each file."""
     files = []
     for name in piece.names:
@@ -82,11 +82,11 @@ def members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
     return files
 
 
-def in_order(
+def iter_in_order(
     plan: Plan, task: Callable[[Plan, Piece], T], n_jobs: int
 ) -> Iterator[tuple[Piece, T]]:
     """Yield each piece with the result of its task; only few pieces are in progress at a time."""
-    work = pieces(plan)
+    work = plan_pieces(plan)
     if n_jobs == 1:
         for piece in work:
             yield piece, task(plan, piece)
@@ -119,7 +119,7 @@ def encode(document: object) -> bytes:
     return data.replace(b"\x7f", b"\\u007f")
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_non_ascii(error: UnicodeError) -> tuple[str, int]:
     """Return the JSON escapes of the characters that ASCII lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -128,7 +128,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 _ESCAPE = "pipeline.simulate.json"
-codecs.register_error(_ESCAPE, _escaped)
+codecs.register_error(_ESCAPE, _escape_non_ascii)
 
 # Where the logs go: a folder, or one archive. Each way yields what it has written, piece by piece.
 #
@@ -150,22 +150,22 @@ def _write(
     Files are written by the processes that play. An archive is written and compressed by this one.
     """
     if archive is None:
-        yield from in_order(plan, partial(_files, results.parent), n_jobs)
+        yield from iter_in_order(plan, partial(_write_folder, results.parent), n_jobs)
         return
     with ARCHIVES[archive](results) as add:
-        for piece, files in in_order(plan, members, n_jobs):
+        for piece, files in iter_in_order(plan, play_piece, n_jobs):
             for path, data in files:
                 add(path, data)
             yield piece, [len(data) for _, data in files]
 
 
-def _files(out: Path, plan: Plan, piece: Piece) -> list[int]:
+def _write_folder(out: Path, plan: Plan, piece: Piece) -> list[int]:
     (out / piece.directory).mkdir(parents=True, exist_ok=True)
-    return [(out / path).write_bytes(data) for path, data in members(plan, piece)]
+    return [(out / path).write_bytes(data) for path, data in play_piece(plan, piece)]
 
 
 @contextmanager
-def _tar(
+def _write_tar(
     compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
 ) -> Iterator[Add]:
     def add(path: str, data: bytes) -> None:
@@ -183,7 +183,7 @@ def _tar(
 
 
 @contextmanager
-def _zip(out: Path) -> Iterator[Add]:
+def _write_zip(out: Path) -> Iterator[Add]:
     def add(path: str, data: bytes) -> None:
         entry = zipfile.ZipInfo(path)
         entry.compress_type = zipfile.ZIP_DEFLATED
@@ -201,8 +201,8 @@ _CODECS: dict[str, Callable[[IO[bytes]], AbstractContextManager[Any]]] = {
     "tar.zst": lambda file: zstandard.ZstdCompressor(level=3).stream_writer(file),
 }
 ARCHIVES: dict[str, Callable[[Path], AbstractContextManager[Add]]] = {
-    **{name: partial(_tar, codec) for name, codec in _CODECS.items()},
-    "zip": _zip,
+    **{name: partial(_write_tar, codec) for name, codec in _CODECS.items()},
+    "zip": _write_zip,
 }
 
 __all__ = ["Summary", "simulate"]
@@ -241,8 +241,8 @@ def simulate(
     program's main module anew, so a script must call from under `if __name__ == "__main__":`.
     `on_game` is called now and then with the number of games written so far.
     """
-    _check(out, models, games, archive, jobs)
-    plan = Plan(seed, games, roster(seed, models))
+    _check_arguments(out, models, games, archive, jobs)
+    plan = Plan(seed, games, create_models(seed, models))
     n_games = models * games * len(COMPETITIONS)
     n_jobs = jobs or (1 if n_games < SMALL else available_cores())
     out.mkdir(parents=True, exist_ok=True)
@@ -274,7 +274,9 @@ def _truth(plan: Plan) -> dict[str, object]:
     }
 
 
-def _check(out: Path, models: int, games: int, archive: str | None, jobs: int | None) -> None:
+def _check_arguments(
+    out: Path, models: int, games: int, archive: str | None, jobs: int | None
+) -> None:
     wrong = [
         f"{name} must be at least 1, not {value}"
         for name, value in (("models", models), ("games", games), ("jobs", jobs))

@@ -25,18 +25,18 @@ from pipeline.simulate.settings import (
     VAGUE_CLUES,
     VERDICTS,
     WHY,
+    ChameleonSetting,
     Dice,
     Document,
     Model,
-    Pair,
-    Secret,
     Skill,
     Transcript,
-    asides,
-    ended,
-    fallen,
-    others,
-    rambling,
+    UndercoverSetting,
+    add_end_token,
+    add_irrelevant_sentences,
+    choose_form,
+    draw_irrelevant_sentences,
+    other_seats,
 )
 
 NUMERALS = ("One", "Two", "Three")
@@ -63,23 +63,23 @@ class Cast(NamedTuple):
         }
 
     @classmethod
-    def of(cls, hidden: int, model: Model, *, as_hidden: bool) -> "Cast":
+    def with_tested_model(cls, hidden: int, model: Model, *, as_hidden: bool) -> "Cast":
         """Return the cast with the tested model in the hidden seat, or in both other seats."""
-        return cls(hidden, (hidden,) if as_hidden else others(hidden), model)
+        return cls(hidden, (hidden,) if as_hidden else other_seats(hidden), model)
 
 
-def registered(text: str) -> str:
+def parse_registered_vote(text: str) -> str:
     """Return the player that the benchmark reads from a vote; empty if none is named."""
     named = re.findall(r"player[ _]?([123])", text.lower())
     return PLAYERS[int(min(named)) - 1] if named else ""
 
 
-def target(dice: Dice, cast: Cast, voter: int, *, may_stray: bool = True) -> int:
+def choose_target(dice: Dice, cast: Cast, voter: int, *, may_stray: bool = True) -> int:
     """Choose the seat that a vote counts for; 0 for none.
 
     Votes for nobody and for oneself stray from the rules; tested players cast more of them.
     """
-    one, other = others(voter)
+    one, other = other_seats(voter)
     nobody, oneself = (0.16, 0.26) if voter in cast.tested else (0.01, 0.02)
     if voter != cast.hidden:
         is_tested = voter in cast.tested
@@ -95,11 +95,11 @@ def target(dice: Dice, cast: Cast, voter: int, *, may_stray: bool = True) -> int
     return one if dice.chance(0.5) else other
 
 
-def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
+def write_vote(dice: Dice, voter: int, seat: int, role: str) -> str:
     """Write a text that the benchmark registers as a vote for the seat."""
     if seat == 0:
         if dice.chance(0.25):
-            return f"I vote for Player {NUMERALS[dice.pick(others(voter)) - 1]}."
+            return f"I vote for Player {NUMERALS[dice.pick(other_seats(voter)) - 1]}."
         return dice.pick(SAID["abstentions"])
     me, named = PLAYERS[voter - 1], PLAYERS[seat - 1]
     if seat == voter:
@@ -108,19 +108,19 @@ def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
         return f"I vote for {named}."
     third, roll = 6 - voter - seat, dice.random()
     if roll < 0.955:
-        form = fallen(roll, ROLLS["votes"])
+        form = choose_form(roll, ROLLS["votes"])
     elif roll < 0.97 and voter > seat:
         form = "As {me}, I vote for {named}."
     else:
         third_votes = "{named} sounds more honest to me, so I vote for {third}."
         form = third_votes if third > seat else "It has to be {named}!"
     why = dice.pick(WHY[MORE]) if "{why}" in form else ""
-    aside = asides(dice, 1) if "{aside}" in form else ""
+    aside = draw_irrelevant_sentences(dice, 1) if "{aside}" in form else ""
     names = {"me": me, "named": named, "seat": seat, "third": PLAYERS[third - 1]}
-    return ended(dice, form.format(**names, role=role, why=why, aside=aside))
+    return add_end_token(dice, form.format(**names, role=role, why=why, aside=aside))
 
 
-def accused(votes: dict[str, str]) -> str | None:
+def most_voted_player(votes: dict[str, str]) -> str | None:
     """Return the player with the most votes, without empty votes; None for a tie."""
     named = [player for player in votes.values() if player]
     counts = sorted(((named.count(player), player) for player in set(named)), reverse=True)
@@ -129,21 +129,21 @@ def accused(votes: dict[str, str]) -> str | None:
     return counts[0][1]
 
 
-def role_answer(dice: Dice, seat: int, role: str, other_role: str, *, is_right: bool) -> str:
+def write_role_answer(dice: Dice, seat: int, role: str, other_role: str, *, is_right: bool) -> str:
     """Write a right or wrong answer to 'who are you and what is your role'."""
     me = PLAYERS[seat - 1]
     if not is_right:
         roll = dice.random()
         if roll < 0.25:
-            me = PLAYERS[dice.pick(others(seat)) - 1]
+            me = PLAYERS[dice.pick(other_seats(seat)) - 1]
         elif roll < 0.35:
             return f"I am {me}, my role is {role}/{other_role}."
         else:
             role = other_role
-    return fallen(dice.random(), ROLLS["roles"]).format(me=me, role=role)
+    return choose_form(dice.random(), ROLLS["roles"]).format(me=me, role=role)
 
 
-def role_answers(
+def log_role_answers(
     dice: Dice,
     log: Transcript,
     cast: Cast,
@@ -163,12 +163,12 @@ def role_answers(
         if unsure and not is_right and dice.chance(unsure):
             text = f"I am {player}, my role is not sure."
         else:
-            text = role_answer(dice, seat, answered, rejected, is_right=is_right)
+            text = write_role_answer(dice, seat, answered, rejected, is_right=is_right)
         if reasons and text[-1] == "." and dice.chance(0.65):
             text = f"{text[:-1]}, because {dice.pick(reasons)}."
         metric[player] = int(is_right)
-        text = ended(dice, rambling(dice, text, 0.13))
-        log.say(player, text, msg_type="metric_consistency")
+        text = add_end_token(dice, add_irrelevant_sentences(dice, text, 0.13))
+        log.add_message(player, text, msg_type="metric_consistency")
     return metric
 
 
@@ -195,13 +195,13 @@ class Opinions(NamedTuple):
 
 
 def play_chameleon(
-    dice: Dice, model: Model, setting: Secret, instant: str, *, as_hidden: bool
+    dice: Dice, model: Model, setting: ChameleonSetting, instant: str, *, as_hidden: bool
 ) -> Document:
     """Play one game of Chameleon, and return its log."""
-    game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
+    game = Cast.with_tested_model(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(instant, 4 if model.is_pgm else 0)
-    consistency, pgm = _clues(dice, log, setting, game)
-    votes, win_flag = _votes(dice, log, setting, game)
+    consistency, pgm = _log_clues(dice, log, setting, game)
+    votes, win_flag = _log_votes(dice, log, setting, game)
     return {
         "chameleon": PLAYERS[setting.hidden - 1],
         "game_setting": {
@@ -219,29 +219,29 @@ def play_chameleon(
     }
 
 
-def _clues(
-    dice: Dice, log: Transcript, setting: Secret, game: Cast
+def _log_clues(
+    dice: Dice, log: Transcript, setting: ChameleonSetting, game: Cast
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[int]]]]:
     """Log all clues and analyses up to the vote, and return the metrics."""
-    civilians = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
+    civilians = [PLAYERS[seat - 1] for seat in other_seats(setting.hidden)]
     new = " This is a totally new game. Don't take content from the above exmaples into the current"
-    log.moderate(
+    log.add_moderator_message(
         f"Now the game starts!{f'{new} game.' if game.model.is_pgm else ''} "
         f"The topic is: {setting.topic}"
     )
-    log.say(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
-    log.say(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
+    log.add_message(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
+    log.add_message(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
     consistency, pgm = {}, {}
     for seat, player in SEATED:
-        consistency[str(seat - 1)] = role_answers(dice, log, game, "chameleon")
+        consistency[str(seat - 1)] = log_role_answers(dice, log, game, "chameleon")
         if seat == 1:
-            log.moderate(
+            log.add_moderator_message(
                 "Now everyone gives one clue (but never include the secret word). "
                 "You cannot repeat what others has said. We will start with Player 1."
             )
-        clue = _clue(dice, setting, game, seat)
-        log.say(player, clue, msg_type="clue")
-        beliefs = _opinions(dice, game)
+        clue = _write_clue(dice, setting, game, seat)
+        log.add_message(player, clue, msg_type="clue")
+        beliefs = _draw_opinions(dice, game)
         pgm[str(seat - 1)] = {
             "gold": [int(beliefs.gold[seat]) for seat in SEATS],
             "inter": [int(beliefs.inter[seat]) for seat in SEATS],
@@ -249,15 +249,17 @@ def _clues(
         if game.model.is_pgm:
             for s in game.tested:
                 me = PLAYERS[s - 1]
-                text = _analysis(dice, setting, s, beliefs, True)
+                text = _write_analysis(dice, setting, s, beliefs, True)
                 is_good = beliefs.gold[s] and s != game.hidden
-                log.say(me, text, [me], "pgm", is_good_pgm=is_good)
+                log.add_message(me, text, [me], "pgm", is_good_pgm=is_good)
         for s, me in SEATED:
-            log.say(me, _analysis(dice, setting, s, beliefs, False), msg_type="metric_pgm")
+            log.add_message(
+                me, _write_analysis(dice, setting, s, beliefs, False), msg_type="metric_pgm"
+            )
     return consistency, pgm
 
 
-def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
+def _write_clue(dice: Dice, setting: ChameleonSetting, game: Cast, seat: int) -> str:
     """Return a fixed opponent's clue, or a new clue after the tested player's turn."""
     if seat < game.tested[0]:
         clue = setting.clues[seat - 1]
@@ -269,33 +271,37 @@ def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
         clue = f"My clue: {clue}"
     elif roll < 0.5:
         clue = f"My clue is: {clue[0].lower()}{clue[1:]}"
-    return ended(dice, clue)
+    return add_end_token(dice, clue)
 
 
-def _votes(dice: Dice, log: Transcript, setting: Secret, game: Cast) -> tuple[dict[str, str], int]:
+def _log_votes(
+    dice: Dice, log: Transcript, setting: ChameleonSetting, game: Cast
+) -> tuple[dict[str, str], int]:
     """Log the votes, and return the `win_flag` that follows from them."""
     is_pgm = game.model.is_pgm
     gap, end = ("", "\n") if is_pgm else (" ", "")
-    log.moderate(
+    log.add_moderator_message(
         f"Now vote which of the other players (excluding yourself) is the chameleon.{gap}"
         f'You cannot vote for yourself. You must use the template "I vote for Player xx."{end}'
     )
     votes = {}
     for seat, player in SEATED:
-        chosen = target(dice, game, seat, may_stray=not is_pgm)
-        text = vote_text(dice, seat, chosen, "chameleon")
-        votes[player] = registered(text)
+        chosen = choose_target(dice, game, seat, may_stray=not is_pgm)
+        text = write_vote(dice, seat, chosen, "chameleon")
+        votes[player] = parse_registered_vote(text)
         if game.is_pgm(seat) and dice.chance(0.45):
-            text = vote_text(dice, seat, dice.pick(others(seat)), "chameleon")
-        log.say(player, text, [player], "accuse", step=int(is_pgm))
-    return votes, _verdict(dice, log, setting, game, accused(votes))
+            text = write_vote(dice, seat, dice.pick(other_seats(seat)), "chameleon")
+        log.add_message(player, text, [player], "accuse", step=int(is_pgm))
+    return votes, _write_verdict(dice, log, setting, game, most_voted_player(votes))
 
 
-def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: str | None) -> int:
+def _write_verdict(
+    dice: Dice, log: Transcript, setting: ChameleonSetting, game: Cast, voted: str | None
+) -> int:
     hidden = PLAYERS[setting.hidden - 1]
     is_pgm = game.model.is_pgm
     if voted is None:
-        log.moderate(
+        log.add_moderator_message(
             f"There are even notes. The chameleon {hidden} wins."
             if is_pgm
             else "There are even votes. The accusation does not stand. "
@@ -303,98 +309,104 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
         )
         return 3
     if voted != hidden:
-        log.moderate(
+        log.add_moderator_message(
             f"The most-voted player is {voted}. The accusation is incorrect. "
             f"{hidden} is the chameleon. {hidden} won the game!"
         )
         return 2
-    log.moderate(
+    log.add_moderator_message(
         f"The accusation is correct! {hidden} is the chameleon! Now {hidden} can guess the secret "
         'code. You should say: I guess the code is "..."'
     )
     as_hidden = setting.hidden in game.tested
     skill = game.model.skill
     is_right = dice.chance(skill.guessing if as_hidden else 1 - skill.secrecy)
-    word = setting.word if is_right else _other_word(dice, setting)
+    word = setting.word if is_right else _choose_wrong_word(dice, setting)
     roll = dice.random()
-    guess = fallen(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
-    guess = guess if roll < 0.97 else rambling(dice, guess, 0.3)
-    log.say(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
+    guess = choose_form(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
+    guess = guess if roll < 0.97 else add_irrelevant_sentences(dice, guess, 0.3)
+    log.add_message(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
     if is_right:
-        log.moderate(
+        log.add_moderator_message(
             f"{hidden} guessed the code correctly! The secret word is {setting.word}. {hidden} won!"
         )
         return 1
-    winners = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
-    log.moderate(
+    winners = [PLAYERS[seat - 1] for seat in other_seats(setting.hidden)]
+    log.add_moderator_message(
         f"{hidden} guessed the code wrong! The secret word is {setting.word}. {winners} won!"
     )
     return 0
 
 
-def _opinions(dice: Dice, game: Cast) -> Opinions:
+def _draw_opinions(dice: Dice, game: Cast) -> Opinions:
     """Draw opinions that are as good as the skills of their holders."""
     gold = {seat: dice.chance(game.skill(seat).reasoning_gold) for seat in SEATS}
     inter = {seat: dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS}
     verdicts = {}
-    for seat in others(game.hidden):
+    for seat in other_seats(game.hidden):
         of_hidden, of_other = dice.pick(RIGHT if gold[seat] else WRONG)
         verdicts[seat] = {game.hidden: of_hidden, 6 - seat - game.hidden: of_other}
     return Opinions(gold, inter, verdicts)
 
 
-def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
+def _write_analysis(
+    dice: Dice, setting: ChameleonSetting, seat: int, beliefs: Opinions, is_pgm: bool
+) -> str:
     """Write what a player thinks about the two others, and about their thoughts."""
     if seat == setting.hidden:
-        return _by_chameleon(dice, setting, beliefs, is_pgm=is_pgm)
+        return _write_chameleon_analysis(dice, setting, beliefs, is_pgm=is_pgm)
     lines = [f"As {PLAYERS[seat - 1]},", "I think:"]
     verdicts = beliefs.verdicts[seat]
-    lines += [dice.pick(STATEMENTS[other, verdicts[other]]) for other in others(seat)]
-    if more := asides(dice, ASIDE):
+    lines += [dice.pick(STATEMENTS[other, verdicts[other]]) for other in other_seats(seat)]
+    if more := draw_irrelevant_sentences(dice, ASIDE):
         lines.append(more)
     lines.append("As for other players' thoughts:")
-    lines += _reports(dice, setting.hidden, seat, beliefs, "thinks")
+    lines += _write_reports(dice, setting.hidden, seat, beliefs, "thinks")
     return "\n".join(lines)
 
 
-def _by_chameleon(dice: Dice, setting: Secret, beliefs: Opinions, *, is_pgm: bool) -> str:
+def _write_chameleon_analysis(
+    dice: Dice, setting: ChameleonSetting, beliefs: Opinions, *, is_pgm: bool
+) -> str:
     """Write what the chameleon thinks: its guess of the word, and the others' thoughts."""
     seat = setting.hidden
-    word = setting.word if beliefs.gold[seat] else _other_word(dice, setting)
+    word = setting.word if beliefs.gold[seat] else _choose_wrong_word(dice, setting)
     opening = "I think now the secret code is" if is_pgm else "I guess the secret code is"
     lines = [
         f'{opening} "{word}", because {dice.pick(WHY[LESS])}.',
         "\nAs for other players's views:" if is_pgm else "As for other players' view now:",
-        *_reports(dice, seat, seat, beliefs, "thinks" if is_pgm else "think"),
+        *_write_reports(dice, seat, seat, beliefs, "thinks" if is_pgm else "think"),
     ]
     if is_pgm:
         lines.append(f'Next I will give a clue about "{word}".')
     return "\n".join(lines)
 
 
-def _other_word(dice: Dice, setting: Secret) -> str:
+def _choose_wrong_word(dice: Dice, setting: ChameleonSetting) -> str:
     """Choose a wrong guess: another word of the topic."""
     return dice.pick([word for word in TOPICS[setting.topic] if word != setting.word])
 
 
-def _reports(dice: Dice, hidden: int, seat: int, beliefs: Opinions, thinks: str) -> list[str]:
+def _write_reports(dice: Dice, hidden: int, seat: int, beliefs: Opinions, thinks: str) -> list[str]:
     lines = []
-    for other in others(seat):
+    for other in other_seats(seat):
         lines.append(f"I think now {PLAYERS[other - 1]} {thinks}:")
-        report = _report(dice, hidden, seat, other, beliefs)
+        report = _write_report(dice, hidden, seat, other, beliefs)
         lines += [dice.pick(STATEMENTS[third]) for third in report.items()]
-    if more := asides(dice, ASIDE):
+    if more := draw_irrelevant_sentences(dice, ASIDE):
         lines.append(more)
     return lines
 
 
-def _report(dice: Dice, hidden: int, seat: int, other: int, beliefs: Opinions) -> dict[int, str]:
+def _write_report(
+    dice: Dice, hidden: int, seat: int, other: int, beliefs: Opinions
+) -> dict[int, str]:
     """Write what a player believes that another player thinks of the two others."""
     if other == hidden:
-        return {third: dice.pick(VERDICTS) for third in others(other)}
-    report = {third: beliefs.verdicts[other][third] for third in others(other)}
+        return {third: dice.pick(VERDICTS) for third in other_seats(other)}
+    report = {third: beliefs.verdicts[other][third] for third in other_seats(other)}
     if not beliefs.inter[seat]:
-        third = dice.pick(others(other))
+        third = dice.pick(other_seats(other))
         report[third] = dice.pick([v for v in VERDICTS if v != report[third]])
     return report
 
@@ -408,32 +420,34 @@ Suspicions = dict[int, int]
 
 
 def play_undercover(
-    dice: Dice, model: Model, setting: Pair, instant: str, *, as_hidden: bool
+    dice: Dice, model: Model, setting: UndercoverSetting, instant: str, *, as_hidden: bool
 ) -> Document:
     """Play one game of Undercover, and return its log."""
-    game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
+    game = Cast.with_tested_model(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(instant, 0 if model.is_pgm else 1)
     hidden = PLAYERS[setting.hidden - 1]
-    log.moderate("Now the game starts!", step=0)
-    log.say(MODERATOR, f"Your word is: {setting.hidden_word}", hidden, step=0)
-    for seat in others(setting.hidden):
-        log.say(MODERATOR, f"Your word is: {setting.civilian_word}", PLAYERS[seat - 1], step=0)
-    log.moderate(
+    log.add_moderator_message("Now the game starts!", step=0)
+    log.add_message(MODERATOR, f"Your word is: {setting.hidden_word}", hidden, step=0)
+    for seat in other_seats(setting.hidden):
+        log.add_message(
+            MODERATOR, f"Your word is: {setting.civilian_word}", PLAYERS[seat - 1], step=0
+        )
+    log.add_moderator_message(
         "Now everyone gives one clue (but never include the secret word). "
         "You cannot repeat what others has said. We will start with Player 1."
     )
     consistency, pgm = {}, {}
     for n in ("0", "1"):
         if n == "1":
-            log.moderate(
+            log.add_moderator_message(
                 "Now we starting another round of giving clue, we still start from Player 1"
             )
-        suspicions = _clues_undercover(dice, log, setting, game, is_first=n == "0")
-        consistency[n] = role_answers(
+        suspicions = _log_undercover_clues(dice, log, setting, game, is_first=n == "0")
+        consistency[n] = log_role_answers(
             dice, log, game, "undercover", unsure=0.6, reasons=SAID["why_role"]
         )
-        pgm[n] = _analyses(dice, log, game, suspicions)
-    votes, win_flag = _votes_undercover(dice, log, game)
+        pgm[n] = _log_undercover_analyses(dice, log, game, suspicions)
+    votes, win_flag = _log_undercover_votes(dice, log, game)
     return {
         "undercover": hidden,
         "game_setting": {
@@ -451,59 +465,59 @@ def play_undercover(
     }
 
 
-def _clues_undercover(
-    dice: Dice, log: Transcript, setting: Pair, game: Cast, *, is_first: bool
+def _log_undercover_clues(
+    dice: Dice, log: Transcript, setting: UndercoverSetting, game: Cast, *, is_first: bool
 ) -> Suspicions:
     """Whom each seat suspects after a round of hints. A PGM player thinks before and after it."""
     for seat, player in SEATED:
         if game.is_pgm(seat) and seat > 1:
-            _think(dice, log, setting, game, seat)
+            _log_thoughts(dice, log, setting, game, seat)
         # The setting's hint of a fixed opponent until the tested player's first turn, then its own.
         if is_first and seat < game.tested[0]:
             hint = setting.clues[seat - 1]
         else:
             hint = dice.pick(HINTS[setting.word(seat)])
-        text = ended(dice, dice.pick(SAID["hint_forms"]).format(hint))
-        log.say(player, text, msg_type="clue")
+        text = add_end_token(dice, dice.pick(SAID["hint_forms"]).format(hint))
+        log.add_message(player, text, msg_type="clue")
     for seat in SEATS:
         if game.is_pgm(seat):
-            _think(dice, log, setting, game, seat)
-    return _suspicions(dice, game)
+            _log_thoughts(dice, log, setting, game, seat)
+    return _draw_suspects(dice, game)
 
 
-def _suspicions(dice: Dice, game: Cast) -> Suspicions:
+def _draw_suspects(dice: Dice, game: Cast) -> Suspicions:
     """Draw each seat's suspect: the undercover as often as the seat's skill says."""
     return {
         seat: game.hidden
         if dice.chance(game.skill(seat).reasoning_gold)
-        else dice.pick(others(game.hidden))
+        else dice.pick(other_seats(game.hidden))
         for seat in SEATS
     }
 
 
-def _analyses(
+def _log_undercover_analyses(
     dice: Dice, log: Transcript, game: Cast, suspicions: Suspicions
 ) -> dict[str, list[int]]:
     """Return one part of `pgm_metric`, after logging the three analyses it was read from."""
     inter = [dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS]
     for seat, player in SEATED:
-        log.say(
+        log.add_message(
             player,
-            _analysis_undercover(dice, seat, suspicions, inter[seat - 1]),
+            _write_undercover_analysis(dice, seat, suspicions, inter[seat - 1]),
             msg_type="metric_pgm",
         )
     gold = [int(suspicions[seat] == game.hidden) for seat in SEATS]
     return {"gold": gold, "inter": list(map(int, inter))}
 
 
-def _analysis_undercover(
+def _write_undercover_analysis(
     dice: Dice, seat: int, suspicions: Suspicions, inter: bool, first: int = 1
 ) -> str:
     """Write whom a seat suspects, and whom it believes the others suspect."""
-    believed = {other: suspicions[other] for other in others(seat)}
+    believed = {other: suspicions[other] for other in other_seats(seat)}
     if not inter:
-        wrong = dice.pick(others(seat))
-        believed[wrong] = dice.pick(others(suspicions[wrong]))
+        wrong = dice.pick(other_seats(seat))
+        believed[wrong] = dice.pick(other_seats(suspicions[wrong]))
     thoughts = [f"I think {PLAYERS[suspicions[seat] - 1]} is "]
     for other, suspect in believed.items():
         thoughts.append(f"I think {PLAYERS[other - 1]} thinks {PLAYERS[suspect - 1]} is ")
@@ -512,14 +526,16 @@ def _analysis_undercover(
         f"{n}. {thought}{dice.pick(CULPRITS)}" if is_numbered else thought + dice.pick(CULPRITS)
         for n, thought in enumerate(thoughts, start=first)
     ]
-    if more := asides(dice, 0.3):
+    if more := draw_irrelevant_sentences(dice, 0.3):
         lines.append(more)
     return "\n".join(lines)
 
 
-def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) -> None:
+def _log_thoughts(
+    dice: Dice, log: Transcript, setting: UndercoverSetting, game: Cast, seat: int
+) -> None:
     """Log the two private messages of a PGM player: its own role, then everybody's."""
-    me, (one, other) = PLAYERS[seat - 1], others(seat)
+    me, (one, other) = PLAYERS[seat - 1], other_seats(seat)
     described, role = dice.pick(
         (
             (setting.word(seat), "a non-undercover"),
@@ -532,34 +548,36 @@ def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) ->
         f"{number}Based on the clues, {PLAYERS[one - 1]} and {PLAYERS[other - 1]} seem to be "
         f"describing something related to {described}. Therefore I am {role}."
     )
-    log.say(me, rambling(dice, text, 0.7), me, "pgm")
-    text = _analysis_undercover(dice, seat, _suspicions(dice, game), dice.chance(0.5), first=2)
+    log.add_message(me, add_irrelevant_sentences(dice, text, 0.7), me, "pgm")
+    text = _write_undercover_analysis(
+        dice, seat, _draw_suspects(dice, game), dice.chance(0.5), first=2
+    )
     if dice.chance(0.5):
         text += (
             f"\n5. With my next clue I will hint at {dice.pick(SAID['plans'])} and watch who nods."
         )
-    log.say(me, text, me, "pgm")
+    log.add_message(me, text, me, "pgm")
 
 
-def _votes_undercover(dice: Dice, log: Transcript, game: Cast) -> tuple[dict[str, str], int]:
+def _log_undercover_votes(dice: Dice, log: Transcript, game: Cast) -> tuple[dict[str, str], int]:
     """Log the votes, and return the `win_flag` that follows from them."""
     is_pgm, hidden = game.model.is_pgm, PLAYERS[game.hidden - 1]
     template = ' You must use the template "I vote for Player xx."' if is_pgm else ""
-    log.moderate(
+    log.add_moderator_message(
         "Now vote which of the other players (excluding yourself) is the undercover. "
         f"You cannot vote for yourself.{template}"
     )
     votes = {}
     for seat, player in SEATED:
-        text = vote_text(dice, seat, target(dice, game, seat), "undercover")
-        votes[player] = registered(text) or (player if is_pgm else "")
-        log.say(player, text, [player], "text" if is_pgm else "accuse", step=int(is_pgm))
-    voted = accused(votes)
-    log.moderate(_verdict_undercover(voted, hidden, is_pgm=is_pgm))
+        text = write_vote(dice, seat, choose_target(dice, game, seat), "undercover")
+        votes[player] = parse_registered_vote(text) or (player if is_pgm else "")
+        log.add_message(player, text, [player], "text" if is_pgm else "accuse", step=int(is_pgm))
+    voted = most_voted_player(votes)
+    log.add_moderator_message(_write_undercover_verdict(voted, hidden, is_pgm=is_pgm))
     return votes, 2 if voted is None else int(voted != hidden)
 
 
-def _verdict_undercover(voted: str | None, hidden: str, *, is_pgm: bool) -> str:
+def _write_undercover_verdict(voted: str | None, hidden: str, *, is_pgm: bool) -> str:
     """Write the moderator's last words; plain games always call the undercover the winner."""
     if voted is None and is_pgm:
         return f"There are even notes. The undercover {hidden} wins."

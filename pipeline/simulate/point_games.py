@@ -21,25 +21,25 @@ from pipeline.simulate.settings import (
     SAID,
     SEATED,
     SEATS,
+    CostSharingSetting,
     Dice,
     Document,
-    Fee,
     Model,
-    Payoffs,
-    Pool,
+    PrisonersDilemmaSetting,
+    PublicGoodSetting,
     Shares,
     Transcript,
-    decide,
-    ended,
-    fallen,
-    fee,
-    forecast,
-    head,
-    others,
-    outage,
-    payoffs,
-    pool,
-    shares,
+    add_end_token,
+    choose_form,
+    cost_sharing_setting,
+    draw_shares,
+    log_decisions,
+    log_forecast,
+    log_header,
+    other_seats,
+    outage_message,
+    prisoners_dilemma_setting,
+    public_good_setting,
     timestamp,
 )
 
@@ -74,16 +74,18 @@ ROWS = {
 _SHARE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
-class Silence(Exception):
+class MissingAnswerError(Exception):
     """Raised if an answer is missing, which ends a negotiation at once."""
 
 
-def play_cost_sharing(dice: Dice, model: Model, setting: Fee, instant: str) -> Document:
+def play_cost_sharing(
+    dice: Dice, model: Model, setting: CostSharingSetting, instant: str
+) -> Document:
     """Play one game of Cost Sharing, and return its log; an outage leaves it without a result."""
     game = Negotiation(dice, model, setting, instant)
     try:
         result = game.run()
-    except Silence:
+    except MissingAnswerError:
         result = None
     names = {s: model.name if s == setting.tested else "gpt-4-fix" for s in SEATS}
     document: Document = {
@@ -104,13 +106,13 @@ def play_cost_sharing(dice: Dice, model: Model, setting: Fee, instant: str) -> D
 class Negotiation:
     """A game in progress: the wishes of the three seats, and the registered proposals and votes."""
 
-    def __init__(self, dice: Dice, model: Model, setting: Fee, instant: str) -> None:
+    def __init__(self, dice: Dice, model: Model, setting: CostSharingSetting, instant: str) -> None:
         self.dice = dice
         self.setting = setting
         self.skill, self.is_pgm = model.skill, model.is_pgm
         self.log = Transcript(instant)
         self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
-        self.wishes[setting.tested] = shares(self.dice)
+        self.wishes[setting.tested] = draw_shares(self.dice)
         self.n_rounds = 0
         self.n_answers_left = -1
         self.proposals: dict[int, Proposal] = {}
@@ -121,59 +123,61 @@ class Negotiation:
         # Skill decides beforehand in which round they agree, if at all, and on whose terms.
         dice, tested = self.dice, self.setting.tested
         is_agreed = dice.chance(self.skill.cooperation)
-        author = tested if dice.chance(self.skill.coordination) else dice.pick(others(tested))
+        author = tested if dice.chance(self.skill.coordination) else dice.pick(other_seats(tested))
         last_round = dice.pick(ROUND_OF_AGREEMENT) if is_agreed else N_ROUNDS
         if dice.chance(COST_SHARING_OUTAGE_RATE):
             self.n_answers_left = dice.between(1, 6 * last_round - 1)
-        self.log.moderate(
+        self.log.add_moderator_message(
             f"Now the game starts! The background is: {self.setting.topic}",
             "Now everyone propose the cost distribution.We will start with Player 1.",
         )
         for n in range(1, last_round + 1):
             if n > 1 and self.is_pgm:
-                forecast(dice, self.log, tested, SAID["moves_of_airlines"])
-            backers = self._propose(n, author if is_agreed and n == last_round else 0)
+                log_forecast(dice, self.log, tested, SAID["moves_of_airlines"])
+            backers = self._log_proposals(n, author if is_agreed and n == last_round else 0)
             self.n_rounds = n
-            if self._vote(backers):
-                self.log.moderate("You all already agree the same proposal ")
+            if self._log_votes(backers):
+                self.log.add_moderator_message("You all already agree the same proposal ")
                 return "agree"
             if n < N_ROUNDS:
-                self.log.moderate(
+                self.log.add_moderator_message(
                     f"At {n}'s round, you all haven't achieve the consistency. "
                     "Please continue a new round of negotiation. "
                 )
-        self.log.moderate(
+        self.log.add_moderator_message(
             f"You have negotiated for {N_ROUNDS} turn, no consistency achieved, negotiation failed."
         )
         return "fail"
 
-    def _propose(self, n: int, author: int) -> dict[int, int]:
+    def _log_proposals(self, n: int, author: int) -> dict[int, int]:
         """Log three proposals, and return each seat's vote if this round ends the game."""
         before = self.wishes
         if n > 1:
-            self.wishes = {seat: _moved(self.dice, wish) for seat, wish in before.items()}
-        copier = self.dice.pick(others(author)) if author and n > 1 and self.dice.chance(0.5) else 0
+            self.wishes = {seat: _move_one_step(self.dice, wish) for seat, wish in before.items()}
+        copier = (
+            self.dice.pick(other_seats(author)) if author and n > 1 and self.dice.chance(0.5) else 0
+        )
         if copier:
             self.wishes[copier] = self.wishes[author]
         elif self.wishes[1] == self.wishes[2] == self.wishes[3]:
-            self.wishes[3] = _moved(self.dice, self.wishes[3])
+            self.wishes[3] = _move_one_step(self.dice, self.wishes[3])
         for seat in SEATS:
             if n == 1 and seat != self.setting.tested:
-                text = _fixed_text(seat, self.wishes[seat])
+                text = _write_fixed_proposal(seat, self.wishes[seat])
             else:
-                form = "plain" if copier else _form(self.dice)
-                text = _text(self.dice, seat, self.wishes[seat], before[seat], form)
-            text = self._answer(seat, text)
+                form = "plain" if copier else _choose_share_form(self.dice)
+                text = _write_proposal(self.dice, seat, self.wishes[seat], before[seat], form)
+            text = self._text_or_outage(seat, text)
             # Null where no share is read, odd keys where the text has odd names. A share of one
             # digit is never read, and of a line with several only one.
             self.proposals[seat] = dict.fromkeys(AIRLINES, None) | dict(_SHARE.findall(text))
             if text.startswith(OUTAGE):
-                raise Silence
+                raise MissingAnswerError
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
 
-    def _vote(self, choices: dict[int, int]) -> bool:
+    def _log_votes(self, choices: dict[int, int]) -> bool:
         """Log three votes, and return whether they agree."""
-        self.log.moderate(
+        self.log.add_moderator_message(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
             if self.is_pgm
@@ -181,20 +185,21 @@ class Negotiation:
             'one you agree with. You must use the template "I vote for Player xx\'s proposal".'
             "(dont include explanation)"
         )
-        choices = choices or self._discord()
+        choices = choices or self._draw_disagreeing_votes()
         for seat, player in SEATED:
-            text = _vote_text(self.dice, seat, choices[seat])
-            text = self._answer(seat, text, step=int(self.is_pgm))
+            text = _write_vote(self.dice, seat, choices[seat])
+            text = self._text_or_outage(seat, text, step=int(self.is_pgm))
             if text.startswith(OUTAGE):  # it names its own speaker, which is read as a vote
                 self.votes[player] = player
-                raise Silence
+                raise MissingAnswerError
             self.votes[player] = PLAYERS[choices[seat] - 1]
         return self._names_equal_shares(choices)
 
-    def _discord(self) -> dict[int, int]:
+    def _draw_disagreeing_votes(self) -> dict[int, int]:
         """Return votes that do not agree, if the proposals allow any."""
         choices = {
-            seat: seat if self.dice.chance(0.5) else self.dice.pick(others(seat)) for seat in SEATS
+            seat: seat if self.dice.chance(0.5) else self.dice.pick(other_seats(seat))
+            for seat in SEATS
         }
         if self._names_equal_shares(choices):
             shares = self.proposals[choices[3]]
@@ -206,17 +211,17 @@ class Negotiation:
         first, *rest = (list(self.proposals[seat].values()) for seat in choices.values())
         return all(shares == first for shares in rest)
 
-    def _answer(self, seat: int, text: str, step: int = 1) -> str:
+    def _text_or_outage(self, seat: int, text: str, step: int = 1) -> str:
         """Return the text to log: the player's, or the text of a failed API call."""
         player = PLAYERS[seat - 1]
         if self.n_answers_left == 0:
-            text = outage(self.dice, player)
+            text = outage_message(self.dice, player)
         self.n_answers_left -= 1
-        self.log.say(player, text, step=step)
+        self.log.add_message(player, text, step=step)
         return text
 
 
-def _moved(dice: Dice, wish: Shares) -> Shares:
+def _move_one_step(dice: Dice, wish: Shares) -> Shares:
     """Move one step of a wish from one airline to another, or return it unchanged."""
     giver, taker, _ = dice.shuffled((0, 1, 2))
     step = 2.5 if dice.chance(0.05) else 5.0
@@ -228,7 +233,7 @@ def _moved(dice: Dice, wish: Shares) -> Shares:
     return moved[0], moved[1], moved[2]
 
 
-def _form(dice: Dice) -> str:
+def _choose_share_form(dice: Dice) -> str:
     """Choose how shares are written: nearly always as a bare number."""
     roll = dice.random()
     if roll < 0.05:
@@ -236,7 +241,7 @@ def _form(dice: Dice) -> str:
     return dice.pick(ODD_FORMS) if roll < 0.1 else "plain"
 
 
-def _fixed_text(seat: int, shares: Shares) -> str:
+def _write_fixed_proposal(seat: int, shares: Shares) -> str:
     """Return a fixed opponent's first proposal: a template filled in twice."""
     airline = AIRLINES[seat - 1]
     rows = "\n        ".join(
@@ -248,7 +253,7 @@ def _fixed_text(seat: int, shares: Shares) -> str:
     )
 
 
-def _text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
+def _write_proposal(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
     """Write a proposal in the player's own words; `before` is its last proposal."""
     rows = [
         _row(a, share, earlier, form)
@@ -266,7 +271,7 @@ def _text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> s
     if 0.4 < roll < 0.78:
         first = dice.between(0, len(SAID["arguments"]) - 1)
         lines += ["", *(SAID["arguments"] * 2)[first : first + (2 if roll < 0.55 else 1)]]
-    return ended(dice, "\n".join(lines))
+    return add_end_token(dice, "\n".join(lines))
 
 
 def _row(airline: str, share: float, before: float, form: str) -> str:
@@ -276,17 +281,19 @@ def _row(airline: str, share: float, before: float, form: str) -> str:
     return row.replace(".", ",") if form == "comma" else row
 
 
-def _vote_text(dice: Dice, voter: int, seat: int) -> str:
+def _write_vote(dice: Dice, voter: int, seat: int) -> str:
     """Write a vote for the proposal of a seat, in a wording that the benchmark registers."""
     roll = dice.random()
     if roll < 0.97:
-        form = fallen(roll, ROLLS["votes_for_proposals"])
+        form = choose_form(roll, ROLLS["votes_for_proposals"])
     elif voter == seat:
         form = "I vote for my own proposal."
     else:
         odd = "As {me}, I vote for {named}'s proposal.", "It is {named}'s proposal for me."
         form = odd[roll >= 0.98]
-    return ended(dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat))
+    return add_end_token(
+        dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat)
+    )
 
 
 # Prisoner's Dilemma: three players, five rounds, cooperate or defect.
@@ -304,11 +311,13 @@ DECISIONS = {
 }
 
 
-def play_prisoners_dilemma(dice: Dice, model: Model, setting: Payoffs, instant: str) -> Document:
+def play_prisoners_dilemma(
+    dice: Dice, model: Model, setting: PrisonersDilemmaSetting, instant: str
+) -> Document:
     """Play one game of Prisoner's Dilemma, and return its log."""
     topic = _topic(setting)
     log = Transcript(instant)
-    log.moderate(
+    log.add_moderator_message(
         "Now the game starts!",
         topic,
         "This the first round. Now everyone give your decision. We will start with Player 1.",
@@ -319,33 +328,33 @@ def play_prisoners_dilemma(dice: Dice, model: Model, setting: Payoffs, instant: 
     )
     for n in range(1, N_ROUNDS + 1):
         if n > 1 and model.is_pgm:
-            forecast(dice, log, setting.tested, SAID["moves_of_prisoners"], OPENING)
+            log_forecast(dice, log, setting.tested, SAID["moves_of_prisoners"], OPENING)
         decisions = []
         for seat in SEATS:
             skill = model.skill if seat == setting.tested else OPPONENT
             is_defect = dice.chance(skill.defection)
-            decision = dice.pick(fallen(dice.random(), DECISIONS)[is_defect])
-            decisions.append(ended(dice, decision))
+            decision = dice.pick(choose_form(dice.random(), DECISIONS)[is_defect])
+            decisions.append(add_end_token(dice, decision))
         if silence // 3 == n - 1:
-            decisions[silence % 3] = outage(dice, PLAYERS[silence % 3])
-        decide(log, decisions)
-        _pay(setting, decisions, scores)
+            decisions[silence % 3] = outage_message(dice, PLAYERS[silence % 3])
+        log_decisions(log, decisions)
+        _add_points(setting, decisions, scores)
         if n < N_ROUNDS:
             first, second, third = decisions
-            log.moderate(
+            log.add_moderator_message(
                 f"Round {n} is over.\nPlayer 1 said: {first} \nPlayer 2 said: {second}  \n"
                 f"Player 3 said: {third}\n{NEXT}"
             )
-    log.moderate(f"{N_ROUNDS} rounds of decisions have been completed.")
+    log.add_moderator_message(f"{N_ROUNDS} rounds of decisions have been completed.")
     return {
-        **head(dice, setting.tested, model, topic, topic_values=setting.points),
+        **log_header(dice, setting.tested, model, topic, topic_values=setting.points),
         "history": log.history,
         "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
         "scores": scores,
     }
 
 
-def _pay(setting: Payoffs, decisions: list[str], scores: list[int]) -> None:
+def _add_points(setting: PrisonersDilemmaSetting, decisions: list[str], scores: list[int]) -> None:
     """Add a round's points to the scores, as the benchmark registers them."""
     defects = ["cooperate" not in text.lower() for text in decisions]
     n = sum(defects)
@@ -355,7 +364,7 @@ def _pay(setting: Payoffs, decisions: list[str], scores: list[int]) -> None:
         scores[place] += for_traitors if is_defect else for_others
 
 
-def _topic(setting: Payoffs) -> str:
+def _topic(setting: PrisonersDilemmaSetting) -> str:
     return (
         "\nThe scoring is as follows:\n"
         f"- If all three choose to cooperate, they each get {setting.cooperate} points.\n"
@@ -383,10 +392,12 @@ _PLAIN = re.compile(r"\b\d+\b")
 _PGM = re.compile(r"I contribute (\d+)")
 
 
-def play_public_good(dice: Dice, model: Model, setting: Pool, instant: str) -> Document:
+def play_public_good(
+    dice: Dice, model: Model, setting: PublicGoodSetting, instant: str
+) -> Document:
     """Play one game of Public Good, and return its log."""
     log = Transcript(instant)
-    log.moderate(
+    log.add_moderator_message(
         f"Now the game starts! The background is: \n\nYou have {START} starting points to "
         "contribute to the communal pool each round. You need to remember how much money you still "
         f"have after each round and avoid to exceed the all {START} points in "
@@ -396,24 +407,24 @@ def play_public_good(dice: Dice, model: Model, setting: Pool, instant: str) -> D
     game = Contributions(dice, model, setting.tested, setting.n_rounds)
     for n in range(1, setting.n_rounds + 1):
         if n > 1 and model.is_pgm:
-            forecast(dice, log, setting.tested, SAID["moves_of_givers"], OPENING)
-        texts = game.round(n)
-        decide(log, texts)
+            log_forecast(dice, log, setting.tested, SAID["moves_of_givers"], OPENING)
+        texts = game.write_round(n)
+        log_decisions(log, texts)
         if n < setting.n_rounds:
             statements = " \n".join(f"{p} said: {t}" for p, t in zip(PLAYERS, texts, strict=True))
-            log.moderate(f"Round {n} is over. \n {statements} \n {NEXT}")
-    log.moderate(f"{setting.n_rounds} rounds of decisions have been completed.")
+            log.add_moderator_message(f"Round {n} is over. \n {statements} \n {NEXT}")
+    log.add_moderator_message(f"{setting.n_rounds} rounds of decisions have been completed.")
     scores = game.scores(setting.multiplier)
     rules = {"game_round": setting.n_rounds, "multiplier": setting.multiplier}
     return {
-        **head(dice, setting.tested, model, topic="", **rules),
+        **log_header(dice, setting.tested, model, topic="", **rules),
         "history": log.history,
         "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
         "scores": scores,
     }
 
 
-def registered(text: str, *, is_pgm: bool) -> int:
+def parse_registered_amount(text: str, *, is_pgm: bool) -> int:
     """Return the amount that the benchmark reads; 0 if it finds none."""
     match = _PGM.search(text) if is_pgm else _PLAIN.search(text)
     return int(match.group(1 if is_pgm else 0)) if match else 0
@@ -432,19 +443,21 @@ class Contributions:
         is_broken = not model.is_pgm and dice.chance(PUBLIC_GOOD_OUTAGE_RATE)
         self.silence = dice.between(0, 3 * n_rounds - 1) if is_broken else -1
 
-    def round(self, n: int) -> list[str]:
+    def write_round(self, n: int) -> list[str]:
         """Return the three texts of a round.
 
         The skill decides how often the tested player gives least.
         """
-        texts = {seat: self._opponent(seat, n) for seat in others(self.tested)}
-        least = min(registered(text, is_pgm=self.model.is_pgm) for text in texts.values())
-        texts[self.tested] = self._challenger(n, least)
+        texts = {seat: self._opponent_amount(seat, n) for seat in other_seats(self.tested)}
+        least = min(
+            parse_registered_amount(text, is_pgm=self.model.is_pgm) for text in texts.values()
+        )
+        texts[self.tested] = self._challenging_amount(n, least)
         in_order = [texts[seat] for seat in SEATS]
         if self.silence // 3 == n - 1:
-            in_order[self.silence % 3] = outage(self.dice, PLAYERS[self.silence % 3])
+            in_order[self.silence % 3] = outage_message(self.dice, PLAYERS[self.silence % 3])
         for seat, text in zip(SEATS, in_order, strict=True):
-            amount = registered(text, is_pgm=self.model.is_pgm)
+            amount = parse_registered_amount(text, is_pgm=self.model.is_pgm)
             self.left[seat] -= amount
             if n < self.n_rounds or not self.model.is_pgm:
                 self.pooled += amount
@@ -455,12 +468,12 @@ class Contributions:
         gain = self.pooled * multiplier / len(SEATS)
         return [self.left[seat] + gain for seat in SEATS]
 
-    def _opponent(self, seat: int, n: int) -> str:
+    def _opponent_amount(self, seat: int, n: int) -> str:
         left = max(self.left[seat], 0)
         cautious = left // (self.n_rounds - n + 1) + self.dice.between(0, 9)
-        return self._text(seat, n, min(self.dice.pick(AMOUNTS), cautious, left))
+        return self._write_contribution(seat, n, min(self.dice.pick(AMOUNTS), cautious, left))
 
-    def _challenger(self, n: int, least: int) -> str:
+    def _challenging_amount(self, n: int, least: int) -> str:
         """Choose an amount above or below the others' least amount, as skill decides."""
         seat, is_pgm = self.tested, self.model.is_pgm
         is_least = self.dice.chance(self.model.skill.free_riding)
@@ -468,12 +481,12 @@ class Contributions:
             amount = self.dice.pick((0, least // 2, least, least))
         else:
             amount = least + self.dice.pick((1, 2, 3, 5, 5, 8, 10))
-        text = self._text(seat, n, amount)
-        if (registered(text, is_pgm=is_pgm) <= least) is not is_least:
+        text = self._write_contribution(seat, n, amount)
+        if (parse_registered_amount(text, is_pgm=is_pgm) <= least) is not is_least:
             text = f"I contribute {amount}."
         return text
 
-    def _text(self, seat: int, n: int, amount: int) -> str:
+    def _write_contribution(self, seat: int, n: int, amount: int) -> str:
         roll = self.dice.random()
         if roll < 0.12:
             form = self.dice.pick(SAID["contribute_at_length"])
@@ -484,7 +497,7 @@ class Contributions:
         else:
             form = self.dice.pick(SAID["contribute"])
         text = form.format(amount, me=PLAYERS[seat - 1], n=n, left=max(self.left[seat], 0))
-        return ended(self.dice, text)
+        return add_end_token(self.dice, text)
 
 
 # The benchmark's seven competitions: where their logs lie, and how a game of each is played.
@@ -518,33 +531,51 @@ COMPETITIONS = (
         "chameleon_as_chameleon",
         "chameleon",
         "competition_as_chameleon",
-        settings.secret,
+        settings.chameleon_setting,
         partial(hidden_roles.play_chameleon, as_hidden=True),
     ),
     Competition(
         "chameleon_as_non_chameleon",
         "chameleon",
         "competition_as_non_chameleon",
-        settings.secret,
+        settings.chameleon_setting,
         partial(hidden_roles.play_chameleon, as_hidden=False),
     ),
     Competition(
         "undercover_as_undercover",
         "undercover",
         "competition_as_undercover",
-        settings.pair,
+        settings.undercover_setting,
         partial(hidden_roles.play_undercover, as_hidden=True),
     ),
     Competition(
         "undercover_as_non_undercover",
         "undercover",
         "competition_as_non_undercover",
-        settings.pair,
+        settings.undercover_setting,
         partial(hidden_roles.play_undercover, as_hidden=False),
     ),
-    Competition("airportfee", "airportfee", "competition_airportfee", fee, play_cost_sharing),
-    Competition("prisoner", "prisoner", "competition_prisoner", payoffs, play_prisoners_dilemma),
-    Competition("public_good", "public_good", "competition_public_good", pool, play_public_good),
+    Competition(
+        "airportfee",
+        "airportfee",
+        "competition_airportfee",
+        cost_sharing_setting,
+        play_cost_sharing,
+    ),
+    Competition(
+        "prisoner",
+        "prisoner",
+        "competition_prisoner",
+        prisoners_dilemma_setting,
+        play_prisoners_dilemma,
+    ),
+    Competition(
+        "public_good",
+        "public_good",
+        "competition_public_good",
+        public_good_setting,
+        play_public_good,
+    ),
 )
 
 
@@ -552,7 +583,10 @@ def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
     """Return the contents of setting files, which lie among the logs, by path."""
     files: dict[str, dict[str, object]] = {}
     for index in range(min(n_games, 3)):
-        payoffs, pool = settings.payoffs(seed, index), settings.pool(seed, index)
+        payoffs, pool = (
+            settings.prisoners_dilemma_setting(seed, index),
+            settings.public_good_setting(seed, index),
+        )
         tested = {"test_player_name": PLAYERS[pool.tested - 1]}
         files[f"results/prisoner/setting/{index}.json"] = {**tested, "topic_values": payoffs.points}
         files[f"results/public_good/setting/{index}.json"] = {

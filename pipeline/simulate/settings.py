@@ -22,7 +22,7 @@ from msgspec import UNSET, Struct, UnsetType
 T = TypeVar("T")
 
 
-def fallen(roll: float, forms: Mapping[float, T]) -> T:
+def choose_form(roll: float, forms: Mapping[float, T]) -> T:
     """Return the first form whose key, an upper bound, is above the roll."""
     return next(form for bound, form in forms.items() if roll < bound)
 
@@ -116,7 +116,7 @@ class Model(NamedTuple):
     is_pgm: bool
 
 
-def roster(seed: int, n_models: int) -> tuple[Model, ...]:
+def create_models(seed: int, n_models: int) -> tuple[Model, ...]:
     """Return the models of a simulation, weakest first; the second of each three is a PGM model.
 
     Each probability is drawn from the model's own slice of the range, so that no model is equal to
@@ -137,7 +137,7 @@ def roster(seed: int, n_models: int) -> tuple[Model, ...]:
     return tuple(models)
 
 
-def others(seat: int) -> tuple[int, int]:
+def other_seats(seat: int) -> tuple[int, int]:
     """Return the two other seats in seat order."""
     return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
@@ -194,7 +194,7 @@ WHY = {
 EOS = "<eos>"
 
 
-def _statements(player: str, verdict: str) -> tuple[str, ...]:
+def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
     """Return a verdict with each of its reasons; some lack the reason or the full stop."""
     bare = f"{player} is {verdict}"
     given = [f"{bare}, because {why}" for why in WHY[verdict]]
@@ -202,11 +202,11 @@ def _statements(player: str, verdict: str) -> tuple[str, ...]:
     return (*[bare] * n_bare, *given, *[f"{text}." for text in given * 2])
 
 
-STATEMENTS = {(p, v): _statements(player, v) for p, player in SEATED for v in VERDICTS}
+STATEMENTS = {(p, v): _verdict_sentences(player, v) for p, player in SEATED for v in VERDICTS}
 """Seat, verdict -> what may be said about it, all equally likely."""
 
 
-def _runs(sentences: list[str]) -> tuple[str, ...]:
+def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
     """Return one to three sentences in a row, from each sentence on."""
     return tuple(
         " ".join((sentences * 2)[start : start + n])
@@ -215,23 +215,23 @@ def _runs(sentences: list[str]) -> tuple[str, ...]:
     )
 
 
-ASIDES = _runs(SAID["caution"])
-ROUND_ASIDES = _runs(SAID["foresight"])
+ASIDES = _sentence_runs(SAID["caution"])
+ROUND_ASIDES = _sentence_runs(SAID["foresight"])
 
 
-def asides(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
+def draw_irrelevant_sentences(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
     """Return nothing or, with this probability, one to three irrelevant sentences."""
     roll = dice.random()
     return runs[int(roll / chance * len(runs))] if roll < chance else ""
 
 
-def rambling(dice: Dice, text: str, chance: float) -> str:
+def add_irrelevant_sentences(dice: Dice, text: str, chance: float) -> str:
     """Return the text, with irrelevant sentences after it with this probability."""
-    more = asides(dice, chance)
+    more = draw_irrelevant_sentences(dice, chance)
     return f"{text} {more}" if more else text
 
 
-def ended(dice: Dice, text: str) -> str:
+def add_end_token(dice: Dice, text: str) -> str:
     """Return the text, rarely with an end token that a model failed to remove."""
     return text + EOS if dice.random() < 0.006 else text
 
@@ -242,7 +242,7 @@ remembered = lru_cache(maxsize=1 << 12)
 """Every model asks for the same settings again."""
 
 
-class Secret(NamedTuple):
+class ChameleonSetting(NamedTuple):
     """A Chameleon setting: the word, who does not know it, and fixed opponents' clues."""
 
     topic: str
@@ -251,7 +251,7 @@ class Secret(NamedTuple):
     clues: tuple[str, ...]
 
 
-class Pair(NamedTuple):
+class UndercoverSetting(NamedTuple):
     """An Undercover setting: two words, who has the odd one, and fixed opponents' first hints."""
 
     hidden_word: str
@@ -264,7 +264,7 @@ class Pair(NamedTuple):
         return self.hidden_word if seat == self.hidden else self.civilian_word
 
 
-class Fee(NamedTuple):
+class CostSharingSetting(NamedTuple):
     """A Cost Sharing setting: the text for the airlines, and fixed opponents' first proposals."""
 
     tested: int
@@ -272,7 +272,7 @@ class Fee(NamedTuple):
     proposals: tuple[Shares, ...]
 
 
-class Payoffs(NamedTuple):
+class PrisonersDilemmaSetting(NamedTuple):
     """A Prisoner's Dilemma setting: the points for each combination of choices."""
 
     tested: int
@@ -287,7 +287,7 @@ class Payoffs(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "tested"}
 
 
-class Pool(NamedTuple):
+class PublicGoodSetting(NamedTuple):
     """A Public Good setting: the number of rounds, and the multiplier of the pool."""
 
     tested: int
@@ -296,44 +296,44 @@ class Pool(NamedTuple):
 
 
 @remembered
-def secret(seed: int, index: int) -> Secret:
+def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
     """Return a setting with a new word, until every seat has had every word."""
-    deck = _secrets(seed)
+    deck = _chameleon_settings(seed)
     topic, word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "chameleon", index)
     clues = dice.shuffled(TOPICS[topic][word])[:3]
     clues[hidden - 1] = dice.pick(VAGUE_CLUES)
-    return Secret(topic, word, hidden, tuple(clues))
+    return ChameleonSetting(topic, word, hidden, tuple(clues))
 
 
 @lru_cache(maxsize=4)
-def _secrets(seed: int) -> list[tuple[str, str, int]]:
+def _chameleon_settings(seed: int) -> list[tuple[str, str, int]]:
     words = [(topic, word) for topic, clues in TOPICS.items() for word in clues]
     return Dice(seed, "secrets").shuffled([(*word, seat) for word in words for seat in SEATS])
 
 
 @remembered
-def pair(seed: int, index: int) -> Pair:
+def undercover_setting(seed: int, index: int) -> UndercoverSetting:
     """Return a setting with two similar words; either can be the odd one."""
-    deck = _pairs(seed)
+    deck = _undercover_settings(seed)
     hidden_word, civilian_word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "undercover", index)
     clues = dice.shuffled(HINTS[civilian_word])[:3]
     clues[hidden - 1] = dice.pick(HINTS[hidden_word])
-    return Pair(hidden_word, civilian_word, hidden, tuple(clues))
+    return UndercoverSetting(hidden_word, civilian_word, hidden, tuple(clues))
 
 
 HINTS = {word: hints for pair in PAIRS for word, hints in pair.items()}
 
 
 @lru_cache(maxsize=4)
-def _pairs(seed: int) -> list[tuple[str, str, int]]:
+def _undercover_settings(seed: int) -> list[tuple[str, str, int]]:
     orders = [order for one, other in PAIRS for order in ((one, other), (other, one))]
     return Dice(seed, "pairs").shuffled([(*order, seat) for order in orders for seat in SEATS])
 
 
 @remembered
-def fee(seed: int, index: int) -> Fee:
+def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
     """Return a setting with three airlines of random size and the shares that each wants."""
     dice = Dice(seed, "airportfee", index)
     total = dice.between(8, 24) * 100_000
@@ -348,10 +348,12 @@ def fee(seed: int, index: int) -> Fee:
             f"Flight Size: Primarily {dice.pick(SAID['fleets'])} aircraft\n\n"
         )
     head = f"Fixed Airport Fee: ${total:,}\n\nAirline Usage Frequency Data: \n\n"
-    return Fee(index % 3 + 1, head + "".join(airlines), tuple(shares(dice) for _ in SEATS))
+    return CostSharingSetting(
+        index % 3 + 1, head + "".join(airlines), tuple(draw_shares(dice) for _ in SEATS)
+    )
 
 
-def shares(dice: Dice) -> Shares:
+def draw_shares(dice: Dice) -> Shares:
     """Divide the whole into three shares, in steps of five percent."""
     a = dice.between(2, 9)
     b = dice.between(2, 9)
@@ -359,13 +361,13 @@ def shares(dice: Dice) -> Shares:
 
 
 @remembered
-def payoffs(seed: int, index: int) -> Payoffs:
+def prisoners_dilemma_setting(seed: int, index: int) -> PrisonersDilemmaSetting:
     """Return a setting with the points of a dilemma, some with an enormous temptation."""
     dice = Dice(seed, "prisoner", index)
     cooperate = dice.between(3, 7)
     defect = dice.between(1, 2)
     one_defect = 150 if dice.chance(0.04) else cooperate + dice.between(1, 7)
-    return Payoffs(index % 3 + 1, cooperate, defect, one_defect, dice.between(2, 5))
+    return PrisonersDilemmaSetting(index % 3 + 1, cooperate, defect, one_defect, dice.between(2, 5))
 
 
 ROUNDS = (3, 4, 5, 5, 5, 5, 5, 6, 6, 6, 7)
@@ -373,10 +375,10 @@ MULTIPLIERS: tuple[float, ...] = (1.25, 1.5, 1.6, 1.8, 2, 2.2, 2.4, 2.75, 3, 3, 
 
 
 @remembered
-def pool(seed: int, index: int) -> Pool:
+def public_good_setting(seed: int, index: int) -> PublicGoodSetting:
     """Return a setting with rounds and multiplier; every seventh repeats an earlier setting."""
     dice = Dice(seed, "public_good", index - 3 if index % 7 == 6 else index)
-    return Pool(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
+    return PublicGoodSetting(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
 
 
 # The growing log of one game, message by message, as the benchmark's environments write it.
@@ -417,7 +419,7 @@ class Transcript:
         self.turn = 0
         self.history: list[Message] = []
 
-    def say(
+    def add_message(
         self,
         agent: str,
         content: str,
@@ -438,11 +440,11 @@ class Transcript:
         self.history.append(message)
         self.turn += step
 
-    def moderate(self, *contents: str, step: int = 1) -> None:
+    def add_moderator_message(self, *contents: str, step: int = 1) -> None:
         """Append the moderator's messages to all players; several share one turn."""
         for content in contents[:-1]:
-            self.say(MODERATOR, content, step=0)
-        self.say(MODERATOR, contents[-1], step=step)
+            self.add_message(MODERATOR, content, step=0)
+        self.add_message(MODERATOR, contents[-1], step=step)
 
 
 @lru_cache(maxsize=256)
@@ -455,7 +457,7 @@ def timestamp(seed: int, model: Model, competition: str) -> str:
 OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
-def outage(dice: Dice, agent: str) -> str:
+def outage_message(dice: Dice, agent: str) -> str:
     """Return what the environment logs in place of a missing answer."""
     digits = "0123456789abcdef"
     uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
@@ -479,7 +481,7 @@ NO_NAME_RATE = 0.006
 """Games whose log lacks `test_player_name` at the top, as older ones do."""
 
 
-def head(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
+def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
     """Return the first keys of a log: the tested model and the topic."""
     name = PLAYERS[tested - 1]
     document: Document = {} if dice.chance(NO_NAME_RATE) else {"test_player_name": name}
@@ -494,24 +496,24 @@ def head(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> 
     return document
 
 
-def decide(log: Transcript, decisions: list[str]) -> None:
+def log_decisions(log: Transcript, decisions: list[str]) -> None:
     """Log the three decisions of a round, which only the moderator sees."""
     for player, text in zip(PLAYERS, decisions, strict=True):
-        log.say(player, text, MODERATOR)
+        log.add_message(player, text, MODERATOR)
 
 
-def forecast(
+def log_forecast(
     dice: Dice, log: Transcript, tested: int, moves: Sequence[str], opening: tuple[str, ...] = ()
 ) -> None:
     """Log a PGM player's private prediction of what the others will do in the next round."""
     me = PLAYERS[tested - 1]
-    one, other = (PLAYERS[seat - 1] for seat in others(tested))
+    one, other = (PLAYERS[seat - 1] for seat in other_seats(tested))
     lines = [*opening, f"As {me},"]
     lines += [f"I think {player} {dice.pick(moves)}" for player in (one, other)]
     lines.append("As for other players,")
     for player, third in ((one, other), (other, one)):
         lines.append(f"I think {player} thinks:")
         lines += [f"{who} {dice.pick(moves)}" for who in (me, third)]
-    if more := asides(dice, 0.3, ROUND_ASIDES):
+    if more := draw_irrelevant_sentences(dice, 0.3, ROUND_ASIDES):
         lines.append(more)
-    log.say(me, "\n".join(lines), me)
+    log.add_message(me, "\n".join(lines), me)

@@ -85,7 +85,7 @@ def open_session(master: str | None = None) -> "SparkSession":
 
     running = SparkSession.getActiveSession()
     if running is None:
-        return _started(master or os.environ.get(MASTER) or "local[*]")
+        return _start_session(master or os.environ.get(MASTER) or "local[*]")
     its = running.conf.get("spark.master")
     if master not in (None, its):
         raise UsageError(f"Spark already runs on {its} in this process: stop it to use {master}")
@@ -112,7 +112,7 @@ def _check_answers(master: str) -> None:
     raise UsageError(f"no Spark master answers: {', '.join(reasons)}")
 
 
-def _started(master: str) -> "SparkSession":
+def _start_session(master: str) -> "SparkSession":
     if not master.startswith(_MASTERS):
         raise UsageError(
             f"no Spark master `{master}`: use one such as local[*], spark://HOST:7077, yarn, "
@@ -129,32 +129,32 @@ def _started(master: str) -> "SparkSession":
 
     applications: list[str] = []
     settings = SparkConf().setMaster(master).setAppName("magic")
-    settings.setAll([*_settings(master).items()])
+    settings.setAll([*_session_settings(master).items()])
     try:
-        with _environment(master):
+        with _set_environment(master):
             with delay_interrupts():
-                stderr = {"stderr": _log_of_java()}
+                stderr = {"stderr": _java_stderr()}
                 gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
-            atexit.register(_end, gateway.proc, applications)
-            with _interruptible():
+            atexit.register(_terminate_java, gateway.proc, applications)
+            with _allow_interrupt():
                 context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line_message(error)}") from None
     # py4j logs with a traceback what is also raised.
     logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
     applications.append(str(context.applicationId))
-    atexit.register(_stop, context)
+    atexit.register(_stop_session, context)
     return SparkSession(context)
 
 
-def _stop(context: "SparkContext") -> None:
+def _stop_session(context: "SparkContext") -> None:
     """Stop the session with its executors, before Java ends."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that Java ended before
         context.stop()
 
 
-def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
+def _terminate_java(java: Popen[bytes], applications: Sequence[str]) -> None:
     """Terminate Java, which would only end by itself if it is not busy.
 
     What executors of a local cluster wrote, beside Spark's own files, goes as well.
@@ -174,7 +174,7 @@ def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
         work.rmdir()
 
 
-def _log_of_java() -> int | None:
+def _java_stderr() -> int | None:
     """Return where Java's stderr goes: to /dev/null, or to stderr if that is requested.
 
     What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
@@ -186,7 +186,7 @@ def _log_of_java() -> int | None:
 
 
 @contextmanager
-def cancelling(context: "SparkContext") -> Iterator[None]:
+def cancel_jobs_on_interrupt(context: "SparkContext") -> Iterator[None]:
     """Cancel all Spark jobs at Ctrl-C, because a cluster would continue them."""
     try:
         yield
@@ -197,7 +197,7 @@ def cancelling(context: "SparkContext") -> Iterator[None]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _allow_interrupt() -> Iterator[None]:
     """Let Ctrl-C end the wait for a Spark master."""
     handler = signal.getsignal(signal.SIGINT)
     # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
@@ -218,7 +218,7 @@ def is_local(master: str) -> bool:
     return master.startswith("local")
 
 
-def _settings(master: str) -> dict[str, str]:
+def _session_settings(master: str) -> dict[str, str]:
     """Return the settings of a new session; a cluster's own settings are not changed."""
     settings = {"spark.ui.showConsoleProgress": "false"}
     if is_local(master):
@@ -233,7 +233,7 @@ def _settings(master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _environment(master: str) -> Iterator[None]:
+def _set_environment(master: str) -> Iterator[None]:
     """Set the environment variables that Spark needs, unless they are set."""
     # Executors run this very interpreter, which has what we need.
     wanted = {"PYSPARK_PYTHON": sys.executable}
@@ -289,7 +289,10 @@ class SparkViews:
 
         try:
             frames = [self.session.sql(self._translated(sql)) for sql in sqls]
-            with cancelling(self.session.sparkContext), ThreadPoolExecutor(_AT_ONCE) as pool:
+            with (
+                cancel_jobs_on_interrupt(self.session.sparkContext),
+                ThreadPoolExecutor(_AT_ONCE) as pool,
+            ):
                 return list(pool.map(lambda frame: pl.DataFrame(frame.toArrow()), frames))
         except (PySparkException, Py4JError) as error:
             if ".parquet" in str(error):  # plans do not name files
@@ -422,10 +425,10 @@ class _Cluster:
         def work(
             of_partition: Iterable[_Part],
         ) -> Iterator[tuple[int, list[WorkerFindings], list[StagedFiles]]]:
-            return (_done(job, known.value if known else None, part) for part in of_partition)
+            return (_run_task(job, known.value if known else None, part) for part in of_partition)
 
         try:
-            with cancelling(self._context):
+            with cancel_jobs_on_interrupt(self._context):
                 done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
@@ -443,7 +446,7 @@ class _Cluster:
         """Leaves the session to the process, which may have other uses for it."""
 
 
-def _done(
+def _run_task(
     job: IngestJob, known: bytes | None, part: _Part
 ) -> tuple[int, list[WorkerFindings], list[StagedFiles]]:
     """Runs on an executor: one worker, from its first task to its files."""

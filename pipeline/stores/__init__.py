@@ -92,7 +92,7 @@ def was_deleted(file: str) -> bool:
 
 def list_objects(url: str) -> Iterator[tuple[str, int]]:
     """Iterate over the key and size of all objects below a URL, sorted by key."""
-    return _remote(url).objects()
+    return _remote(url).iter_objects()
 
 
 def object_size(url: str) -> int | None:

@@ -71,7 +71,7 @@ class RemoteLocation:
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
         return {_last_path_part(path) for path in paths}
 
-    def objects(self) -> Iterator[tuple[str, int]]:
+    def iter_objects(self) -> Iterator[tuple[str, int]]:
         """Iterate over the key and size of all objects below the prefix, sorted by key."""
         start = len(self._key) + 1 if self._key else 0
         with _reraise_as_os_error(self.url):
@@ -243,23 +243,25 @@ class Lease(Struct):
         seen: str | None = None
         seen_at = time.monotonic()
         while True:
-            tag, content = self._look()
+            tag, content = self._read_lock()
             if tag != seen:
                 seen, seen_at = tag, time.monotonic()
             is_stale = time.monotonic() - seen_at > STALE_SECONDS
-            if (tag is None or content == _FREE or is_stale) and self._put(_unique_content(), tag):
+            if (tag is None or content == _FREE or is_stale) and self._write_if_unchanged(
+                _unique_content(), tag
+            ):
                 return
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.url}: locked for {seconds:.0f} seconds")
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
-    def beat(self) -> None:
+    def renew(self) -> None:
         """Renew the lock, and detect if another process took it over."""
-        self.is_lost = not self._put(_unique_content(), self.tag)
+        self.is_lost = not self._write_if_unchanged(_unique_content(), self.tag)
 
     def release(self) -> None:
         if not self.is_lost:
-            self._put(_FREE, self.tag)
+            self._write_if_unchanged(_FREE, self.tag)
 
     def raise_if_lost(self) -> None:
         """Raise OSError if the lock was lost."""
@@ -269,7 +271,7 @@ class Lease(Struct):
                 "too long; run the same command again"
             )
 
-    def _look(self) -> tuple[str | None, bytes]:
+    def _read_lock(self) -> tuple[str | None, bytes]:
         try:
             answer = obstore.get(self.store, self.key)
             return answer.meta["e_tag"], bytes(answer.bytes())
@@ -278,7 +280,7 @@ class Lease(Struct):
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
 
-    def _put(self, content: bytes, tag: str | None) -> bool:
+    def _write_if_unchanged(self, content: bytes, tag: str | None) -> bool:
         """Write the object if it is unchanged since it was read; return whether it was."""
         try:
             done = obstore.put(
@@ -319,7 +321,7 @@ def _renew_lease(lease: Lease, stop: threading.Event) -> None:
     last = time.monotonic()
     while not lease.is_lost and not stop.wait(BEAT_SECONDS):
         try:
-            lease.beat()
+            lease.renew()
             last = time.monotonic()
         except OSError:  # of the network, perhaps for a moment
             lease.is_lost = time.monotonic() - last > STALE_SECONDS / 2

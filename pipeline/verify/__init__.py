@@ -74,7 +74,7 @@ _TO_DO = (
 )
 
 
-def unseen_ingests(lake: StoredLake) -> Finding | None:
+def ingests_missing_from_commits(lake: StoredLake) -> Finding | None:
     """Return rows of ingests in `documents` that the lake's table of commits does not contain.
 
     An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
@@ -160,7 +160,7 @@ class FileFindings(Struct):
 
 def check_files(lake: StoredLake, table: str, limit: int) -> FileFindings:
     """Check every file and every row of a table."""
-    found = FileFindings(table, _foreign(lake))
+    found = FileFindings(table, _unknown_game_types(lake))
     try:
         logged = pl.DataFrame(lake.delta_table(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
@@ -213,7 +213,7 @@ def _difference(
     return "file_hash", {"sha256": sha256}
 
 
-def _foreign(lake: StoredLake) -> frozenset[str]:
+def _unknown_game_types(lake: StoredLake) -> frozenset[str]:
     """Return the game types in the lake that belong to packages that are not installed."""
     try:
         return frozenset(lake.unknown_game_types)
@@ -247,7 +247,7 @@ def _check_file(
                 # An older lake has null in columns that its files lack.
                 whole_rows = rows.match_to_schema(contract, missing_columns="insert")
                 _check_rows(whole_rows, found, limit)
-            unlike = list(_unlike(parquet.metadata, logged))
+            unlike = list(_contradicted_statistics(parquet.metadata, logged))
     except _DAMAGED as error:
         raise_if_resources_exhausted(error)
         found.is_readable = False
@@ -279,7 +279,9 @@ def _check_rows(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
 _KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "path")
 
 
-def _unlike(footer: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[dict[str, object]]:
+def _contradicted_statistics(
+    footer: pq.FileMetaData, logged: dict[str, Any]
+) -> Iterator[dict[str, object]]:
     """Return the statistics of a file's footer that contradict the log; ranges there are bounds."""
     of_file = json.loads(delta_statistics(footer))
     if of_file["numRecords"] != (expected := logged["num_records"]) and expected is not None:
@@ -393,7 +395,7 @@ def run_checks(
             on_progress(check_title(check))
             if check.table and not n_rows[check.table]:
                 continue  # such a check gives rows of its table
-            if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
+            if finding := _finding(connection, check, _number_of_slices(n_rows, check), limit):
                 findings.append(finding)
     return findings
 
@@ -404,7 +406,7 @@ def _finding(
     n_rows = 0
     rows: list[dict[str, object]] = []
     for number in range(n_slices):
-        sliced = _sliced(check, number, n_slices)
+        sliced = _query_of_slice(check, number, n_slices)
         n_wanted = max(limit - len(rows), 1)
         page = warehouse.run_trusted_query(connection, f"{sliced}\nLIMIT {n_wanted}")
         n_found = page.height
@@ -419,14 +421,14 @@ def _finding(
     return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:limit])
 
 
-def _n_slices(n_rows: dict[str, int], check: Check) -> int:
+def _number_of_slices(n_rows: dict[str, int], check: Check) -> int:
     """Return the number of parts to run a check in, so that each reads a bounded number of rows."""
     _, sliced = _BY.get(check.by, ("", set()))
     most = max((n_rows[table] for table in tables_of(check) & sliced), default=0)
     return -(-most // SLICE_ROWS) or 1
 
 
-def _sliced(check: Check, number: int, n_slices: int) -> str:
+def _query_of_slice(check: Check, number: int, n_slices: int) -> str:
     """Return the check's query on one part of the tables; parts have the names of the tables."""
     query = f"SELECT * FROM (\n{check.sql_query}\n) AS found"
     key, sliced = _BY.get(check.by, ("", set()))
@@ -511,7 +513,7 @@ def verify(
     possible = [check for check in known if not tables_of(check) & unreadable]
     findings += run_checks(lake, possible, limit, on_progress)
     # Of the newest state, since an ingest may have ended meanwhile.
-    findings += filter(None, [unseen_ingests(open_lake(path))])
+    findings += filter(None, [ingests_missing_from_commits(open_lake(path))])
     left_out = [check_title(check) for check in known if check not in possible]
     rows = [
         (

@@ -102,7 +102,7 @@ def test_an_empty_lake_reads_as_the_contracts_have_it(empty_lake: Path) -> None:
 def crash_after(monkeypatch: pytest.MonkeyPatch, n_tables: int) -> None:
     """Makes the commit after so many tables' commits crash."""
     done = []
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def crashing(self: Transaction, name: str) -> int:
         if len(done) == n_tables:
@@ -378,7 +378,7 @@ def test_two_processes_at_once_both_land(tmp_path: Path, used_lake: Path, is_new
 
 
 def _die_in_commit(source: Path, lake: Path) -> None:
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def dying(self: Transaction, name: str) -> int:
         version = commit(self, name)
@@ -386,7 +386,7 @@ def _die_in_commit(source: Path, lake: Path) -> None:
             os._exit(9)
         return version
 
-    Transaction._commit = dying  # type: ignore[method-assign]
+    Transaction._commit_table = dying  # type: ignore[method-assign]
     ingest(source, lake)
 
 

@@ -251,7 +251,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
 ) -> None:
     """Right before or after one table's commit: before the last one, or when all is visible."""
     lake, before = faultless, rows(faultless)
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def failing(self: Transaction, table: str) -> int:
         version = commit(self, table) if is_committed or table != at else 0

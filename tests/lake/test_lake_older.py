@@ -219,7 +219,7 @@ def test_a_change_that_is_killed_leaves_the_version_before(
     before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the tables and the row that makes them visible: the next change begins anew."""
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def killed(change: Transaction, table: str) -> int:
         if table == COMMITS_TABLE:

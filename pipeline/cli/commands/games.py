@@ -96,8 +96,8 @@ def metrics(
             terminal.print_note(f"{name} is null: {reason}")
         return
     if system is None and "system" in by:
-        context.lake = context.every_system()
-    context.show("metrics")
+        context.lake = context.lake_of_all_systems()
+    context.print_result("metrics")
 
 
 def completeness(
@@ -138,10 +138,10 @@ def completeness(
         table = table.with_notes(NO_GAMES_MESSAGE)
     if missing:
         listed = context.build_table("missing", context.run_report("missing"), lake=None)
-        context.show_table(listed.with_notes(*table.notes))
+        context.print_table(listed.with_notes(*table.notes))
     else:
         is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
-        context.show_table(table.with_rows(rows.filter(is_shown)))
+        context.print_table(table.with_rows(rows.filter(is_shown)))
     if fail_if_incomplete and (incomplete_models(rows) or not has_games):
         raise Exit(CHECK_FAILED)
 
@@ -164,12 +164,12 @@ def compare(
     """Compare two models, one model's groups, all models, or the models with a method."""
     models = model or []
     if method is not None and not (models or all_pairs or by):
-        context.show("compare_with")
+        context.print_result("compare_with")
         return
     if system is None and any("@" in one for one in models):
         from pipeline.reports.compare import system_of
 
-        every = context.every_system()
+        every = context.lake_of_all_systems()
         named = [system_of(every, one) for one in models]
         if any(named):  # without a note that one system alone is counted
             context.lake = every.for_system(named[0]) if named[0] else every.for_single_system()
@@ -193,7 +193,7 @@ def compare(
         table = table.with_notes(
             f"nothing to compare in {', '.join(without)}: there are fewer than two {what}"
         )
-    context.show_table(table)
+    context.print_table(table)
 
 
 def diff(
@@ -239,7 +239,7 @@ def diff(
     context.lake = options.with_failures(before, failures, " before")
     after = options.with_failures(after, failures, " after")
     if list_games:
-        context.show("diff_games", after)
+        context.print_result("diff_games", after)
         if margin is None:
             return
     rows = context.run_report("diff", after)
@@ -272,7 +272,7 @@ def _print_changes(
         moved, *notes = table.notes
         output.print_heading(moved, form, level=3)
         table = replace(table, notes=notes)
-    context.show_table(table)
+    context.print_table(table)
 
 
 _ROWS = {
@@ -291,7 +291,7 @@ def games(
 ) -> None:
     """List the games."""
     words = {"won": won, "lost": lost}
-    context.show("games", result=[word for word in words if words[word]] or None)
+    context.print_result("games", result=[word for word in words if words[word]] or None)
 
 
 def evidence(
@@ -350,7 +350,7 @@ def evidence(
     terminal.print_note(format_sum_sentence(metric, context.run_report("evidence_sum")))
     parts = context.run_report("evidence_parts", hit=hit, unclear=unclear)
     has_terms = len(metric_spec(metric, edition).terms) > 1
-    n_shown = context.show_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
+    n_shown = context.print_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
     if limit is not None or chosen:
         wanted = _ROWS[chosen[0]] if chosen else "counted"
         totals = context.run_report("evidence_totals", hit=hit, unclear=unclear)
@@ -450,7 +450,7 @@ def search(
       magic search --secret --aloud --tested
     """
     found = context.run_report("search", words=words or ())
-    context.show_table(context.build_table("search", found.rows, found=found))
+    context.print_table(context.build_table("search", found.rows, found=found))
 
 
 def audit(
@@ -462,9 +462,9 @@ def audit(
 ) -> None:
     """Count the findings of every kind, or list those of one kind."""
     if kind is None:
-        context.show("audit")
+        context.print_result("audit")
         return
     if by:
         raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
-    if context.show_parts("findings", context.run_report("iter_findings")) == 0:
+    if context.print_parts("findings", context.run_report("iter_findings")) == 0:
         terminal.print_note(f"{kind}: no contradiction was found")

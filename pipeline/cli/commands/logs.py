@@ -463,5 +463,5 @@ def simulate(
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
     with terminal.report_completed_work(f"the logs are in {summary.results}"):
-        context.show_rows("simulate", rows, as_records=True)
+        context.print_rows("simulate", rows, as_records=True)
     terminal.print_note(f"run `magic ingest {summary.results}` to read them")

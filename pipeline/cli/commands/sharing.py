@@ -197,7 +197,7 @@ def export(
     from pipeline import exports
 
     exported = exports.export(
-        context.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else context.every_system(),
+        context.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else context.lake_of_all_systems(),
         kind,
         destination,
         edition=edition,

@@ -46,7 +46,7 @@ def documents(
       magic documents --path chameleon/ --format csv
     """
     is_list = status or source or reason or path or limit
-    context.show("documents" if is_list else "document_counts")
+    context.print_result("documents" if is_list else "document_counts")
 
 
 def tables(
@@ -62,7 +62,7 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    context.show_table(
+    context.print_table(
         context.build_table("tables", context.run_report("tables"), opened=context.lake)
     )
 
@@ -233,7 +233,7 @@ def quarantine(
       magic quarantine --export refused/
     """
     if export is None:
-        context.show("quarantine")
+        context.print_result("quarantine")
         return
     if raw:
         raise UsageError("use only one of --raw and --export")
@@ -242,7 +242,7 @@ def quarantine(
     manifest = export_quarantine(lake, export)
     with terminal.report_completed_work(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
-        context.show_rows("manifest", manifest, hidden=hidden)
+        context.print_rows("manifest", manifest, hidden=hidden)
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.print_note(
         f"{format_count(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
@@ -325,13 +325,13 @@ def maintain(
         on_merged=partial(renew_catalog, lake),
     )
     if dry_run:
-        context.show_rows("maintain", rows)
+        context.print_rows("maintain", rows)
         sizes = "; – is a size that is not known before the run"
         is_unknown = rows["bytes_after"].has_nulls()
         terminal.print_note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
         return
     with terminal.report_completed_work("the lake is maintained"):
-        context.show_rows("maintain", rows)
+        context.print_rows("maintain", rows)
     if open_lake(lake).contract_version != before:
         note_upgrade(before)
 
@@ -369,7 +369,7 @@ def verify(
 
     with terminal.step_progress() as on_progress:
         verified = verify_lake(lake, limit=limit, on_progress=on_progress)
-    context.show_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
+    context.print_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
     for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.print_note(f"{check}: {finds}")
     if verified.left_out:

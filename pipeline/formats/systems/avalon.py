@@ -118,7 +118,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         for player in log.players
     ]
     sizes = log.config.mission_team_sizes
-    acts = Acts(seats)
+    acts = _GameEvents(seats)
     for place, mission in enumerate(log.missions):
         acts.add_mission(mission, f"$.missions[{place}]")
     n_rounds = max((mission.mission_number for mission in log.missions), default=0)
@@ -136,7 +136,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             "reasoning_effort": log.config.reasoning_effort,
         },
         is_finished=log.winner is not None,
-        outcome=_outcome(log),
+        outcome=_read_outcome(log),
         n_rounds=n_rounds,
         seats=seats,
         messages=build_messages(acts.spoken, seats),
@@ -145,7 +145,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     )
 
 
-def _outcome(log: Log) -> str | None:
+def _read_outcome(log: Log) -> str | None:
     """Return how the game ended: evil wins by an assassination or three failed quests."""
     if log.winner != "evil":
         return None if log.winner is None else "good_won"
@@ -155,7 +155,7 @@ def _outcome(log: Log) -> str | None:
     return "quests_failed" if n_failed >= 3 else "evil_won"
 
 
-class Acts:
+class _GameEvents:
     """The messages of a game, as `spoken`, and its events by table."""
 
     def __init__(self, seats: list[Seat]) -> None:

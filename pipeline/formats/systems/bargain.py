@@ -133,7 +133,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """Read the game; raise InvalidDocumentError if it breaks a rule."""
     log = decode(Log, sniffer.data)
-    seats = _seats(log)
+    seats = _read_seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
@@ -160,10 +160,10 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         n_rounds=log.final_round,
         started_at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
         seats=seats,
-        messages=build_messages(_spoken(log), seats),
-        proposals=_proposals(log, numbers, faults),
-        proposal_votes=_votes(log, numbers),
-        usage=_usage(log, seats, faults),
+        messages=build_messages(_read_messages(log), seats),
+        proposals=_read_proposals(log, numbers, faults),
+        proposal_votes=_read_votes(log, numbers),
+        usage=_read_usage(log, seats, faults),
         faults=faults,
     )
     built.results = [
@@ -182,7 +182,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     return built
 
 
-def _seats(log: Log) -> list[Seat]:
+def _read_seats(log: Log) -> list[Seat]:
     """Return the agents, all of them tested; the model is None if the log does not name it."""
     names = list(log.agent_performance) if log.config.agents is None else log.config.agents
     at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
@@ -207,7 +207,7 @@ def _seats(log: Log) -> list[Seat]:
     ]
 
 
-def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
+def _read_usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
     """Return each agent's costs and seconds; the log has the mean of its requests."""
     of_seats = []
     for seat in seats:
@@ -220,7 +220,7 @@ def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage
     return of_seats
 
 
-def _spoken(log: Log) -> Iterator[LoggedMessage]:
+def _read_messages(log: Log) -> Iterator[LoggedMessage]:
     """Return every row as a message with the same index; private rows are visible to one agent."""
     for row in log.conversation_logs:
         is_system = row.player == SYSTEM_NAME
@@ -235,7 +235,9 @@ def _spoken(log: Log) -> Iterator[LoggedMessage]:
         )
 
 
-def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) -> list[Proposal]:
+def _read_proposals(
+    log: Log, numbers: Mapping[str, int], faults: list[RecordError]
+) -> list[Proposal]:
     """Return a row for each agent of each proposal, with its share of the number of items."""
     proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):
@@ -265,7 +267,7 @@ def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) 
             position,
             share_text=None if items is None else str(items),
             is_last=round_ == last[seat],
-            share=_share(proposal, items, log.config.m_items),
+            share=_share_of_items(proposal, items, log.config.m_items),
             is_logged=True,
         )
         for (seat, round_), (index, proposal) in proposed.items()
@@ -273,7 +275,7 @@ def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) 
     ]
 
 
-def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
+def _share_of_items(proposal: Proposed, items: object, n_items: int) -> float | None:
     """Return the share of these items, or None if an item is unknown or given twice.
 
     So it is where the agent itself proposed nothing that could be read.
@@ -286,7 +288,7 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
     return len(items) / n_items if is_whole else None
 
 
-def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
+def _read_votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
     """Return the votes for proposals; a rejection is not a vote.
 
     The oldest games log them, each for the first proposal of its round.
@@ -295,7 +297,7 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
     for row in log.conversation_logs:
         rounds.setdefault(row.round, []).append(row)
     final = rounds.get(log.final_round, [])
-    author = _agreed_author(final, len(seats)) if log.consensus_reached else None
+    author = _author_of_agreement(final, len(seats)) if log.consensus_reached else None
     if author in seats:
         return [
             ProposalVote(seat, log.final_round, None, author, True, is_final_round=True)
@@ -318,7 +320,7 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
     return list(cast.values())
 
 
-def _agreed_author(rows: Sequence[Row], n_agents: int) -> str | None:
+def _author_of_agreement(rows: Sequence[Row], n_agents: int) -> str | None:
     """Return the author of the first proposal that all agents accepted.
 
     The tally's last line names the last proposal, whichever was accepted.

@@ -64,13 +64,13 @@ class Ballot(Struct):
     voted_for: Any = None
 
 
-class Out(Struct):
+class EliminatedPlayer(Struct):
     """An elimination by the players or the audience."""
 
     player_id: Any
 
 
-class Vetting(Struct):
+class JudgeElimination(Struct):
     """An elimination by the judges, during a round of statements."""
 
     player_id: Any
@@ -122,7 +122,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     record = decode(Record, sniffer.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
-    names = [_name(player.player_id) for player in record.players]
+    names = [_player_name(player.player_id) for player in record.players]
     check_players(names, f"{_AT}.players")
     seats = [
         Seat(
@@ -135,7 +135,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     ]
     spoken = [
         LoggedMessage(
-            _name(statement.player_id),
+            _player_name(statement.player_id),
             statement.content or "",
             Phase.CLUE,
             statement.statement_round,
@@ -166,12 +166,12 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             at = f"{_AT}.game_process.statements[{place}].player_id"
             raise invalid_document_error(at, _SEATED, f"player {statement.player_id}")
     acts = _Acts([player.player_id for player in record.players], game.faults)
-    game.votes = list(_votes(process, acts))
-    game.eliminations = list(_eliminations(process, acts))
+    game.votes = list(_read_votes(process, acts))
+    game.eliminations = list(_read_eliminations(process, acts))
     return game
 
 
-def _name(player_id: int) -> str:
+def _player_name(player_id: int) -> str:
     """Return a player's name, as the other players saw it before its statements."""
     return f"Player_{player_id}"
 
@@ -182,11 +182,15 @@ class _Acts:
     def __init__(self, players: list[int], faults: list[RecordError]) -> None:
         self.known: dict[int | str, str] = {}
         for player in players:
-            self.known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
-        self.seats = {_name(player): seat for seat, player in enumerate(players, start=1)}
+            self.known |= dict.fromkeys(
+                (player, str(player), _player_name(player)), _player_name(player)
+            )
+        self.seats = {_player_name(player): seat for seat, player in enumerate(players, start=1)}
         self.faults = faults
 
-    def of(self, listed: Any, kind: type[T], key: str, at: str) -> Iterator[tuple[str, int, T]]:
+    def iter_actions(
+        self, listed: Any, kind: type[T], key: str, at: str
+    ) -> Iterator[tuple[str, int, T]]:
         """Yield each action in the list `at`, with its position and the seat of its player."""
         for place, act in iter_valid_entries(listed, kind, f"{_AT}.game_process.{at}", self.faults):
             player = getattr(act, key)
@@ -196,17 +200,19 @@ class _Acts:
                 self.faults.append(RecordError(f"{place}.{key}", _SEATED, repr(player)[:50]))
 
 
-def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
+def _read_votes(process: Process, acts: _Acts) -> Iterator[Vote]:
     """Return the votes; they have no message, and the round of the statements before them."""
     for number, decision in enumerate(process.voting_rounds or ()):
-        listed = acts.of(decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes")
+        listed = acts.iter_actions(
+            decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes"
+        )
         for at, voter, ballot in listed:
             of = None if ballot.voted_for == NOBODY else ballot.voted_for
             voted_for = find_target(of, acts.known, f"{at}.voted_for", acts.faults)
             yield Vote(voter, decision.after_statement_round, None, voted_for)
 
 
-def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
+def _read_eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     """Return who was eliminated by the players' `vote`, the `audience`, or the judges' `metric`."""
     for cause, key, decisions in (
         ("vote", "voting_rounds", process.voting_rounds),
@@ -214,13 +220,17 @@ def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     ):
         for number, decision in enumerate(decisions or ()):
             at = f"{key}[{number}].eliminated"
-            for _, seat, _ in acts.of(decision.eliminated, Out, "player_id", at):
+            for _, seat, _ in acts.iter_actions(
+                decision.eliminated, EliminatedPlayer, "player_id", at
+            ):
                 yield Elimination(seat, decision.after_statement_round, None, cause)
     spoken: dict[tuple[str | None, int], int] = {
-        (_name(statement.player_id), statement.statement_round): index
+        (_player_name(statement.player_id), statement.statement_round): index
         for index, statement in enumerate(process.statements)
     }
-    listed = acts.of(process.metric_eliminations, Vetting, "player_id", "metric_eliminations")
+    listed = acts.iter_actions(
+        process.metric_eliminations, JudgeElimination, "player_id", "metric_eliminations"
+    )
     for _, seat, vetting in listed:
         index = spoken.get((find_player(vetting.player_id, acts.known), vetting.elimination_round))
         yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)

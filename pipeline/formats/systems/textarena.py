@@ -124,12 +124,12 @@ def _environment(sniffer: DocumentSniffer) -> bytes:
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """Read the game of a log of the environment Avalon."""
     log = decode(Log, sniffer.data)
-    seats = list(_seats(log))
+    seats = list(_read_seats(log))
     for place, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):
             rule = "every row is from a player, or from the moderator, -1"
             raise invalid_document_error(f"$.logs[{place}].from", rule, str(row.sender))
-    moments = _moments(log.logs)
+    moments = _rows_with_states(log.logs)
     players = [moment for moment in moments if moment.row.sender != ENGINE]
     first = next((moment.state for moment in moments if moment.state), None)
     faults: list[RecordError] = []
@@ -143,21 +143,21 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             "discussion_rounds": first.num_discussion_rounds if first else None,
             "seed": log.seed,
         },
-        is_finished=_outcome(log) is not None,
-        outcome=_outcome(log),
-        ended_by=_ended_by(log),
+        is_finished=_read_outcome(log) is not None,
+        outcome=_read_outcome(log),
+        ended_by=_invalid_move(log),
         n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
         seats=seats,
-        messages=build_messages((_spoken(moment, seats) for moment in moments), seats),
+        messages=build_messages((_read_message(moment, seats) for moment in moments), seats),
         events={
-            "team_proposals": list(_proposals(moments)),
-            "team_votes": list(_votes(players, faults)),
+            "team_proposals": list(_read_proposals(moments)),
+            "team_votes": list(_read_votes(players, faults)),
         },
         faults=faults,
     )
 
 
-def _seats(log: Log) -> Iterator[Seat]:
+def _read_seats(log: Log) -> Iterator[Seat]:
     """Return the seats.
 
     An agent is a model unless it is a known bot, or has several names or none.
@@ -176,7 +176,7 @@ def _seats(log: Log) -> Iterator[Seat]:
             )
         is_known = bool(agent) and agent != MIXED
         yield Seat(
-            _player(number),
+            _player_name(number),
             agent if is_known else None,
             info.role.lower(),
             is_tested=is_known and agent not in BOTS,
@@ -184,7 +184,7 @@ def _seats(log: Log) -> Iterator[Seat]:
         )
 
 
-def _outcome(log: Log) -> str | None:
+def _read_outcome(log: Log) -> str | None:
     """Return how the game ended.
 
     Rewards give the winner, the reason the way; None if nobody won.
@@ -207,21 +207,21 @@ def _reason(log: Log) -> str | None:
     return log.game_info["0"].reason if log.game_info else None
 
 
-def _ended_by(log: Log) -> str | None:
+def _invalid_move(log: Log) -> str | None:
     """Return the invalid move, if there was one; the engine then moved in its place."""
     if not any(info.invalid_move for info in log.game_info.values()):
-        return None if _outcome(log) else _reason(log)
+        return None if _read_outcome(log) else _reason(log)
     moderated = (row.message for row in log.logs if row.sender == ENGINE)
     why = next(filter(None, map(_INVALID.search, moderated)), None)
     return f"invalid move: {why[1]}" if why else "invalid move"
 
 
-def _player(number: int) -> str:
+def _player_name(number: int) -> str:
     """Return a player's name as the moderator writes it."""
     return f"Player {number}"
 
 
-def _moments(rows: Sequence[Row]) -> list[Moment]:
+def _rows_with_states(rows: Sequence[Row]) -> list[Moment]:
     """Return each row with the states before and after it."""
     states: list[State | None] = []
     for place, row in enumerate(rows):
@@ -241,16 +241,18 @@ def _last_known(known: State | None, state: State | None) -> State | None:
     return state or known
 
 
-def _spoken(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
+def _read_message(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
     row, state = moment.row, moment.state
     if row.sender == ENGINE:
-        shown_to = _shown_to(moment, seats)
+        shown_to = _recipients(moment, seats)
         return LoggedMessage(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
     phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
-    return LoggedMessage(_player(row.sender), row.message, phase, state.round if state else None)
+    return LoggedMessage(
+        _player_name(row.sender), row.message, phase, state.round if state else None
+    )
 
 
-def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
+def _recipients(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
     """Return whom the moderator addresses, which only the texts tell.
 
     The first rows are each player's instructions, in order; Merlin's are empty.
@@ -259,17 +261,17 @@ def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
     if moment.place < len(seats):
         return seats[moment.place].player
     if own := _OWN.match(text):
-        return _player(int(own[1] or own[2]))
+        return _player_name(int(own[1] or own[2]))
     if state and "\nYou are the leader" in text:
-        return _player(state.leader_pid)
+        return _player_name(state.leader_pid)
     if state and "\nYou are on the mission team" in text:
-        return tuple(map(_player, state.team_proposal))
+        return tuple(map(_player_name, state.team_proposal))
     if "\nEvil team, you have one chance" in text:
         return tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
     return EVERYONE
 
 
-def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
+def _read_proposals(moments: Sequence[Moment]) -> Iterator[Event]:
     """Return the leaders' teams, from the states after them; none if the log is truncated."""
     # By round and attempt, whether the vote was for the team, whose players then play.
     approved = {
@@ -294,14 +296,14 @@ def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
             state.round,
             place,
             state.attempt,
-            tuple(map(_player, later.team_proposal)),
+            tuple(map(_player_name, later.team_proposal)),
             is_voted_on,
             is_approved,
             failed.get(state.round) if is_approved else None,
         )
 
 
-def _votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
+def _read_votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
     """Return the votes from the states after them, or from the texts if the log is truncated."""
     for place, row, state, later in players:
         if state is None or state.phase != "Voting":
@@ -317,8 +319,8 @@ def _votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Eve
             state.round,
             place,
             state.attempt,
-            _player(state.leader_pid),
-            tuple(map(_player, state.team_proposal)),
+            _player_name(state.leader_pid),
+            tuple(map(_player_name, state.team_proposal)),
             vote == "approve",
             later.phase == "Mission" if later else None,
         )

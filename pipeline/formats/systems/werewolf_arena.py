@@ -70,10 +70,10 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         raise invalid_document_error(
             "$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50])
         )
-    village = WerewolfGameBuilder(_seats(log.players))
+    village = WerewolfGameBuilder(_read_seats(log.players))
     for number, one in enumerate(log.rounds):
-        _night(village, one, number, f"$.rounds[{number}]")
-        _day(village, one, number + 1, f"$.rounds[{number}]")
+        _add_night(village, one, number, f"$.rounds[{number}]")
+        _add_day(village, one, number + 1, f"$.rounds[{number}]")
     # A game can end in the night.
     days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
     return village.build_game(
@@ -84,7 +84,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     )
 
 
-def _seats(listed: Raw) -> list[Seat]:
+def _read_seats(listed: Raw) -> list[Seat]:
     players = decode(dict[str, Player], listed, "$.players")
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
@@ -101,7 +101,7 @@ def _seats(listed: Raw) -> list[Seat]:
     ]
 
 
-def _night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
+def _add_night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
     """Add a night; its attack kills nobody if the doctor protects the target."""
     eliminated = village.somebody(one.eliminated)
     if eliminated is not None:
@@ -122,7 +122,7 @@ def _night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
         village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
 
 
-def _day(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
+def _add_day(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate or ()):
         if village.is_player(player, f"{at}.debate[{number}]"):
             village.add_message(player, text or "", day)

@@ -82,7 +82,7 @@ def system_of(lake: StoredLake, name: str) -> str | None:
     is_of_system = (
         _SYSTEM_SEPARATOR in name
         and system in lake.systems
-        and name not in lake.cached(_models_with_separator)
+        and name not in lake.compute_once(_models_with_separator)
     )
     return system if is_of_system else None
 
@@ -655,7 +655,7 @@ def contrast(
         expected=expected,
     )
     result = compute_metrics(lake, request, names=names, confidence=confidence)
-    result = use_game_types_as_strata(result, lake.cached(played_games))
+    result = use_game_types_as_strata(result, lake.compute_once(played_games))
     pairs = pair_groups(result, by)
     rows = compute_differences(result, pairs, confidence, label=by)
     return finish_comparison(add_holm_p_values(rows, []), margin, confidence, [])

@@ -150,7 +150,7 @@ _BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
 Act: TypeAlias = tuple[str, Event, str]
 
 
-def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
+def _add_event(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
     """Add the action of a player, or the effect of the night or the vote on a player."""
     data, day, actor = event.data, event.day, event.data.actor_id or ""
     if kind in _LEAVES:
@@ -173,13 +173,14 @@ def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None
 
 def claims(sniffer: DocumentSniffer) -> bool:
     return _is_episode(sniffer) and (
-        _name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_turns.is_dilemma(sniffer)
+        _environment_name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES}
+        or kaggle_turns.is_dilemma(sniffer)
     )
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
     """Describe an episode of an unsupported game; None for other documents."""
-    name = _WORD.fullmatch(_name(sniffer)) if _is_episode(sniffer) else None
+    name = _WORD.fullmatch(_environment_name(sniffer)) if _is_episode(sniffer) else None
     return f"a Kaggle episode of {name[1]}" if name else None
 
 
@@ -187,35 +188,37 @@ def _is_episode(sniffer: DocumentSniffer) -> bool:
     return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 
-def _name(sniffer: DocumentSniffer) -> str:
+def _environment_name(sniffer: DocumentSniffer) -> str:
     """Return the environment's name as JSON with quotes; empty if there is none."""
     return bytes(sniffer.top.get("name", b"")).decode(errors="replace")
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """Read the game; it is unfinished without a winner or if an agent failed."""
-    if (name := _name(sniffer)) == _WEREWOLF:
-        return _werewolf(sniffer)
-    game_of = kaggle_turns.turns_of if name in kaggle_turns.GAMES else kaggle_turns.dilemma_of
+    if (name := _environment_name(sniffer)) == _WEREWOLF:
+        return _read_werewolf(sniffer)
+    game_of = kaggle_turns.read_turns if name in kaggle_turns.GAMES else kaggle_turns.read_dilemma
     return game_of(sniffer)
 
 
-def _werewolf(sniffer: DocumentSniffer) -> GameRecord:
+def _read_werewolf(sniffer: DocumentSniffer) -> GameRecord:
     episode = decode(Episode, sniffer.data)
     end = episode.info.end or End()
     faults: list[RecordError] = []
-    acts = list(_acts(episode.info.entries, faults))
-    village = WerewolfGameBuilder(_seats(end.all_players or _players_at_the_start(episode, acts)))
+    acts = list(_read_actions(episode.info.entries, faults))
+    village = WerewolfGameBuilder(
+        _read_seats(end.all_players or _players_as_told_roles(episode, acts))
+    )
     village.faults += faults
     for act in acts:
-        _add(village, *act)
+        _add_event(village, *act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
         raise invalid_document_error(
             "$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50])
         )
     is_valid = end.winner_team is not None and not end.terminated_with_agent_error
-    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
+    rules = {key: _configured_value(episode, key, _RULE) for key in _SETTING}
     return village.build_game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
@@ -225,7 +228,7 @@ def _werewolf(sniffer: DocumentSniffer) -> GameRecord:
     )
 
 
-def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
+def _read_actions(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
     """Return the entries with actions or roles, and an error for each other entry."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
@@ -237,13 +240,13 @@ def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
                     faults.append(error.fault)
 
 
-def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
+def _players_as_told_roles(episode: Episode, acts: list[Act]) -> list[Player]:
     """Return the players of an unfinished game, as they were told their roles.
 
     Which agent a player is, the configuration says, unless names were dealt out by chance.
     """
-    is_shuffled = _configured(episode, "randomize_ids", bool) or False
-    listed = _configured(episode, "agents", list[ConfiguredAgent]) or []
+    is_shuffled = _configured_value(episode, "randomize_ids", bool) or False
+    listed = _configured_value(episode, "agents", list[ConfiguredAgent]) or []
     agents = {} if is_shuffled else {agent.id: agent for agent in listed}
     players = []
     for kind, event, _ in acts:
@@ -254,13 +257,15 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
     return players
 
 
-def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]) -> T | None:
+def _configured_value(
+    episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]
+) -> T | None:
     """Return the value of a configuration key, or None if it is missing."""
     value = episode.configuration.get(key)
     return None if value is None else decode(kind, value, f"$.configuration.{key}")
 
 
-def _seats(players: list[Player]) -> list[Seat]:
+def _read_seats(players: list[Player]) -> list[Seat]:
     at = "$.info.GAME_END.all_players"
     check_players([player.id for player in players], at, MAX_WEREWOLF_PLAYERS)
     return [

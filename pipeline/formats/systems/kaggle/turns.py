@@ -96,12 +96,14 @@ Actions = Sequence[Action]
 """What both players answered at a step."""
 
 
-def actions_of(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
+def parse_actions(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
     """Return both players' actions at a step, and an error for each unreadable one."""
-    return [_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)]
+    return [
+        _parse_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)
+    ]
 
 
-def _action(action: Any, at: str, faults: list[RecordError]) -> Action:
+def _parse_action(action: Any, at: str, faults: list[RecordError]) -> Action:
     """Parse a player's action, which is an object or a plain value."""
     if not isinstance(action, dict):
         return Action(action)
@@ -112,7 +114,7 @@ def _action(action: Any, at: str, faults: list[RecordError]) -> Action:
         return Action(action.get("submission"))
 
 
-def played(
+def build_game(
     episode: StepsEpisode,
     actions: Sequence[Actions],
     faults: list[RecordError],
@@ -128,8 +130,8 @@ def played(
     `outcome` is how the game ended if it did, `own` what else it has.
     """
     steps = [*before, *actions]
-    is_finished, scores, wins, ended_by, failures = _end(episode, steps[-1] if steps else ())
-    seats = list(_seats(episode, steps, scores))
+    is_finished, scores, wins, ended_by, failures = _read_end(episode, steps[-1] if steps else ())
+    seats = list(_read_seats(episode, steps, scores))
     at = "$.steps[{}][{}].action.call_details[{}]"
     game = GameRecord(
         system=SYSTEM,
@@ -155,7 +157,7 @@ def played(
     return game
 
 
-def _end(
+def _read_end(
     episode: StepsEpisode, last: Actions
 ) -> tuple[bool, Scores, Sequence[bool | None], str | None, dict[int, str]]:
     """Return how the game ended: points and winners by seat, the reason, and who failed and how.
@@ -186,7 +188,9 @@ def _end(
     return False, [None, None], [None, None], failed, failures
 
 
-def _seats(episode: StepsEpisode, actions: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
+def _read_seats(
+    episode: StepsEpisode, actions: Sequence[Actions], scores: Scores
+) -> Iterator[Seat]:
     """Return the players by team; a team usually has the name of its model."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
@@ -246,17 +250,17 @@ def is_dilemma(sniffer: DocumentSniffer) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
+def read_dilemma(sniffer: DocumentSniffer) -> GameRecord:
     """Read a Prisoner's Dilemma; choices are made without messages."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
-    steps = list(_steps(episode, faults))
+    steps = list(_read_steps(episode, faults))
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
     if episode.name != "ipd":
         loaded = _REPEATED.search(episode.loaded)
         payoffs: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
         setting = {"payoffs": payoffs, "rounds": int(loaded[1]) if loaded else None}
-    return played(
+    return build_game(
         episode,
         [step.actions for step in steps],
         faults,
@@ -281,12 +285,12 @@ def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
     )
 
 
-def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
+def _read_steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
     """Return the steps after the first, in order."""
     is_plain, round_ = episode.name == "ipd", 1
     for number, states in enumerate(episode.steps[1:], start=1):
         at = f"$.steps[{number}]"
-        actions = actions_of(states, at, faults)
+        actions = parse_actions(states, at, faults)
         registered = [
             action.submission if is_plain else state.info.action
             for action, state in zip(actions, states, strict=True)
@@ -298,7 +302,7 @@ def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
         if failed or (forfeited and not is_plain):
             yield Step(round_, actions, None, ())
             continue
-        choices = [_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
+        choices = [_parse_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
         points: Sequence[float | None]
         if is_plain:  # a reward is what a player has in all
             points = [
@@ -314,7 +318,7 @@ def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
         round_ += 1
 
 
-def _choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
+def _parse_choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
     """Return the registered choice; None, and an error, for an invalid one."""
     if type(value) is int and value in (0, 1):
         return value
@@ -345,22 +349,22 @@ _PHASES = {
 }
 
 
-def turns_of(sniffer: DocumentSniffer) -> GameRecord:
+def read_turns(sniffer: DocumentSniffer) -> GameRecord:
     """Read a game from the actions of both players at each step."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = [
-        actions_of(states, f"$.steps[{number}]", faults)
+        parse_actions(states, f"$.steps[{number}]", faults)
         for number, states in enumerate(episode.steps)
     ]
-    spoken = list(_spoken(episode, steps, faults))
+    spoken = list(_read_messages(episode, steps, faults))
     acts = [one for one in spoken if one.phase != Phase.REFLECTION]
     is_agreed = any(one.phase == Phase.PROPOSAL_VOTE for one in acts)
     negotiated = Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
     game_type = GAMES[f'"{episode.name}"']
     # The parameters of the game as it was loaded, by their names there.
     parameters = _PARAMETER.findall(episode.loaded)
-    game = played(
+    game = build_game(
         episode,
         steps[1:],
         faults,
@@ -376,7 +380,7 @@ def turns_of(sniffer: DocumentSniffer) -> GameRecord:
     return game
 
 
-def _spoken(
+def _read_messages(
     episode: StepsEpisode, steps: Sequence[Actions], faults: list[RecordError]
 ) -> Iterator[LoggedMessage]:
     """Return each player's private thoughts, and then its action, which both players see."""
