@@ -23,7 +23,13 @@ from pipeline.archives.sources import resolve_sources, to_valid_utf8
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES, registered_roles
 from pipeline.ingest.decode import AssignedModels, GameIds, IngestSummary, ModelsOf
-from pipeline.ingest.worker import IngestJob, StagedFiles, WorkerTeam, deal, process_team
+from pipeline.ingest.worker import (
+    IngestJob,
+    StagedFiles,
+    WorkerTeam,
+    process_team,
+    split_into_tasks,
+)
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import delete_staged_files
 from pipeline.lake.tables import ROLES_TABLE, mark_as_writing
@@ -40,7 +46,7 @@ from pipeline.stores import file_version, parse_location
 from pipeline.version import __version__
 
 if TYPE_CHECKING:
-    from pipeline.ingest.resolve import Collected, Recall, Resolution
+    from pipeline.ingest.resolve import FindingsCollector, IngestPlan, UnchangedArchiveCache
 
 # When to read what a benchmark still writes: whenever it has changed and then stood still.
 #
@@ -63,7 +69,7 @@ def wait_for_settled_files(
     read, before, is_missing = b"", None, False
     while True:
         try:
-            now, is_missing = _state(sources), False
+            now, is_missing = _hash_source_files(sources), False
         except SourceError as error:
             if before is None:
                 raise
@@ -76,7 +82,7 @@ def wait_for_settled_files(
         sleep(seconds)
 
 
-def _state(sources: Sequence[str]) -> bytes:
+def _hash_source_files(sources: Sequence[str]) -> bytes:
     """A hash of the files: names, sizes and, on this machine, times of the last change.
 
     It is empty where there are folders and no file yet.
@@ -94,13 +100,13 @@ def _state(sources: Sequence[str]) -> bytes:
 
 
 MEMORY = 2 * 2**30
-LEAST_MEMORY = 2**29
+MIN_MEMORY_BYTES = 2**29
 # Of a job's memory, the part that a batch of documents may have: decoded, it takes about ten times
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
-_BATCH_SHARE = 16
-_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
+_BATCH_MEMORY_DIVISOR = 16
+_MIN_BATCH_BYTES, _MAX_BATCH_BYTES = 2 * 2**20, 32 * 2**20
 
-_MOST_JOBS = 8  # of a core
+_MAX_JOBS_PER_CORE = 8  # of a core
 
 
 Progress = Callable[[int, int], None]
@@ -136,13 +142,19 @@ def ingest(
     written.
     """
     # Here, since workers import this module and not what decides: that loads DuckDB.
-    from pipeline.ingest.resolve import Collected, IngestDatabase, Recall, known_games, resolution
+    from pipeline.ingest.resolve import (
+        FindingsCollector,
+        IngestDatabase,
+        UnchangedArchiveCache,
+        plan_ingest,
+        write_known_game_ids,
+    )
 
-    if memory < LEAST_MEMORY:
-        raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
+    if memory < MIN_MEMORY_BYTES:
+        raise UsageError(f"an ingest needs at least {MIN_MEMORY_BYTES >> 20} MiB of memory")
     given = AssignedModels.from_argument(model)
     jobs = jobs or available_cores()
-    if jobs > (most := _MOST_JOBS * available_cores()):
+    if jobs > (most := _MAX_JOBS_PER_CORE * available_cores()):
         raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
     tell = on_progress or (lambda n_documents, n_bytes: None)
     names = resolve_sources(sources)
@@ -151,7 +163,7 @@ def ingest(
     opened = open_lake(lake) if is_there else None if dry_run else create_lake(lake)
     if opened and is_there:
         check_writable(opened)
-        _check_declared(opened)
+        _check_game_definitions(opened)
     left: list[str] = []
     with (
         name_lake_in_errors(lake),
@@ -159,7 +171,7 @@ def ingest(
         tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch,
     ):
         database = IngestDatabase(Path(scratch), memory, reread)
-        known = known_games(database, opened)
+        known = write_known_game_ids(database, opened)
         job = IngestJob(
             lake=None if dry_run or opened is None else str(opened.path),
             scratch=scratch,
@@ -168,11 +180,13 @@ def ingest(
             known=str(known) if known else None,
             max_document=max_document,
             max_expanded=max_expanded,
-            batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
+            batch_bytes=min(
+                max(memory // jobs // _BATCH_MEMORY_DIVISOR, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES
+            ),
         )
-        collected = Collected(database.scratch, tell)
+        collected = FindingsCollector(database.scratch, tell)
         # Workers elsewhere read archives themselves, and may have others under the same names.
-        recall = Recall(
+        recall = UnchangedArchiveCache(
             job, None if team else opened, collected.add_findings, database, rereads=reread
         )
         with (
@@ -184,21 +198,21 @@ def ingest(
             try:
                 unread = recall.unread(iter_source_files(names))
                 chosen = team or partial(process_team, jobs)
-                staged = _decode(unread, job, chosen, collected=collected, recall=recall)
+                staged = _run_workers(unread, job, chosen, collected=collected, recall=recall)
                 files = collected.files("seen"), collected.files("faults")
                 with (
                     begin_transaction(job.lake) if job.lake else nullcontext() as change,
-                    resolution(database, change.lake if change else opened, *files) as found,
+                    plan_ingest(database, change.lake if change else opened, *files) as found,
                 ):
                     report = found.summary(change.ingest_id if change else None)
-                    _check_all_have_a_status(report, collected.n_documents)
+                    _check_document_counts(report, collected.n_documents)
                     if change:
                         began = {
                             "started_at": started_at,
                             "sources": list(map(to_valid_utf8, names)),
                             **job.settings(),
                         }
-                        _commit(change, found, report, staged, began, recall=recall)
+                        _commit_ingest(change, found, report, staged, began, recall=recall)
                         report.upgraded_from = change.upgraded_from
             finally:
                 # Tables may name the workers' files once the commit has begun, and never do else.
@@ -209,13 +223,13 @@ def ingest(
     return report
 
 
-def _decode(
+def _run_workers(
     found: Iterator[SourceFile],
     job: IngestJob,
     team: WorkerTeam,
     *,
-    collected: "Collected",
-    recall: "Recall",
+    collected: "FindingsCollector",
+    recall: "UnchangedArchiveCache",
 ) -> list[StagedFiles]:
     """Decode all documents and collect the findings; return what each worker leaves."""
 
@@ -224,7 +238,9 @@ def _decode(
         return recall.iter_and_record(unit, documents) if job.lake else documents
 
     with team(job, found) as (workers, dealt):
-        for findings in workers.run(deal(dealt, read if workers.takes_documents else None)):
+        for findings in workers.run(
+            split_into_tasks(dealt, read if workers.takes_documents else None)
+        ):
             collected.add_findings(findings)
         staged = workers.finish()
     for left in staged:
@@ -232,21 +248,21 @@ def _decode(
     return staged
 
 
-def _commit(
+def _commit_ingest(
     change: Transaction,
-    resolution: "Resolution",
+    resolution: "IngestPlan",
     report: IngestSummary,
     staged: list[StagedFiles],
     began: dict[str, object],
     *,
-    recall: "Recall",
+    recall: "UnchangedArchiveCache",
 ) -> None:
     """Write what the ingest changes, with the workers' files, and commit it."""
-    _refuse_lost_race(resolution)
+    _check_known_games_remain(resolution)
     outdated_games = resolution.superseded_or_moved
     for table in GAME_TABLES if outdated_games else ():
         if gone := outdated_games if table == "games" else resolution.superseded:
-            change.remove_rows(table, _of_games(gone))
+            change.remove_rows(table, _removal_of_games(gone))
     if len(outdated_games) > len(resolution.superseded):
         change.write_rows("games", resolution.moved_games())
     for worker, left in enumerate(staged):
@@ -254,7 +270,7 @@ def _commit(
         for table in GAME_TABLES:
             files = left.files[table]
             if surplus:
-                files = change.staged_without_rows(table, files, _of_games(surplus))
+                files = change.staged_without_rows(table, files, _removal_of_games(surplus))
             change.add_files(table, files)
     write_roles(change, report.games["game_type"])
     noted = resolution.noted(recall.archives(change.ingest_id))
@@ -274,7 +290,7 @@ def _commit(
     )
 
 
-def _check_declared(lake: StoredLake) -> None:
+def _check_game_definitions(lake: StoredLake) -> None:
     """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
     if changed := lake.changed_game_types:
         raise LakeError(
@@ -288,7 +304,7 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
 
     Raises LakeError like `_check_declared`: another ingest may have been committed meanwhile.
     """
-    _check_declared(change.lake)
+    _check_game_definitions(change.lake)
     stored = change.lake.roles
     wanted = registered_roles().filter(pl.col("game_type").is_in(game_types.implode()))
     new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()
@@ -304,11 +320,11 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
     change.write_rows(ROLES_TABLE, [wanted.filter(is_new)])
 
 
-def _of_games(ids: GameIds) -> RowRemoval:
+def _removal_of_games(ids: GameIds) -> RowRemoval:
     return RowRemoval(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
-def _refuse_lost_race(resolution: "Resolution") -> None:
+def _check_known_games_remain(resolution: "IngestPlan") -> None:
     """A game known when the ingest began may be gone when it ends; it was not decoded then."""
     lost = resolution.lost()
     if lost.height:
@@ -318,7 +334,7 @@ def _refuse_lost_race(resolution: "Resolution") -> None:
         )
 
 
-def _check_all_have_a_status(report: IngestSummary, n_read: int) -> None:
+def _check_document_counts(report: IngestSummary, n_read: int) -> None:
     """Raises PipelineError where not all documents that were read have a status."""
     if report.n_seen != n_read:
         raise PipelineError(

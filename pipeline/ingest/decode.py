@@ -32,7 +32,7 @@ from pipeline.game_record import InvalidDocumentError, RecordError
 
 # Games known by their ids alone: 16 bytes each, where a set of texts would take 120.
 
-_ID = np.dtype("S16")
+_ID_DTYPE = np.dtype("S16")
 """An id as bytes, which NumPy compares and sorts as such."""
 
 
@@ -47,19 +47,19 @@ class GameIds:
         """Writes the file from batches of one column: ids in order, as text."""
         with file.open("wb") as opened:
             for batch in batches:
-                opened.write(_run(batch.column(0).to_pylist()).tobytes())
+                opened.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
 
     @classmethod
     def load(cls, file: str | Path) -> Self:
         """The ids in such a file, at least one, which has to stay as long as they are used."""
-        return cls(np.memmap(file, _ID, mode="r"))
+        return cls(np.memmap(file, _ID_DTYPE, mode="r"))
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
     def contains(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each of the ids is there. Only what is asked for is read of a file."""
-        wanted, found = _run(ids), np.zeros(len(ids), np.bool_)
+        wanted, found = _to_id_array(ids), np.zeros(len(ids), np.bool_)
         for run in self._runs:
             found |= run[np.searchsorted(run, wanted).clip(max=len(run) - 1)] == wanted
         return found
@@ -75,15 +75,15 @@ class GameIds:
 
     def add(self, ids: Sequence[str]) -> None:
         """Takes in ids that are not there."""
-        new = np.sort(_run(ids))
+        new = np.sort(_to_id_array(ids))
         # Each id is merged with others but a few times, however many come.
         while self._runs and len(self._runs[-1]) < 2 * len(new):
             new = np.sort(np.concatenate([self._runs.pop(), new]))
         self._runs += [new] if len(new) else []
 
 
-def _run(ids: Sequence[str]) -> NDArray[np.bytes_]:
-    return np.frombuffer(bytes.fromhex("".join(ids)), _ID)
+def _to_id_array(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    return np.frombuffer(bytes.fromhex("".join(ids)), _ID_DTYPE)
 
 
 # Who played, where a log does not say: one model for all documents, or others by their paths.
@@ -93,8 +93,8 @@ def _run(ids: Sequence[str]) -> NDArray[np.bytes_]:
 
 ModelsOf = Mapping[str, str | Mapping[str, str]]
 
-_EVERY_PATH = "*"
-_ENCODER = msgspec.json.Encoder(order="sorted")
+_MATCH_ALL_PATHS = "*"
+_SORTED_JSON_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class AssignedModels(Struct, frozen=True):
@@ -105,8 +105,10 @@ class AssignedModels(Struct, frozen=True):
     @classmethod
     def from_argument(cls, model: str | ModelsOf | None) -> Self:
         """Those of a model for all, or by pattern. Raises UsageError where one has no name."""
-        by_pattern = {_EVERY_PATH: model} if isinstance(model, str) else model or {}
-        return cls(tuple((pattern, _text(by_pattern[pattern])) for pattern in by_pattern))
+        by_pattern = {_MATCH_ALL_PATHS: model} if isinstance(model, str) else model or {}
+        return cls(
+            tuple((pattern, _encode_assigned_model(by_pattern[pattern])) for pattern in by_pattern)
+        )
 
     def model_at_path(self, path: str) -> str | None:
         """What the document at a path is given, None for nothing."""
@@ -116,7 +118,7 @@ class AssignedModels(Struct, frozen=True):
     @property
     def text(self) -> str | None:
         """All of it as one text; a name where all are given the same, None for nothing."""
-        if [pattern for pattern, _ in self.given] == [_EVERY_PATH]:
+        if [pattern for pattern, _ in self.given] == [_MATCH_ALL_PATHS]:
             return self.given[0][1]
         return msgspec.json.encode(dict(self.given)).decode() if self.given else None
 
@@ -147,16 +149,16 @@ def read_models(file: str | Path) -> ModelsOf:
         raise UsageError(f"{file}: {hint} ({error})") from error
 
 
-def _text(model: str | Mapping[str, str]) -> str:
+def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
     names = [model] if isinstance(model, str) else list(model.values())
     if not names or not all(name.strip() for name in names):
         raise UsageError("the model's name is empty; leave it out if the logs say who played")
-    return model if isinstance(model, str) else _ENCODER.encode(dict(model)).decode()
+    return model if isinstance(model, str) else _SORTED_JSON_ENCODER.encode(dict(model)).decode()
 
 
 RAW_LIMIT = 64 * 2**10
 # The faults of one document must not take more memory than a good document does.
-MOST_FAULTS = 20
+MAX_ERRORS_PER_DOCUMENT = 20
 TEXT_LIMIT = 1000
 UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 
@@ -166,7 +168,7 @@ GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 # `source_order` is the document's place in the order of the sources, `stated_index` the number of
 # its game if the document itself has one. The last two are `EventFrames.read_votes`
 # of its game.
-SEEN_SCHEMA: dict[str, pl.DataType] = {
+SCANNED_DOCUMENT_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
     "path": pl.String(),
@@ -184,12 +186,12 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "n_read_votes": pl.Int64(),
     "n_undecided_votes": pl.Int64(),
 }
-FAULT_SCHEMA = {
+QUARANTINE_ROW_SCHEMA = {
     name: dtype for name, dtype in table_schema("quarantine").items() if name != "ingest_id"
 }
 
 
-class Seen(Struct, gc=False):
+class ScannedDocument(Struct, gc=False):
     """One document as an ingest saw it: a row of `documents` in the making."""
 
     source_order: int
@@ -210,7 +212,7 @@ class Seen(Struct, gc=False):
     n_undecided_votes: int = 0
 
 
-class FaultRow(Struct, gc=False):
+class QuarantineRow(Struct, gc=False):
     """A row of `quarantine`, without the ingest."""
 
     source: str
@@ -270,14 +272,14 @@ class IngestSummary(Struct):
 class DecodedBatch(Struct):
     """What came of a batch of documents."""
 
-    seen: list[Seen] = field(default_factory=list)
-    faults: list[FaultRow] = field(default_factory=list)
+    seen: list[ScannedDocument] = field(default_factory=list)
+    faults: list[QuarantineRow] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
-def scan_document(document: Document, source_order: int) -> Seen:
+def scan_document(document: Document, source_order: int) -> ScannedDocument:
     """The document with its hash and index, not decoded yet."""
-    seen = Seen(source_order, document.source, document.path, reason=document.reason)
+    seen = ScannedDocument(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
         seen.found = QUARANTINED if document.is_broken else IGNORED
         return seen
@@ -288,7 +290,10 @@ def scan_document(document: Document, source_order: int) -> Seen:
 
 
 def decode_documents(
-    documents: Sequence[Document], seen: Sequence[Seen], models: AssignedModels, decoded: GameIds
+    documents: Sequence[Document],
+    seen: Sequence[ScannedDocument],
+    models: AssignedModels,
+    decoded: GameIds,
 ) -> DecodedBatch:
     """The batch decoded, except documents found to be `known`; updates what was seen of each.
 
@@ -303,20 +308,20 @@ def decode_documents(
         if document.data is None:
             if document.is_broken:
                 fault = RecordError("$", "the document can be read", document.reason or "it cannot")
-                batch.faults.append(_fault_row(one, None, fault))
+                batch.faults.append(_quarantine_row(one, None, fault))
             continue
-        identified = _identified(document.data, one, models, batch)
+        identified = _decode_game(document.data, one, models, batch)
         if identified:
             games.setdefault(identified.game_id, identified)
     is_new = ~decoded.contains(list(games))
-    rows = _frames(list(compress(games.values(), is_new)))
+    rows = _build_frames_of_valid_games(list(compress(games.values(), is_new)))
     for module in (readings, record_builder):
         module.clear_cache()
     batch.tables = rows.tables
     for one in seen if rows.read_votes else ():
         one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
     if rows.invalid_games:
-        _refuse(rows.invalid_games, batch, documents)
+        _quarantine_invalid_games(rows.invalid_games, batch, documents)
     outside = {document[:2] for document in documents if isinstance(document, ExternalDocument)}
     for row in batch.faults:
         row.raw = None if (row.source, row.path) in outside else row.raw
@@ -324,7 +329,7 @@ def decode_documents(
     return batch
 
 
-def _frames(games: Sequence[IdentifiedGame]) -> EventFrames:
+def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames:
     """The rows of the games; one whose rows cannot be made is broken, and the others go on."""
     try:
         return build_event_frames(games)
@@ -336,20 +341,25 @@ def _frames(games: Sequence[IdentifiedGame]) -> EventFrames:
             fault = RecordError("$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {what}")
             return EventFrames(build_event_frames([]).tables, {games[0].game_id: fault})
     half = len(games) // 2
-    first, second = _frames(games[:half]), _frames(games[half:])
-    tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
+    first, second = (
+        _build_frames_of_valid_games(games[:half]),
+        _build_frames_of_valid_games(games[half:]),
+    )
+    tables = {
+        name: _concat_tables(rows, second.tables[name]) for name, rows in first.tables.items()
+    }
     return EventFrames(
         tables, first.invalid_games | second.invalid_games, first.read_votes | second.read_votes
     )
 
 
-def _together(*tables: pa.Table) -> pa.Table:
+def _concat_tables(*tables: pa.Table) -> pa.Table:
     """The rows of all; a table without rows can have its texts in another form."""
     return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
 
 
-def _identified(
-    data: bytes, one: Seen, models: AssignedModels, batch: DecodedBatch
+def _decode_game(
+    data: bytes, one: ScannedDocument, models: AssignedModels, batch: DecodedBatch
 ) -> IdentifiedGame | None:
     assert one.sha256 is not None
     game = None
@@ -357,13 +367,13 @@ def _identified(
         game = read_game(data, models.model_at_path(one.path), one.path)
         content = "" if game is None else content_id(game)
     except InvalidDocumentError as error:
-        _quarantine(one, data, error.fault, batch)
+        _quarantine_document(one, data, error.fault, batch)
         return None
     except MemoryError:
         raise  # which document it meets is chance
     except Exception as error:
         what = describe_format_error(error, game.format if game else "")
-        _quarantine(one, data, RecordError("$", UNEXPECTED_ERROR_RULE, what), batch)
+        _quarantine_document(one, data, RecordError("$", UNEXPECTED_ERROR_RULE, what), batch)
         return None
     if game is None:
         one.found, one.reason = IGNORED, ignored_reason(data, one.path)
@@ -377,8 +387,8 @@ def _identified(
         index, one.game_index = game.game_index, None
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
     one.content_id = content
-    for fault in _first(game.faults):
-        batch.faults.append(_fault_row(one, data, fault))
+    for fault in _limit_record_errors(game.faults):
+        batch.faults.append(_quarantine_row(one, data, fault))
     return IdentifiedGame(
         game,
         game_id=one.game_id,
@@ -390,22 +400,27 @@ def _identified(
     )
 
 
-def _quarantine(one: Seen, data: bytes, fault: RecordError, batch: DecodedBatch) -> None:
+def _quarantine_document(
+    one: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
+) -> None:
     one.found, one.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
-    batch.faults.append(_fault_row(one, data, fault))
+    batch.faults.append(_quarantine_row(one, data, fault))
 
 
-def _first(faults: Sequence[RecordError]) -> Sequence[RecordError]:
+def _limit_record_errors(faults: Sequence[RecordError]) -> Sequence[RecordError]:
     """The first faults of a document, and one that tells of the others: each repeats the bytes."""
-    if len(faults) <= MOST_FAULTS:
+    if len(faults) <= MAX_ERRORS_PER_DOCUMENT:
         return faults
-    first = faults[: MOST_FAULTS - 1]
+    first = faults[: MAX_ERRORS_PER_DOCUMENT - 1]
     rest = f"{len(faults) - len(first):,} more parts of this document cannot be used"
-    return [*first, RecordError("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
+    return [
+        *first,
+        RecordError("$", f"a document has at most {MAX_ERRORS_PER_DOCUMENT} faulty parts", rest),
+    ]
 
 
-def _fault_row(one: Seen, data: bytes | None, fault: RecordError) -> FaultRow:
-    return FaultRow(
+def _quarantine_row(one: ScannedDocument, data: bytes | None, fault: RecordError) -> QuarantineRow:
+    return QuarantineRow(
         one.source,
         one.path,
         one.sha256,
@@ -418,7 +433,7 @@ def _fault_row(one: Seen, data: bytes | None, fault: RecordError) -> FaultRow:
     )
 
 
-def _refuse(
+def _quarantine_invalid_games(
     broken: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
     """Quarantines the games that have a row which breaks its table's contract."""
@@ -431,19 +446,21 @@ def _refuse(
         if one.found == GAME and one.game_id in broken:
             assert document.data is not None
             fault, one.game_id = broken[one.game_id], None
-            _quarantine(one, document.data, fault, batch)
+            _quarantine_document(one, document.data, fault, batch)
 
 
-def seen_frame(seen: Sequence[Seen], worker: int = 0) -> pl.DataFrame:
+def scanned_documents_frame(seen: Sequence[ScannedDocument], worker: int = 0) -> pl.DataFrame:
     """What a worker saw as a frame, a row a document."""
-    return _frame(seen, SEEN_SCHEMA).with_columns(worker=pl.lit(worker, pl.Int32))
+    return _structs_to_frame(seen, SCANNED_DOCUMENT_SCHEMA).with_columns(
+        worker=pl.lit(worker, pl.Int32)
+    )
 
 
-def fault_frame(faults: Sequence[FaultRow]) -> pl.DataFrame:
+def quarantine_frame(faults: Sequence[QuarantineRow]) -> pl.DataFrame:
     """The faults as rows of `quarantine`, without the ingest."""
-    return _frame(faults, FAULT_SCHEMA)
+    return _structs_to_frame(faults, QUARANTINE_ROW_SCHEMA)
 
 
-def _frame(rows: Sequence[Struct], schema: dict[str, pl.DataType]) -> pl.DataFrame:
+def _structs_to_frame(rows: Sequence[Struct], schema: dict[str, pl.DataType]) -> pl.DataFrame:
     columns = {name: list(map(attrgetter(name), rows)) for name in schema}
     return pl.DataFrame(columns, schema=schema)

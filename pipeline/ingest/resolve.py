@@ -22,7 +22,7 @@ from msgspec import Struct
 from pipeline.archives import Document, SourceFile, document_location
 from pipeline.archives.sources import file_type
 from pipeline.events.contracts import empty_table, table_schema
-from pipeline.ingest.decode import GameIds, IngestSummary, fault_frame, seen_frame
+from pipeline.ingest.decode import GameIds, IngestSummary, quarantine_frame, scanned_documents_frame
 from pipeline.ingest.worker import IngestJob, WorkerFindings
 from pipeline.lake import StoredLake
 from pipeline.lake.transaction import RowMask, RowRemoval
@@ -43,10 +43,10 @@ from pipeline.warehouse import (
 # Where an ingest works out what is what: DuckDB over the lake, and a folder for the results.
 
 # Of an ingest's memory, what DuckDB may take of it beside the libraries and what is being written.
-_SHARE = 4
-ROWS_AT_ONCE = 2**17
-_BYTES_OF_FILE = 2**24
-_TABLES = ("documents", "games", "quarantine")
+_DUCKDB_MEMORY_DIVISOR = 4
+BATCH_ROWS = 2**17
+_FINDINGS_FILE_BYTES = 2**24
+_LAKE_TABLES = ("documents", "games", "quarantine")
 
 
 class IngestDatabase(Struct, frozen=True):
@@ -63,8 +63,8 @@ class IngestDatabase(Struct, frozen=True):
     @contextmanager
     def connection(self, lake: StoredLake | None) -> Iterator[DuckDBPyConnection]:
         """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
-        memory = max(self.memory // _SHARE, THREAD_MEMORY_BYTES)
-        with ingest_connection(lake, _TABLES, self.scratch, memory) as connection:
+        memory = max(self.memory // _DUCKDB_MEMORY_DIVISOR, THREAD_MEMORY_BYTES)
+        with ingest_connection(lake, _LAKE_TABLES, self.scratch, memory) as connection:
             of_parts = f"game_id IS NOT NULL AND {self.rereads}"
             create_query_view(
                 connection, "again", f"SELECT game_id FROM quarantine WHERE {of_parts}"
@@ -106,17 +106,17 @@ class IngestDatabase(Struct, frozen=True):
     def ids_file(self, connection: DuckDBPyConnection, select: str, name: str) -> Path | None:
         """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
         file = self.scratch / f"{name}.ids"
-        ordered = iter_batches(connection, f"{select} ORDER BY game_id", ROWS_AT_ONCE)
+        ordered = iter_batches(connection, f"{select} ORDER BY game_id", BATCH_ROWS)
         GameIds.save(ordered, file)
         return file if file.stat().st_size else None
 
 
-def statement(name: str, **values: str) -> str:
+def ingest_statement(name: str, **values: str) -> str:
     """The SELECT of this name in `sql/ingest`."""
     return fill_template(f"internal/ingest/{name}", **values)
 
 
-class Collected:
+class FindingsCollector:
     """Collects findings in the folder `scratch`: workers need the memory until they end.
 
     `n_documents` is the number of documents that the workers read. `tell` is called with the
@@ -140,7 +140,7 @@ class Collected:
                 continue
             waiting = self._waiting[name]
             waiting.append(pl.read_ipc_stream(rows))
-            if sum(frame.estimated_size() for frame in waiting) >= _BYTES_OF_FILE:
+            if sum(frame.estimated_size() for frame in waiting) >= _FINDINGS_FILE_BYTES:
                 self._write(name)
 
     def files(self, name: str) -> list[Path]:
@@ -161,13 +161,13 @@ class Collected:
 # What an ingest does to the quarantine: which rows leave it, and which are new.
 
 # A report has so many rows of what is refused; all of it is in quarantine.
-REPORTED = 10_000
-_ROWS_AT_ONCE = 2**11  # each has up to 64 KiB of a document
-_WHAT = ("source", "path", "sha256", "game_id")
+MAX_REPORTED_ROWS = 10_000
+_QUARANTINE_BATCH_ROWS = 2**11  # each has up to 64 KiB of a document
+_QUARANTINE_KEY_COLUMNS = ("source", "path", "sha256", "game_id")
 """Which version of a document a row is about, and whether it is about a part of its game."""
 
 
-class Refusals:
+class QuarantineChanges:
     """What becomes of the rows of `quarantine`, worked out of `resolved` and `superseded`.
 
     `files` hold the faults that the workers found; `is_empty` says that the lake has none.
@@ -186,21 +186,23 @@ class Refusals:
         self._are_none = is_empty and not files
         if self._are_none:  # as of most ingests; to ask DuckDB for nothing takes it 30 ms
             return
-        database.register_files(connection, "faults_with_raw", files, fault_frame([]))
+        database.register_files(connection, "faults_with_raw", files, quarantine_frame([]))
         create_query_view(
             connection, "faults_without_raw", "SELECT * EXCLUDE (raw) FROM faults_with_raw"
         )
         before = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
         create_query_view(connection, "before", before)
         for name in ("own_faults", "outdated", "staying", "new_faults"):
-            database.compute(connection, name, statement(name))
+            database.compute(connection, name, ingest_statement(name))
 
     def current(self, ingest_id: int) -> tuple[pl.DataFrame, int]:
         """The first rows of quarantine about the documents seen; how many there are of parts."""
         if self._are_none:
             return empty_table("quarantine").drop("raw"), 0
-        rows = statement("current_faults", ingest_id=str(ingest_id))
-        first = f"ORDER BY ingest_id, source, path, json_path, rule, message LIMIT {REPORTED}"
+        rows = ingest_statement("current_faults", ingest_id=str(ingest_id))
+        first = (
+            f"ORDER BY ingest_id, source, path, json_path, rule, message LIMIT {MAX_REPORTED_ROWS}"
+        )
         n_parts = run_trusted_query(self._connection, f"SELECT count(game_id) FROM ({rows})").item()
         found = run_trusted_query(
             self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {first}"
@@ -212,17 +214,21 @@ class Refusals:
         if self._are_none:
             return None
         gone = run_trusted_query(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
-        return RowRemoval(_WHAT, lambda rows: _are_in(rows, gone)) if gone.height else None
+        return (
+            RowRemoval(_QUARANTINE_KEY_COLUMNS, lambda rows: _is_outdated_row(rows, gone))
+            if gone.height
+            else None
+        )
 
     def iter_new_rows(self, ingest_id: int) -> Iterator[pa.Table]:
         """The rows that are new, bytes and all, some at a time."""
         if self._are_none:
             return iter(())
-        select = statement("quarantined", ingest_id=str(ingest_id))
-        return iter_batches(self._connection, select, _ROWS_AT_ONCE)
+        select = ingest_statement("quarantined", ingest_id=str(ingest_id))
+        return iter_batches(self._connection, select, _QUARANTINE_BATCH_ROWS)
 
 
-def _are_in(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
+def _is_outdated_row(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
     """Whether each row is one of those that leave."""
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
     is_whole = pl.col("game_id").is_null().alias("is_whole")
@@ -233,7 +239,7 @@ def _are_in(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
     return found["is_gone"].is_not_null().to_numpy()
 
 
-def known_games(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
+def write_known_game_ids(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
     """A file of the ids of the lake's games, None where it has none."""
     if lake is None or not lake.file_sizes_bytes("games"):
         return None
@@ -242,36 +248,36 @@ def known_games(database: IngestDatabase, lake: StoredLake | None) -> Path | Non
 
 
 @contextmanager
-def resolution(
+def plan_ingest(
     database: IngestDatabase, lake: StoredLake | None, seen: Sequence[Path], faults: Sequence[Path]
-) -> Iterator["Resolution"]:
+) -> Iterator["IngestPlan"]:
     """What an ingest does, given what the lake holds and the files of what the workers found."""
     with database.connection(lake) as connection:
-        database.register_files(connection, "found", seen, seen_frame([]))
-        database.compute(connection, "named_before", statement("named_before"))
-        create_query_view(connection, "seen", statement("seen"))
+        database.register_files(connection, "found", seen, scanned_documents_frame([]))
+        database.compute(connection, "named_before", ingest_statement("named_before"))
+        create_query_view(connection, "seen", ingest_statement("seen"))
         of_games = ("new_games", "unindexed", "chosen_documents", "copies", "held")
         steps = {  # each is made of those before it
-            "last_here": statement("last_at", locations="seen"),
-            "further_locations": statement("further_locations"),
-            "last_elsewhere": statement("last_at", locations="further_locations"),
+            "last_here": ingest_statement("last_at", locations="seen"),
+            "further_locations": ingest_statement("further_locations"),
+            "last_elsewhere": ingest_statement("last_at", locations="further_locations"),
             "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
             **{
-                name: statement(name)
+                name: ingest_statement(name)
                 for name in (*of_games, "resolved", "superseded", "surplus", "moved")
             },
         }
         for name, select in steps.items():
             database.compute(connection, name, select)
         is_first = lake is not None and not lake.file_sizes_bytes("documents")
-        changed = "SELECT location FROM resolved" if is_first else statement("changed")
+        changed = "SELECT location FROM resolved" if is_first else ingest_statement("changed")
         database.compute(connection, "changed", changed)
         is_empty = lake is None or not lake.file_sizes_bytes("quarantine")
-        refusals = Refusals(connection, database, faults, is_empty=is_empty)
-        yield Resolution(connection, database, refusals)
+        refusals = QuarantineChanges(connection, database, faults, is_empty=is_empty)
+        yield IngestPlan(connection, database, refusals)
 
 
-class Resolution:
+class IngestPlan:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
     `superseded` are the lake's games that are to go, `superseded_or_moved` also those that are in
@@ -279,7 +285,7 @@ class Resolution:
     """
 
     def __init__(
-        self, connection: DuckDBPyConnection, database: IngestDatabase, refusals: Refusals
+        self, connection: DuckDBPyConnection, database: IngestDatabase, refusals: QuarantineChanges
     ) -> None:
         self._connection = connection
         self._database = database
@@ -293,7 +299,7 @@ class Resolution:
 
     def summary(self, ingest_id: int | None = None) -> IngestSummary:
         """The counts of what the ingest does, None for one that writes nothing."""
-        counts = run_trusted_query(self._connection, statement("counts"))
+        counts = run_trusted_query(self._connection, ingest_statement("counts"))
         n_documents = dict(counts.select("status", "n_documents").iter_rows())
         games = run_trusted_query(
             self._connection,
@@ -301,7 +307,9 @@ class Resolution:
             "GROUP BY game_type ORDER BY game_type",
         )
         in_other_form = (
-            run_trusted_query(self._connection, statement("in_other_form")) if len(games) else None
+            run_trusted_query(self._connection, ingest_statement("in_other_form"))
+            if len(games)
+            else None
         )
         faults, n_faulty_parts = self.refusals.current(ingest_id or 1)
         return IngestSummary(
@@ -317,7 +325,7 @@ class Resolution:
             n_read_votes=int(counts["n_read_votes"].sum()),
             n_undecided_votes=int(counts["n_undecided_votes"].sum()),
             n_unnumbered=int(counts["n_unnumbered"].sum()),
-            ignored=run_trusted_query(self._connection, statement("ignored")),
+            ignored=run_trusted_query(self._connection, ingest_statement("ignored")),
         )
 
     def surplus(self, worker: int) -> GameIds:
@@ -331,7 +339,7 @@ class Resolution:
         """The rows of `games` of those that moved, with their new places, some at a time."""
         columns = "lake_games.* REPLACE (moved.source AS source, moved.path AS path)"
         select = f"SELECT {columns} FROM lake_games INNER JOIN moved USING (game_id)"
-        return iter_batches(self._connection, select, ROWS_AT_ONCE)
+        return iter_batches(self._connection, select, BATCH_ROWS)
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""
@@ -348,9 +356,9 @@ class Resolution:
             return archives.drop("is_known")
         register_rows(self._connection, "archives_read", archives.with_row_index("number"))
         seen = "(FROM resolved, (SELECT DISTINCT ingest_id FROM archives_read))"
-        inside = statement("in_archives", documents=seen, archives="archives_read")
+        inside = ingest_statement("in_archives", documents=seen, archives="archives_read")
         create_query_view(self._connection, "in_archives_read", inside)
-        noted = run_trusted_query(self._connection, statement("noted"))
+        noted = run_trusted_query(self._connection, ingest_statement("noted"))
         register_rows(self._connection, "noted", noted)
         return noted.select(list(table_schema("archives")))
 
@@ -359,8 +367,8 @@ class Resolution:
 
         What is as it was has none, but in an archive that is `noted`.
         """
-        select = statement("documents", ingest_id=str(ingest_id))
-        return iter_batches(self._connection, select, ROWS_AT_ONCE)
+        select = ingest_statement("documents", ingest_id=str(ingest_id))
+        return iter_batches(self._connection, select, BATCH_ROWS)
 
 
 # Large archives that have not changed: what was seen in them before is taken from the lake.
@@ -369,9 +377,9 @@ class Resolution:
 # as it lies on disk tells as much, where the same code has read it to its end before, in the same
 # way.
 
-_LINE = "#"
-_UNITS_AT_ONCE = 256
-_WANTED = {
+_LINE_SEPARATOR = "#"
+_FILES_PER_LOOKUP = 256
+_ARCHIVE_LOOKUP_SCHEMA = {
     "number": pl.Int64,
     "source": pl.String,
     "prefix": pl.String,
@@ -380,7 +388,7 @@ _WANTED = {
 }
 
 
-class _Archive(Struct, frozen=True):
+class _ArchiveVersion(Struct, frozen=True):
     """A row of `archives` in the making; `as_found` is the file's version when it was found."""
 
     file: str
@@ -391,7 +399,7 @@ class _Archive(Struct, frozen=True):
     sha256: str
 
 
-class Recall:
+class UnchangedArchiveCache:
     """Keeps archives from being read that are as they were before, and notes those that are read.
 
     `earlier` is a state of the lake, None for nothing; `take` is called with what was seen in
@@ -412,7 +420,7 @@ class Recall:
         self._earlier = earlier
         self._take = take
         self._database = database
-        self._noted: list[_Archive] = []
+        self._noted: list[_ArchiveVersion] = []
         self._n_reports = 0
 
     def unread(self, units: Iterator[SourceFile]) -> Iterator[SourceFile]:
@@ -420,7 +428,7 @@ class Recall:
         if self._rereads or not self._seen_in:
             yield from units
             return
-        while some := list(islice(units, _UNITS_AT_ONCE)):
+        while some := list(islice(units, _FILES_PER_LOOKUP)):
             recalled = self._recalled(some)
             yield from (unit for unit in some if unit not in recalled)
 
@@ -428,13 +436,17 @@ class Recall:
         self, unit: SourceFile, documents: Iterator[Document]
     ) -> Iterator[Document]:
         """The documents of an archive, which is noted when all were read."""
-        as_found, (source, prefix), document = _version(unit), _home(unit), None
+        as_found, (source, prefix), document = (
+            _file_version(unit),
+            _source_and_path_prefix(unit),
+            None,
+        )
         for document in documents:
             yield document
         # One that breaks off, or is no archive at all, is itself reported at the end. Of a log of
         # lines only lines are looked for later, not parts that have names.
         if document is None or (document.source == source and document.path.startswith(prefix)):
-            archive = _archive(unit, as_found)
+            archive = _hash_archive(unit, as_found)
             self._noted += [archive] if archive else []
 
     def archives(self, ingest_id: int) -> pl.DataFrame:
@@ -458,10 +470,14 @@ class Recall:
 
     def _recalled(self, units: Sequence[SourceFile]) -> set[SourceFile]:
         """Those that are archives and have not changed: what was seen in them is reported."""
-        known: list[tuple[SourceFile, _Archive, int]] = []
+        known: list[tuple[SourceFile, _ArchiveVersion, int]] = []
         for unit in units:
-            seen_in = self._seen_in.get(_home(unit), {}) if unit.can_hold_many_documents else {}
-            archive = _archive(unit, _version(unit)) if seen_in else None
+            seen_in = (
+                self._seen_in.get(_source_and_path_prefix(unit), {})
+                if unit.can_hold_many_documents
+                else {}
+            )
+            archive = _hash_archive(unit, _file_version(unit)) if seen_in else None
             if archive is not None and archive.sha256 in seen_in:
                 known.append((unit, archive, seen_in[archive.sha256]))
         if not known:
@@ -470,7 +486,7 @@ class Recall:
             (number, archive.source, archive.prefix, archive.n_bytes, ingest_id)
             for number, (_, archive, ingest_id) in enumerate(known)
         ]
-        numbers = self._report(pl.DataFrame(rows, schema=_WANTED, orient="row"))
+        numbers = self._report(pl.DataFrame(rows, schema=_ARCHIVE_LOOKUP_SCHEMA, orient="row"))
         return {known[number][0] for number in numbers}
 
     @cached_property
@@ -496,18 +512,18 @@ class Recall:
         """
         with self._database.connection(self._earlier) as connection:
             register_rows(connection, "wanted", wanted)
-            inside = statement("in_archives", documents="documents", archives="wanted")
+            inside = ingest_statement("in_archives", documents="documents", archives="wanted")
             for name, select in (
                 ("inside", inside),
-                ("unknown", statement("unknown")),
+                ("unknown", ingest_statement("unknown")),
                 ("recalled", "FROM inside ANTI JOIN unknown USING (number)"),
             ):
                 self._database.compute(connection, name, select)
             self._n_reports += 1
             file = self._database.scratch / f"seen-again-{self._n_reports}.parquet"
             faults = file.with_stem(f"{file.stem}-faults")
-            write_parquet(connection, statement("seen_again"), file)
-            write_parquet(connection, statement("faults_before"), faults)
+            write_parquet(connection, ingest_statement("seen_again"), file)
+            write_parquet(connection, ingest_statement("faults_before"), faults)
             archives = run_trusted_query(connection, "FROM wanted ANTI JOIN unknown USING (number)")
             counts = "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
             n_documents, n_refused = run_trusted_query(connection, counts).row(0)
@@ -517,18 +533,18 @@ class Recall:
         return archives["number"].to_list()
 
 
-def _home(unit: SourceFile) -> tuple[str, str]:
+def _source_and_path_prefix(unit: SourceFile) -> tuple[str, str]:
     """The source of the documents in an archive, and what their paths begin with."""
     assert unit.file is not None
-    return document_location(unit, "/" if file_type(unit.file).is_archive else _LINE)
+    return document_location(unit, "/" if file_type(unit.file).is_archive else _LINE_SEPARATOR)
 
 
-def _version(unit: SourceFile) -> tuple[int, ...] | None:
+def _file_version(unit: SourceFile) -> tuple[int, ...] | None:
     """The state of the unit's file, None where nobody can tell, as on an object store."""
     return file_version(unit.file) if unit.file is not None else None
 
 
-def _archive(unit: SourceFile, as_found: tuple[int, ...] | None) -> _Archive | None:
+def _hash_archive(unit: SourceFile, as_found: tuple[int, ...] | None) -> _ArchiveVersion | None:
     """The unit with its hash; None where it has none, or nobody can tell whether it changes."""
     if unit.file is None or as_found is None or not is_regular_file(unit.file):
         return None
@@ -539,5 +555,5 @@ def _archive(unit: SourceFile, as_found: tuple[int, ...] | None) -> _Archive | N
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-    source, prefix = _home(unit)
-    return _Archive(unit.file, as_found, source, prefix, unit.n_bytes, sha256)
+    source, prefix = _source_and_path_prefix(unit)
+    return _ArchiveVersion(unit.file, as_found, source, prefix, unit.n_bytes, sha256)

@@ -28,11 +28,11 @@ from pipeline.ingest.decode import (
     KNOWN,
     AssignedModels,
     GameIds,
-    Seen,
+    ScannedDocument,
     decode_documents,
-    fault_frame,
+    quarantine_frame,
     scan_document,
-    seen_frame,
+    scanned_documents_frame,
 )
 from pipeline.lake.files import DataFile, TableWriter, staged_file_prefix
 from pipeline.lake.tables import map_tables
@@ -62,33 +62,37 @@ class WorkerTask(NamedTuple):
     documents: tuple[Document, ...] = ()
 
 
-Read = Callable[[SourceFile], Iterable[Document]]
+ReadDocuments = Callable[[SourceFile], Iterable[Document]]
 
 
-def deal(units: Iterable[SourceFile], read: Read | None) -> Iterator[WorkerTask]:
+def split_into_tasks(
+    units: Iterable[SourceFile], read: ReadDocuments | None
+) -> Iterator[WorkerTask]:
     """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
     numbers = count()
-    for is_large, some in groupby(units, _is_large):
+    for is_large, some in groupby(units, _is_large_archive):
         if not is_large:
-            for named in _pieces(some, lambda unit: unit.n_bytes):
+            for named in _iter_task_batches(some, lambda unit: unit.n_bytes):
                 yield WorkerTask(next(numbers), units=named)
             continue
         for unit in some:
             if read is None:
                 yield WorkerTask(next(numbers), units=(unit,))
                 continue
-            for documents in _pieces(read(unit), lambda document: len(document.data or b"")):
+            for documents in _iter_task_batches(
+                read(unit), lambda document: len(document.data or b"")
+            ):
                 yield WorkerTask(next(numbers), documents=documents)
 
 
-def _is_large(unit: SourceFile) -> bool:
+def _is_large_archive(unit: SourceFile) -> bool:
     return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
 
 
 T = TypeVar("T")
 
 
-def _pieces(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+def _iter_task_batches(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
     """What makes up a task, as it comes: few enough things of not too many bytes."""
     held: list[T] = []
     n_bytes = 0
@@ -231,9 +235,9 @@ class Worker:
             seen = [scan_document(document, order) for order, document in self._waiting]
             self._mark_known(seen)
             batch = decode_documents(documents, seen, self._job.models, self._decoded)
-            self._frames["seen"].append(seen_frame(seen, self._number))
+            self._frames["seen"].append(scanned_documents_frame(seen, self._number))
             if batch.faults:
-                self._frames["faults"].append(fault_frame(batch.faults))
+                self._frames["faults"].append(quarantine_frame(batch.faults))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
         finally:
@@ -241,7 +245,7 @@ class Worker:
                 gc.enable()
         self._waiting, self._held = [], 0
 
-    def _mark_known(self, seen: list[Seen]) -> None:
+    def _mark_known(self, seen: list[ScannedDocument]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
         if self._known is None:
             return
@@ -254,7 +258,9 @@ class Worker:
         )
 
     @staticmethod
-    def _mark(known: GameIds, asked: Sequence[tuple[Seen, str | None]]) -> list[Seen]:
+    def _mark(
+        known: GameIds, asked: Sequence[tuple[ScannedDocument, str | None]]
+    ) -> list[ScannedDocument]:
         """Marks those that are known as logs of this model; gives the others."""
         ids = [game_id(str(one.sha256), one.game_index, model) for one, model in asked]
         is_known = known.contains(ids)
@@ -268,22 +274,22 @@ class Worker:
 # They are started anew, not forked, and import only what a worker needs. Interrupting and failing
 # are the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
 
-_SECONDS_TO_END = 5
-_FINISH = None
+_TERMINATE_TIMEOUT_SECONDS = 5
+_FINISH_SIGNAL = None
 # What polars and Arrow free after a batch, the next one needs again; to give it back meanwhile and
 # have it cleared anew takes the system a twentieth of all processor time.
-_KEEPING = {
+_ALLOCATOR_ENVIRONMENT = {
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 # Modules are no garbage: to search them for some as they come takes Python 35 ms.
-_PROGRAM = "import gc; gc.disable(); from pipeline.ingest.worker import main; main()"
+_WORKER_PROGRAM = "import gc; gc.disable(); from pipeline.ingest.worker import main; main()"
 
 
 # A process takes a second to start, in which another decodes as much as this; archives hold more
 # than their size. So for less than twice as much, one process is quicker than two.
-_BYTES_OF_PROCESS = 48 * 2**20
-_EXPANSION = 8
+_MIN_BYTES_PER_PROCESS = 48 * 2**20
+_ASSUMED_EXPANSION = 8
 
 
 class Workers(Protocol):
@@ -319,24 +325,24 @@ def process_team(
     n_bytes = 0
     for unit in units if n_most > 1 else ():
         first.append(unit)
-        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_compressed else 1)
-        if n_bytes >= n_most * _BYTES_OF_PROCESS:
+        n_bytes += unit.n_bytes * (_ASSUMED_EXPANSION if unit.is_compressed else 1)
+        if n_bytes >= n_most * _MIN_BYTES_PER_PROCESS:
             break
-    n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)
-    team: Workers = Pool(job, n_workers) if n_workers > 1 else Worker(job, 0)
+    n_workers = min(n_most, n_bytes // _MIN_BYTES_PER_PROCESS)
+    team: Workers = ProcessPool(job, n_workers) if n_workers > 1 else Worker(job, 0)
     try:
         yield team, chain(first, units)
     finally:
         team.stop()
 
 
-class Pool:
+class ProcessPool:
     """Workers in processes of their own."""
 
     takes_documents = True
 
     def __init__(self, job: IngestJob, n_workers: int) -> None:
-        self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]
+        self._workers = [_WorkerProcess(job, number, n_workers) for number in range(n_workers)]
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
         for task in tasks:
@@ -348,7 +354,7 @@ class Pool:
 
     def finish(self) -> list[StagedFiles]:
         for worker in self._workers:
-            worker.send(_FINISH)
+            worker.send(_FINISH_SIGNAL)
         return [staged for worker in self._workers for staged in worker.answer()]
 
     def stop(self) -> None:
@@ -361,17 +367,17 @@ class Pool:
             yield of_connection[cast(Connection, connection)].answer()
 
 
-class _Process:
+class _WorkerProcess:
     def __init__(self, job: IngestJob, number: int, n_workers: int) -> None:
         self.is_busy = False
         threads = str(max(1, available_cores() // n_workers))
         # What a worker leaves behind, however it ends, goes with the ingest's own folder.
         self._process, self.connection = start_python(
-            _PROGRAM,
+            _WORKER_PROGRAM,
             POLARS_MAX_THREADS=threads,
             OMP_NUM_THREADS=threads,
             TMPDIR=job.scratch,
-            **_KEEPING,
+            **_ALLOCATOR_ENVIRONMENT,
         )
         self.connection.send((job, number))
 
@@ -396,7 +402,7 @@ class _Process:
         self.connection.close()
         self._process.terminate()
         try:
-            self._process.wait(_SECONDS_TO_END)
+            self._process.wait(_TERMINATE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -420,8 +426,8 @@ def main() -> None:
         is_over = False
         while not is_over:
             task = connection.recv()
-            connection.send(_done(worker, task))
-            is_over = task is _FINISH
+            connection.send(_run_or_return_error(worker, task))
+            is_over = task is _FINISH_SIGNAL
     except (EOFError, OSError):
         pass  # nobody is there any more to make use of its files
     finally:
@@ -429,10 +435,10 @@ def main() -> None:
     os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
 
 
-def _done(worker: Worker, task: WorkerTask | None) -> object:
+def _run_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
     """The worker's answer; an error that it met is one, too, for the ingest to raise."""
     try:
-        return worker.finish() if task is _FINISH else worker.run_task(task)
+        return worker.finish() if task is _FINISH_SIGNAL else worker.run_task(task)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))

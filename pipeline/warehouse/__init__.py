@@ -39,26 +39,26 @@ from pipeline.plugins import PluginError
 from pipeline.processes import available_cores
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.warehouse.statements import (
-    SCHEME,
+    LAKE_URL_SCHEME,
     Advise,
     ComputedView,
     ViewsByName,
+    add_comments,
     as_polars,
-    check_values,
-    comment,
+    can_list_views,
+    check_parameter_values,
+    count_lines_before_statement,
     create_computed_view,
     create_lake_view,
     create_table_view,
     create_view,
-    lines_above,
-    lists_names,
-    meanings,
-    missing_column,
-    plain_message,
+    format_duckdb_error,
+    missing_column_message,
+    parse_read_statement,
     query_error,
-    quoted,
-    reading,
-    referenced,
+    quote_qualified_name,
+    referenced_views,
+    view_descriptions,
 )
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
 # Bytes of messages up to which further threads cost more than they give: each makes the patterns
 # and tables of a query for itself.
-_FOR_ONE_THREAD = 2**23
-_SECONDS_BETWEEN_LOOKS = 0.1
-_MOST_KEPT = 16
-_MOST_AT_ONCE = 64  # one more waits
-_NOWHERE = "nowhere"
+_MIN_BYTES_FOR_THREADS = 2**23
+_POLL_SECONDS = 0.1
+_MAX_CACHED_CONNECTIONS = 16
+_MAX_CONCURRENT_QUERIES = 64  # one more waits
+_MISSING_FOLDER = "nowhere"
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -85,20 +85,20 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
-    "extension_directory": _NOWHERE,
-    "home_directory": _NOWHERE,
-    "secret_directory": _NOWHERE,
+    "extension_directory": _MISSING_FOLDER,
+    "home_directory": _MISSING_FOLDER,
+    "secret_directory": _MISSING_FOLDER,
     "temp_directory": "",
 }
 # Of a database in a file.
-_STORAGE: dict[str, str | int] = {
+_DATABASE_FILE_CONFIGURATION: dict[str, str | int] = {
     "storage_compatibility_version": "v1.4.0",  # the oldest that the tests open it with
     "default_block_size": 2**14,  # the least: there are many columns, and few rows
 }
 # After the views are created, in this order: each removes what those before it need.
-_LOCKS = (
+_LOCKDOWN_STATEMENTS = (
     "SET TimeZone = 'UTC'",
-    f"SET allowed_directories = ['{SCHEME}://']",
+    f"SET allowed_directories = ['{LAKE_URL_SCHEME}://']",
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
@@ -120,13 +120,13 @@ def connect(
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
     more goes to the folder `scratch`, if there is one.
     """
-    connection = _opened(threads or available_cores(), memory, scratch)
+    connection = _open_connection(threads or available_cores(), memory, scratch)
     try:
-        with _interruptible():
+        with _reraise_keyboard_interrupt():
             # Global, so that cursors have it too: a query for one game reads little but footers.
             connection.execute("SET GLOBAL parquet_metadata_cache = true")
-            _make_views(connection, lake, views, wanted)
-            for lock in _LOCKS:
+            _create_views(connection, lake, views, wanted)
+            for lock in _LOCKDOWN_STATEMENTS:
                 connection.execute(lock)
     except PluginError:
         connection.close()
@@ -134,18 +134,18 @@ def connect(
     except duckdb.Error as error:
         connection.close()
         raise_if_resources_exhausted(error)
-        raise read_error(QueryError(plain_message(error))) from None
+        raise read_error(QueryError(format_duckdb_error(error))) from None
     return connection
 
 
 # To make a connection takes longer than many a query; those that were used last are kept.
-_kept: OrderedDict[tuple[object, ...], duckdb.DuckDBPyConnection] = OrderedDict()
+_cached_connections: OrderedDict[tuple[object, ...], duckdb.DuckDBPyConnection] = OrderedDict()
 
 
 @atexit.register
-def _close() -> None:
+def _clear_cached_connections() -> None:
     # DuckDB complains of a connection that outlives the interpreter.
-    _kept.clear()
+    _cached_connections.clear()
 
 
 def query_small(
@@ -156,17 +156,17 @@ def query_small(
     It sees what `wanted` can name, by default the SELECT. Where its memory is not enough, the rows
     come from one as by `connect_with_memory_limit`.
     """
-    tables, needed = referenced(wanted or select, views)
+    tables, needed = referenced_views(wanted or select, views)
     key = (lake.state, *tables, *((name, str(view)) for name, view in needed.items()))
-    connection = _kept.pop(key, None) or connect(
+    connection = _cached_connections.pop(key, None) or connect(
         lake, views, wanted or select, memory=BOUNDED_MEMORY, threads=1
     )
-    _kept[key] = connection
-    while len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
+    _cached_connections[key] = connection
+    while len(_cached_connections) > _MAX_CACHED_CONNECTIONS:
+        _cached_connections.popitem(last=False)
     cursor = connection.cursor()
     try:
-        rows = _attended(cursor, lambda: cursor.sql(select).to_arrow_table())
+        rows = _run_interruptibly(cursor, lambda: cursor.sql(select).to_arrow_table())
     except duckdb.OutOfMemoryException:
         with connect_with_memory_limit(lake, views, select) as anew:
             return pl.concat(iter_parts(anew, select))
@@ -185,8 +185,10 @@ def connect_with_memory_limit(
     where neither has room.
     """
     # A sort holds the texts of 122,880 rows in each thread, so one thread has the most room.
-    is_alone = sorts_texts or sum(lake.file_sizes_bytes("messages").values()) < _FOR_ONE_THREAD
-    threads = 1 if is_alone else _threads(BOUNDED_MEMORY)
+    is_alone = (
+        sorts_texts or sum(lake.file_sizes_bytes("messages").values()) < _MIN_BYTES_FOR_THREADS
+    )
+    threads = 1 if is_alone else _n_threads_for_memory(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
         connect(
@@ -215,15 +217,15 @@ def view_columns(name: str, views: ViewsByName) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
     if isinstance(view := views[name], ComputedView):
         return view.schema
-    tables, needed = referenced(quoted(name), views)
-    with _opened(1, None) as connection:
-        connection.execute(_LOCKS[0])
+    tables, needed = referenced_views(quote_qualified_name(name), views)
+    with _open_connection(1, None) as connection:
+        connection.execute(_LOCKDOWN_STATEMENTS[0])
         for table in tables:
             create_table_view(connection, [], table)
         for of_view, made_of in needed.items():
             if isinstance(made_of, SqlView):
                 create_view(connection, of_view, made_of)
-        rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
+        rows = connection.sql(f"FROM {quote_qualified_name(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
 
@@ -237,10 +239,13 @@ def ingest_connection(
     wrong as long as it is open.
     """
     try:
-        with _interruptible(), _opened(_threads(memory), memory, scratch) as connection:
+        with (
+            _reraise_keyboard_interrupt(),
+            _open_connection(_n_threads_for_memory(memory), memory, scratch) as connection,
+        ):
             connection.execute("SET preserve_insertion_order = false")
             has_files = lake and any(map_tables(lake.file_sizes_bytes, tables))
-            files = _shown(connection, lake) if lake and has_files else None
+            files = _register_lake_files(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.register_table(table) if files else []
                 create_table_view(connection, names, table)
@@ -257,21 +262,23 @@ def ingest_connection(
             raise read_error(error) from None
         raise LakeError(
             "the results of the ingest could not be merged; nothing was changed: "
-            f"{plain_message(error) if isinstance(error, duckdb.Error) else error}"
+            f"{format_duckdb_error(error) if isinstance(error, duckdb.Error) else error}"
         ) from None
 
 
-def new_database(file: Path) -> duckdb.DuckDBPyConnection:
+def create_database_file(file: Path) -> duckdb.DuckDBPyConnection:
     """A connection to a new database in the file, for statements of our own."""
-    return duckdb.connect(file, config={**_CONFIGURATION, **_STORAGE, "threads": 1})
+    return duckdb.connect(
+        file, config={**_CONFIGURATION, **_DATABASE_FILE_CONFIGURATION, "threads": 1}
+    )
 
 
-def _threads(memory: int) -> int:
+def _n_threads_for_memory(memory: int) -> int:
     """How many threads this memory is enough for; with more, DuckDB could not spill to disk."""
     return max(1, min(available_cores(), memory // THREAD_MEMORY_BYTES))
 
 
-def _opened(
+def _open_connection(
     threads: int, memory: int | None, scratch: Path | None = None
 ) -> duckdb.DuckDBPyConnection:
     configuration = {**_CONFIGURATION, "threads": threads}
@@ -287,17 +294,17 @@ def _opened(
     return connection
 
 
-def _make_views(
+def _create_views(
     connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: ViewsByName, wanted: str | None
 ) -> None:
-    tables, needed = referenced(wanted, views)
+    tables, needed = referenced_views(wanted, views)
     map_tables(lake.file_sizes_bytes, tables)  # opened here, several at once; below they are known
-    files = _shown(connection, lake)
+    files = _register_lake_files(connection, lake)
     for table in tables:
         create_lake_view(connection, lake, table, files.register_table)
     for name, view in needed.items():
         if isinstance(view, ComputedView):
-            file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
+            file = files.computed(f"{name}.json", partial(_to_json_lines, view, lake))
             create_computed_view(connection, name, view, file)
         else:
             try:
@@ -306,12 +313,12 @@ def _make_views(
                 if not view.package:
                     raise
                 what = f"the SQL of {name}, of the package {view.package}, fails"
-                raise PluginError(f"{what}: {plain_message(error)}") from None
-    if lists_names(wanted):
-        comment(connection, meanings(tables, needed))
+                raise PluginError(f"{what}: {format_duckdb_error(error)}") from None
+    if can_list_views(wanted):
+        add_comments(connection, view_descriptions(tables, needed))
 
 
-def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFiles":
+def _register_lake_files(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFiles":
     """The lake's files, for the connection to read."""
     # Imported here: fsspec takes 20 ms to load, and the first ingest into a lake has no files yet.
     from pipeline.warehouse.filesystem import LakeFiles
@@ -321,7 +328,7 @@ def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFile
     return files
 
 
-def _json_lines(view: ComputedView, lake: StoredLake) -> bytes:
+def _to_json_lines(view: ComputedView, lake: StoredLake) -> bytes:
     rows = view.rows(lake)
     if rows.schema != view.schema:  # DuckDB would read other types as null
         raise TypeError(f"the columns are not those declared: {rows.schema}")
@@ -331,7 +338,7 @@ def _json_lines(view: ComputedView, lake: StoredLake) -> bytes:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _reraise_keyboard_interrupt() -> Iterator[None]:
     """Ends by Ctrl-C what it ended in the main thread, where DuckDB has an error of its own."""
     try:
         yield
@@ -341,29 +348,29 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
-def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+def _run_interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
     working = None
     try:
         with delay_interrupts():  # else it might run with nobody to end it
-            working = _threads_of_process().submit(work)
+            working = _query_thread_pool().submit(work)
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
-        while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+        while not wait([working], _POLL_SECONDS).done:
             pass
         return working.result()
     except BaseException:
         # More than once: DuckDB ignores an interrupt that comes before the query has begun. And
         # whatever else comes: a connection that is busy cannot be closed.
         with delay_interrupts():
-            while working and not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+            while working and not wait([working], _POLL_SECONDS).done:
                 connection.interrupt()
         raise
 
 
 @cache
-def _threads_of_process() -> ThreadPoolExecutor:
+def _query_thread_pool() -> ThreadPoolExecutor:
     """The threads, which are kept: starting one takes longer than many queries."""
-    return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
+    return ThreadPoolExecutor(_MAX_CONCURRENT_QUERIES, "duckdb")
 
 
 def define_user_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
@@ -372,9 +379,9 @@ def define_user_view(connection: duckdb.DuckDBPyConnection, name: str, select: s
     Raises QueryError for what is not one reading statement, or a wrong one.
     """
     try:
-        create_query_view(connection, name, reading(connection, select))
+        create_query_view(connection, name, parse_read_statement(connection, select))
     except duckdb.Error as error:
-        text = missing_column(connection, error, select)
+        text = missing_column_message(connection, error, select)
         raise query_error(error, select, text=text) from None
 
 
@@ -391,7 +398,7 @@ def register_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.Dat
 def write_parquet(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> None:
     """Writes the result of a SELECT of our own to a Parquet file for our own use."""
     copy = f"COPY ({select}) TO {quote_literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
-    _attended(connection, lambda: connection.execute(copy))
+    _run_interruptibly(connection, lambda: connection.execute(copy))
 
 
 def parquet_files_select(files: Sequence[Path]) -> str:
@@ -403,10 +410,10 @@ def iter_batches(
     connection: duckdb.DuckDBPyConnection, select: str, rows: int
 ) -> Iterator[pa.Table]:
     """The result of a SELECT of our own, so many rows at a time; the first has none of them."""
-    reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
+    reader = _run_interruptibly(connection, lambda: connection.sql(select).to_arrow_reader(rows))
     # A query for the columns alone would be planned again, which can take longer than the rows.
     yield pa.Table.from_batches([], reader.schema)
-    while (batch := _attended(connection, lambda: next(reader, None))) is not None:
+    while (batch := _run_interruptibly(connection, lambda: next(reader, None))) is not None:
         yield pa.Table.from_batches([batch])
 
 
@@ -423,11 +430,11 @@ def run_query(
     values of those that it writes as in `$model`. `advise` returns a hint for a missing column.
     """
     try:
-        statement = reading(connection, sql)
-        check_values(connection, statement, parameters or {})
+        statement = parse_read_statement(connection, sql)
+        check_parameter_values(connection, statement, parameters or {})
     except duckdb.Error as error:
         raise query_error(error, sql) from None
-    above = lines_above(statement, sql)
+    above = count_lines_before_statement(statement, sql)
     return run_trusted_query(connection, statement, names, parameters, above=above, advise=advise)
 
 
@@ -435,10 +442,12 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raises QueryError as `run_query` does for what is wrong before it runs; nothing is run."""
     statement = sql
     try:
-        statement = reading(connection, sql)
-        _bound(connection, statement, None)
+        statement = parse_read_statement(connection, sql)
+        _bind_statement(connection, statement, None)
     except duckdb.Error as error:
-        raise query_error(error, statement, above=lines_above(statement, sql)) from None
+        raise query_error(
+            error, statement, above=count_lines_before_statement(statement, sql)
+        ) from None
 
 
 def run_trusted_query(
@@ -456,24 +465,26 @@ def run_trusted_query(
     `run_query`.
     """
     try:
-        return _attended(connection, lambda: _fetched(connection, statement, parameters))
+        return _run_interruptibly(
+            connection, lambda: _fetch_rows(connection, statement, parameters)
+        )
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        text = missing_column(connection, error, statement, advise)
+        text = missing_column_message(connection, error, statement, advise)
         raise query_error(error, statement, names, above, text) from None
 
 
-def _fetched(
+def _fetch_rows(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> pl.DataFrame:
-    rows = _bound(connection, statement, parameters)
+    rows = _bind_statement(connection, statement, parameters)
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
     return as_polars(rows)
 
 
-def _bound(
+def _bind_statement(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> duckdb.DuckDBPyRelation:
     """The rows of a statement, which are computed when they are fetched."""

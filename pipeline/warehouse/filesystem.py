@@ -12,7 +12,7 @@ from fsspec import AbstractFileSystem
 from pipeline.errors import error_reason
 from pipeline.lake import StoredLake
 from pipeline.stores import Location
-from pipeline.warehouse.statements import SCHEME
+from pipeline.warehouse.statements import LAKE_URL_SCHEME
 
 # DuckDB keeps what it read of a file for as long as this stays the same: they never change.
 _MODIFIED_AT = datetime.fromtimestamp(0, UTC)
@@ -25,14 +25,14 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
     What DuckDB would write it opens here first, and is refused.
     """
 
-    protocol = SCHEME
+    protocol = LAKE_URL_SCHEME
     cachable = False
 
     def __init__(self, lake: StoredLake) -> None:
         super().__init__()
         self._lake = lake
         self._files: dict[str, tuple[Location, int]] = {}
-        self._computed: dict[str, _Computed] = {}
+        self._computed: dict[str, _LazyContent] = {}
 
     def register_table(self, table: str) -> list[str]:
         """The names of the table's files, which can be read from now on."""
@@ -46,14 +46,14 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
 
     def computed(self, name: str, content: Callable[[], bytes]) -> str:
         """The name of a file with this content, which is computed once, when it is opened."""
-        file = f"{SCHEME}://computed/{name}"
-        self._computed[file] = _Computed(content)
+        file = f"{LAKE_URL_SCHEME}://computed/{name}"
+        self._computed[file] = _LazyContent(content)
         return file
 
     def _shown(self, file: Location) -> str:
         """The name of a file: its place in the lake."""
         table, name = str(file).split("/")[-2:]
-        return f"{SCHEME}://{table}/{name}"
+        return f"{LAKE_URL_SCHEME}://{table}/{name}"
 
     def glob(self, path: str, **_: object) -> list[str]:
         self._check(path)
@@ -69,20 +69,20 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         self._check(path)
         return _MODIFIED_AT
 
-    def open(self, path: str, mode: str = "rb", **_: object) -> "_Reader | BytesIO":
+    def open(self, path: str, mode: str = "rb", **_: object) -> "_RangeReader | BytesIO":
         if mode != "rb":
             raise PermissionError("the lake can only be read")
         self._check(path)
         if in_memory := self._computed.get(path):
             return BytesIO(in_memory.content())
-        return _Reader(path, *self._files[path])
+        return _RangeReader(path, *self._files[path])
 
     def _check(self, path: str) -> None:
         if path not in self._files and path not in self._computed:
             raise FileNotFoundError("the lake's tables have no file of this name")
 
 
-class OwnUrls(LakeFiles):
+class LakeFilesByUrl(LakeFiles):
     """The same files by their own URLs, for a lake on an object store."""
 
     def __init__(self, lake: StoredLake) -> None:
@@ -93,7 +93,7 @@ class OwnUrls(LakeFiles):
         return str(file)
 
 
-class _Computed:
+class _LazyContent:
     """What a file holds, computed once: one query opens it several times, in several threads."""
 
     def __init__(self, compute: Callable[[], bytes]) -> None:
@@ -110,7 +110,7 @@ class _Computed:
             return self._content
 
 
-class _Reader:
+class _RangeReader:
     """An open file. DuckDB's threads share it, and each first seeks, then reads."""
 
     def __init__(self, name: str, file: Location, n_bytes: int) -> None:

@@ -24,62 +24,68 @@ from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.vocabulary import LOSS
 
 # DuckDB makes several statements of a PIVOT; the last one reads.
-_KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
-_READING = (
+_ALLOWED_STATEMENT_TYPES = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
+_READING_KEYWORDS = (
     *("select", "from", "with", "values", "table", "describe", "desc", "show", "summarize"),
     *("pivot", "pivot_wider", "unpivot", "pivot_longer"),
 )
-_EXPLAIN = re.compile(
+_EXPLAIN_PREFIX = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
-_INSTEAD = {
+_ALTERNATIVES = {
     "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE` (in Python: "
     "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
     "create": "use WITH (in Python: `temporary`)",
 }
-_FIRST = re.compile(r"[\s(]*(\w*)")
+_FIRST_WORD = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
-_WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
+_WRITING_EXPRESSION = re.compile(
+    r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b"
+)
 # A call of `query`, which runs a text; and one whose text is put together, and so not seen here.
-_RUN = re.compile(r'\bquery"?\s*\(')
-_COMPOSED = re.compile(rf"{_RUN.pattern}\s*(?!'_'\s*\))")
+_QUERY_CALL = re.compile(r'\bquery"?\s*\(')
+_COMPUTED_QUERY_CALL = re.compile(rf"{_QUERY_CALL.pattern}\s*(?!'_'\s*\))")
 # Left out of messages: how to get an extension, and places in DuckDB's code.
-_ADVICE = re.compile(r"Please try installing|\nStack Trace:")
-_NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
+_DUCKDB_ADVICE = re.compile(r"Please try installing|\nStack Trace:")
+_MISSING_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
-_MEANT = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
-_OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
+_SUGGESTION = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
+_PUBLIC_SUGGESTION = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
 # Where DuckDB says that a query is wrong: the line, cut if it is long, and a mark below.
-_PLACE = re.compile(r"\nLINE (?P<number>\d+): (?P<line>[^\n]*)\n(?P<blanks> *)(?P<mark>\^+)\s*\Z")
+_ERROR_POSITION = re.compile(
+    r"\nLINE (?P<number>\d+): (?P<line>[^\n]*)\n(?P<blanks> *)(?P<mark>\^+)\s*\Z"
+)
 # What can end a read of ours, and says nothing about the file.
-_NOT_OF_A_FILE = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
-_OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
+_INTERRUPTING_ERRORS = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
+_INTERNAL_PREFIXES = ("pg_", "duckdb_", "json_execute_")
 
 
-def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """The one statement of the text; raises QueryError for none or more, or one that may write."""
     statements = connection.extract_statements(sql)
     if not statements:
         raise QueryError('the query is empty; give one, for example "FROM games"')
     if len(statements) != 1:
         raise QueryError(f"give only one statement at a time, not {len(statements)}")
-    plain = _EXPLAIN.sub("", code(statements[0].query))
-    first = _FIRST.match(plain)
+    plain = _EXPLAIN_PREFIX.sub("", normalize_query_text(statements[0].query))
+    first = _FIRST_WORD.match(plain)
     word = first[1] if first else ""
     # The explained statement is checked as well: with ANALYZE it is also run.
-    kinds = {_kind(inner) for inner in connection.extract_statements(plain)}
-    if not kinds <= _KINDS or word not in _READING:
-        raise _refused(word)
-    if _COMPOSED.search(plain):
+    kinds = {_statement_type(inner) for inner in connection.extract_statements(plain)}
+    if not kinds <= _ALLOWED_STATEMENT_TYPES or word not in _READING_KEYWORDS:
+        raise _forbidden_statement_error(word)
+    if _COMPUTED_QUERY_CALL.search(plain):
         raise QueryError("give query() one plain text, or write the query itself")
     # What query() runs is in a string.
-    runs = f"{plain} {sql.lower()}" if _RUN.search(plain) else plain
-    if writing := _WRITING.search(runs):
-        raise _refused(writing[1] or writing[2])
+    runs = f"{plain} {sql.lower()}" if _QUERY_CALL.search(plain) else plain
+    if writing := _WRITING_EXPRESSION.search(runs):
+        raise _forbidden_statement_error(writing[1] or writing[2])
     return statements[0].query
 
 
-def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
+def check_parameter_values(
+    connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]
+) -> None:
     """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
     statements = connection.extract_statements(sql)
     names = {name for statement in statements for name in statement.named_parameters}
@@ -96,7 +102,7 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collec
         )
 
 
-def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+def _statement_type(statement: duckdb.Statement) -> duckdb.StatementType | None:
     """The kind of a statement, None for one that DuckDB parses and has no name for in Python."""
     try:
         return statement.type
@@ -104,12 +110,12 @@ def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
         return None
 
 
-def _refused(word: str) -> QueryError:
-    hint = _INSTEAD.get(word, "use SELECT")
+def _forbidden_statement_error(word: str) -> QueryError:
+    hint = _ALTERNATIVES.get(word, "use SELECT")
     return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {hint}")
 
 
-def code(sql: str) -> str:
+def normalize_query_text(sql: str) -> str:
     """The text in lower case, without comments, and with `_` in place of each string."""
     try:
         text = sql.encode()
@@ -135,21 +141,23 @@ def query_error(
 
     `above` is the number of lines of its text above what DuckDB read.
     """
-    return QueryError(text or plain_message(error, names), _place(error, sql, above))
+    return QueryError(
+        text or format_duckdb_error(error, names), _format_error_position(error, sql, above)
+    )
 
 
-def lines_above(statement: str, sql: str) -> int:
+def count_lines_before_statement(statement: str, sql: str) -> int:
     """How many lines of the text are above its only statement: DuckDB leaves out comments."""
     before, separator, _ = sql.partition(statement)
     return before.count("\n") if separator else 0
 
 
-def _place(error: duckdb.Error, sql: str, above: int) -> str:
+def _format_error_position(error: duckdb.Error, sql: str, above: int) -> str:
     """The line of the query with DuckDB's mark below it, empty if there is none.
 
     Only what the query says: the message may quote a text of a log that looks like a place.
     """
-    match = _PLACE.search(str(error))
+    match = _ERROR_POSITION.search(str(error))
     if not match or match["line"].removeprefix("...").removesuffix("...") not in sql:
         return ""
     heading = f"LINE {int(match['number']) + above}: "
@@ -163,7 +171,7 @@ def _place(error: duckdb.Error, sql: str, above: int) -> str:
     return f"{heading}{line.replace(chr(9), ' ')}\n{mark}"
 
 
-def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
+def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
     """The error in one line: without its place, DuckDB's advice, and our own places.
 
     `names` are the existing tables and views: DuckDB would also name internal ones. Raises
@@ -177,20 +185,22 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
                 "the query needs more memory than is allowed: query less at a time, or give it "
                 "more with `magic sql --memory` (in Python: `memory`)"
             )
-    message = _ADVICE.split(_PLACE.sub("", str(error)))[0]
+    message = _DUCKDB_ADVICE.split(_ERROR_POSITION.sub("", str(error)))[0]
     lines = [line.strip() for line in message.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
     if lines and lines[0].startswith("Traceback"):  # of our files
         kind, _, reason = lines[-1].partition(":")
-        if kind in _NOT_OF_A_FILE:
-            raise _NOT_OF_A_FILE[kind]
+        if kind in _INTERRUPTING_ERRORS:
+            raise _INTERRUPTING_ERRORS[kind]
         return reason.strip() or kind
     text = " ".join(lines)
-    if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(text)):
+    if isinstance(error, duckdb.CatalogException) and (missing := _MISSING_TABLE.search(text)):
         return unknown_table_error(missing[1], names)
-    meant = _MEANT.search(text)
-    if meant and not (_OPEN_KINDS.match(text) and not meant["name"].startswith(_OF_DUCKDB)):
-        return _MEANT.sub("", text)
+    meant = _SUGGESTION.search(text)
+    if meant and not (
+        _PUBLIC_SUGGESTION.match(text) and not meant["name"].startswith(_INTERNAL_PREFIXES)
+    ):
+        return _SUGGESTION.sub("", text)
     return text
 
 
@@ -213,19 +223,20 @@ def unknown_table_error(name: str, names: Collection[str]) -> str:
 Advise = Callable[[str, Collection[str]], str | None]
 """What somebody should do who asks for a column of these tables and views, none of which has it."""
 
-_MISSING = re.compile(
+_MISSING_COLUMN = re.compile(
     r'Binder Error: (?:(?:Values list|Table) "[^"]*" does not have a column named|'
     r'(?:Referenced column|Column)(?= "[^"]*" (?:in \w+ list )?(?:not found|does not exist))) '
     r'"(?P<name>[^"]+)"'
 )
-_CANDIDATES = re.compile(r"Candidate bindings: ([^\n]*)")
-_DOTTED = re.compile(r"\w+(?:\.\w+)*")
-_COLUMNS = """SELECT DISTINCT concat_ws('.', nullif(schema_name, 'main'), table_name), column_name
+_CANDIDATE_COLUMNS = re.compile(r"Candidate bindings: ([^\n]*)")
+_QUALIFIED_NAME = re.compile(r"\w+(?:\.\w+)*")
+_LIST_COLUMNS_QUERY = """SELECT DISTINCT
+    concat_ws('.', nullif(schema_name, 'main'), table_name), column_name
 FROM duckdb_columns()
 WHERE database_name = current_database() AND NOT internal"""
 
 
-def missing_column(
+def missing_column_message(
     connection: duckdb.DuckDBPyConnection,
     error: duckdb.Error,
     statement: str,
@@ -235,14 +246,14 @@ def missing_column(
 
     DuckDB's own message lists columns that are hardly alike, and none for a column after a point.
     """
-    if not (match := _MISSING.match(str(error))):
+    if not (match := _MISSING_COLUMN.match(str(error))):
         return None
     name = match["name"]
-    columns = _columns(connection, statement)
+    columns = _columns_of_named_tables(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
     known = {column for names_of in columns.values() for column in names_of}
     # The columns that DuckDB names, which may be those of a subquery, with their tables.
-    candidates = _CANDIDATES.search(str(error))
+    candidates = _CANDIDATE_COLUMNS.search(str(error))
     named = re.findall(r'"([^"]+)"', candidates[1]) if candidates else []
     known.update(column.rpartition(".")[2] for column in named)
     hint = advice or suggest_similar_names([name.lower()], sorted(known))
@@ -252,12 +263,14 @@ def missing_column(
     return f"no column `{name}`: {hint}" if hint else None
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, list[str]]:
+def _columns_of_named_tables(
+    connection: duckdb.DuckDBPyConnection, statement: str
+) -> dict[str, list[str]]:
     """The tables and views that the statement names, with their columns."""
-    plain = code(statement).replace('"', "")
-    named = {name.removeprefix("main.") for name in _DOTTED.findall(plain)}
+    plain = normalize_query_text(statement).replace('"', "")
+    named = {name.removeprefix("main.") for name in _QUALIFIED_NAME.findall(plain)}
     columns: dict[str, list[str]] = {}
-    for table, column in connection.execute(_COLUMNS).fetchall():
+    for table, column in connection.execute(_LIST_COLUMNS_QUERY).fetchall():
         if table.lower() in named:
             columns.setdefault(table, []).append(column)
     return columns
@@ -266,12 +279,12 @@ def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str,
 # The views that a query needs: of the tables, and of other views.
 
 # How the names begin under which DuckDB is shown a lake's files.
-SCHEME = "lake"
+LAKE_URL_SCHEME = "lake"
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
-_LISTINGS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+_CATALOG_WORDS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
 # Functions that take a name, or a whole query, as a text.
-_RUNNING = {"query", "query_table"}
+_QUERY_FUNCTIONS = {"query", "query_table"}
 
 
 class ComputedView(NamedTuple):
@@ -289,28 +302,32 @@ class ComputedView(NamedTuple):
 ViewsByName = Mapping[str, SqlView | ComputedView]
 
 
-def referenced(
+def referenced_views(
     query: str | None, views: ViewsByName
 ) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
     """The tables and views that a query can name, and those that they use; None: all."""
-    reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
+    reached = (
+        {*TABLES, *views}
+        if can_list_views(query)
+        else _find_used_tables_and_views(_words_that_can_be_names(query or ""), views)
+    )
     return (
         [table for table in TABLES if table in reached],
         {name: view for name, view in views.items() if name in reached},
     )
 
 
-def lists_names(query: str | None) -> bool:
+def can_list_views(query: str | None) -> bool:
     """Whether the query lists tables and views; without a query, it may."""
-    return query is None or bool(_LISTINGS & _words_in(query))
+    return query is None or bool(_CATALOG_WORDS & _words_that_can_be_names(query))
 
 
-def _reached(words: set[str], views: ViewsByName) -> set[str]:
+def _find_used_tables_and_views(words: set[str], views: ViewsByName) -> set[str]:
     existing, reached = {*TABLES, *views}, set[str]()
     while unread := {name for name in existing - reached if words.issuperset(name.split("."))}:
         reached |= unread
         made_of = [view.select for name in unread if isinstance(view := views.get(name), SqlView)]
-        words = {word for select in made_of for word in _words(select)}
+        words = {word for select in made_of for word in _lower_case_words(select)}
     return reached
 
 
@@ -319,7 +336,7 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
 
     A column that tables describe differently is left out.
     """
-    tables, made_of = referenced(quoted(name), views)
+    tables, made_of = referenced_views(quote_qualified_name(name), views)
     alike: dict[str, set[str]] = {}
     # A view of rows of players asks `roles` only which games are meant.
     for table in [
@@ -339,7 +356,7 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
     """Makes a view, and its schema."""
     create_schema(connection, name)
-    connection.execute(f"CREATE VIEW {quoted(name)} AS {view.select}")
+    connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {view.select}")
 
 
 def create_computed_view(
@@ -356,9 +373,8 @@ def create_computed_view(
     )
     options = f"format = 'newline_delimited', columns = {{{columns}}}"
     create_schema(connection, name)
-    connection.execute(
-        f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_json({quote_literal(file)}, {options})"
-    )
+    select = f"SELECT * FROM read_json({quote_literal(file)}, {options})"
+    connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {select}")
 
 
 def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -367,12 +383,12 @@ def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
 
 
-def quoted(name: str) -> str:
+def quote_qualified_name(name: str) -> str:
     """The name with its schema, if it has one, as SQL."""
     return ".".join(map(quote_identifier, name.split(".")))
 
 
-class Meaning(NamedTuple):
+class ViewDescription(NamedTuple):
     """What a row of a table or view is, in a sentence, and what its columns are."""
 
     row: str
@@ -380,42 +396,44 @@ class Meaning(NamedTuple):
     kind: str = "VIEW"
 
 
-def meanings(tables: Iterable[str], views: ViewsByName) -> dict[str, Meaning]:
+def view_descriptions(tables: Iterable[str], views: ViewsByName) -> dict[str, ViewDescription]:
     """The meaning of each of these tables, which are views here, and of each of the views."""
     of_tables = {
-        table: Meaning(
+        table: ViewDescription(
             row_description(table),
             {name: column.description for name, column in TABLES[table].columns().items()},
         )
         for table in tables
     }
     return of_tables | {
-        name: Meaning(f"A row is {view.row}.", column_descriptions(name, views))
+        name: ViewDescription(f"A row is {view.row}.", column_descriptions(name, views))
         for name, view in views.items()
     }
 
 
-def comment(connection: duckdb.DuckDBPyConnection, known: Mapping[str, Meaning]) -> None:
+def add_comments(
+    connection: duckdb.DuckDBPyConnection, known: Mapping[str, ViewDescription]
+) -> None:
     """Stores the meanings as comments, at once: there are a thousand columns."""
     comments = [
-        f"COMMENT ON {meaning.kind} {quoted(name)} IS {quote_literal(meaning.row)}"
+        f"COMMENT ON {meaning.kind} {quote_qualified_name(name)} IS {quote_literal(meaning.row)}"
         for name, meaning in known.items()
     ]
-    for name, column in connection.execute(_COLUMNS).fetchall():
+    for name, column in connection.execute(_LIST_COLUMNS_QUERY).fetchall():
         text = known[name].columns.get(column) if name in known else None
         if text:
-            place = f"{quoted(name)}.{quote_identifier(column)}"
+            place = f"{quote_qualified_name(name)}.{quote_identifier(column)}"
             comments.append(f"COMMENT ON COLUMN {place} IS {quote_literal(text)}")
     connection.execute(";\n".join(comments))
 
 
-def _words_in(query: str) -> set[str]:
+def _words_that_can_be_names(query: str) -> set[str]:
     """The words that can be names: not those in comments, nor in texts unless these are run."""
-    words = _words(code(query))
-    return words | _words(query) if words & _RUNNING else words
+    words = _lower_case_words(normalize_query_text(query))
+    return words | _lower_case_words(query) if words & _QUERY_FUNCTIONS else words
 
 
-def _words(query: str) -> set[str]:
+def _lower_case_words(query: str) -> set[str]:
     return set(_WORD.findall(query.lower()))
 
 
@@ -426,7 +444,9 @@ def create_lake_view(
     files: Callable[[str], Sequence[str]],
 ) -> None:
     """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
-    rows = viewed_table_select(lake, table, lambda one: _stored(connection, lake, one, files))
+    rows = viewed_table_select(
+        lake, table, lambda one: _stored_rows_select(connection, lake, one, files)
+    )
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
@@ -444,7 +464,7 @@ def viewed_table_select(lake: StoredLake, table: str, stored: Callable[[str], st
     return f"SELECT {columns} FROM ({failed_results_select(named)}) AS failed"
 
 
-def _stored(
+def _stored_rows_select(
     connection: duckdb.DuckDBPyConnection,
     lake: StoredLake,
     table: str,
@@ -454,20 +474,20 @@ def _stored(
     is_own = f"system = {quote_literal(str(lake.system))}"
     wanted = is_own if lake.has_rows_of_other_systems(table) else None
     if lake.is_shared_by_systems(table):
-        own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
+        own = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {is_own}"
         wanted = f"game_id IS NULL OR game_id IN ({own})"
-    return _rows(connection, files(table), table, wanted, lake.file_schema(table))
+    return _files_select(connection, files(table), table, wanted, lake.file_schema(table))
 
 
 def create_table_view(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
 ) -> None:
     """Makes the view of a table, which are these files."""
-    rows = _rows(connection, files, table)
+    rows = _files_select(connection, files, table)
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def _rows(
+def _files_select(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
@@ -492,13 +512,14 @@ def _rows(
         types = connection.from_arrow(nothing).types
         for name, dtype in zip(lacking, types, strict=True):
             read[name] = f"CAST(NULL AS {dtype}) AS {quote_identifier(name)}"
-    rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
+    source = f"FROM {_read_parquet_call(files)}" if files else "LIMIT 0"
+    rows = f"SELECT {', '.join(read.values())} {source}"
     if wanted is not None:
         rows = f"FROM ({rows}) WHERE {wanted}"
     return rows
 
 
-def _parquet(files: Iterable[str]) -> str:
+def _read_parquet_call(files: Iterable[str]) -> str:
     # Without the option a folder such as `model=x` above the lake would become a column.
     return f"read_parquet([{', '.join(map(quote_literal, files))}], hive_partitioning = false)"
 
@@ -509,14 +530,14 @@ def _parquet(files: Iterable[str]) -> str:
 # in which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1. So
 # they are Int64 and Float64.
 
-_NESTED = {"list", "array", "struct", "tuple", "map"}
-_NOT_IN_POLARS = {
+_NESTED_TYPE_IDS = {"list", "array", "struct", "tuple", "map"}
+_UNSUPPORTED_TYPE_IDS = {
     *("interval", "union", "bignum", "bit", "geometry", "time with time zone"),
     "uhugeint",  # half of its values do not fit into the decimals of Arrow
 }
 _FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
-_OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
-DEEPEST = 32
+_TICKS_PER_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
+MAX_NESTING_DEPTH = 32
 """Lists and structs can be nested so deep; what reads a result allows about twice as much."""
 
 
@@ -528,24 +549,26 @@ def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     Raises QueryError for a column or a value that cannot be displayed.
     """
     for name, dtype in zip(rows.columns, rows.types, strict=True):
-        _refuse_unshowable(name, dtype)
+        _check_type_is_displayable(name, dtype)
     table = rows.to_arrow_table()
-    _refuse_far_dates(table)
-    return pl.DataFrame(pa.table([_narrow(column) for column in table.columns], table.column_names))
+    _check_dates_are_displayable(table)
+    return pl.DataFrame(
+        pa.table([_replace_decimals(column) for column in table.columns], table.column_names)
+    )
 
 
-def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _replace_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column with whole decimals as integers if all fit, else as floats."""
-    integers = _without_decimals(column.type, pa.int64())
+    integers = _type_without_decimals(column.type, pa.int64())
     if integers == column.type:
         return column
     try:
         return column.cast(integers)
     except pa.ArrowInvalid:
-        return column.cast(_without_decimals(column.type, pa.float64()))
+        return column.cast(_type_without_decimals(column.type, pa.float64()))
 
 
-def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
+def _type_without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
     """Return the type with `whole` in place of whole decimals, and float64 of others."""
     if pa.types.is_decimal(dtype):
         return pa.float64() if dtype.scale else whole
@@ -554,7 +577,7 @@ def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
     fields = [dtype.field(number) for number in range(dtype.num_fields)]
     if pa.types.is_map(dtype):
         fields = [dtype.key_field, dtype.item_field]
-    fields = [field.with_type(_without_decimals(field.type, whole)) for field in fields]
+    fields = [field.with_type(_type_without_decimals(field.type, whole)) for field in fields]
     if pa.types.is_struct(dtype):
         return pa.struct(fields)
     if pa.types.is_map(dtype):
@@ -562,62 +585,64 @@ def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
     return pa.list_(*fields, dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1)
 
 
-def _refuse_unshowable(name: str, dtype: DuckDBPyType) -> None:
+def _check_type_is_displayable(name: str, dtype: DuckDBPyType) -> None:
     """Raises QueryError for a column that polars has no type for: some make it panic."""
-    nested = list(_nested(dtype))
-    if max(level for _, level in nested) > DEEPEST:
+    nested = list(_iter_nested_types(dtype))
+    if max(level for _, level in nested) > MAX_NESTING_DEPTH:
         raise QueryError(
-            f"the column `{name}` is nested more than {DEEPEST} levels deep, which cannot be "
-            "displayed: select what is within it, or cast it to JSON or VARCHAR"
+            f"the column `{name}` is nested more than {MAX_NESTING_DEPTH} levels deep, which cannot "
+            "be displayed: select what is within it, or cast it to JSON or VARCHAR"
         )
-    if kinds := [inner.id.upper() for inner, _ in nested if inner.id in _NOT_IN_POLARS]:
+    if kinds := [inner.id.upper() for inner, _ in nested if inner.id in _UNSUPPORTED_TYPE_IDS]:
         raise QueryError(
             f"the column `{name}` has the type {kinds[0]}, which cannot be displayed: cast it, "
             "for example `CAST(.. AS VARCHAR)`"
         )
 
 
-def _nested(dtype: DuckDBPyType, level: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
+def _iter_nested_types(dtype: DuckDBPyType, level: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
     """The type and those in it, each with how deep it is, at most one more than is allowed."""
     yield dtype, level
     # The name of an array type also has its size.
-    for _, inner in dtype.children if dtype.id in _NESTED and level <= DEEPEST else ():
+    for _, inner in (
+        dtype.children if dtype.id in _NESTED_TYPE_IDS and level <= MAX_NESTING_DEPTH else ()
+    ):
         if isinstance(inner, DuckDBPyType):
-            yield from _nested(inner, level + 1)
+            yield from _iter_nested_types(inner, level + 1)
 
 
-def _refuse_far_dates(table: pa.Table) -> None:
+def _check_dates_are_displayable(table: pa.Table) -> None:
     """Raises QueryError for a date outside of Python's years, and for a time that ends a day.
 
     DuckDB's dates go as far as infinity, and its times to 24:00:00, which polars takes for null.
     """
     for name, cells in zip(table.column_names, table.columns, strict=True):
-        for values in (leaf for chunk in cells.chunks for leaf in _leaves(chunk)):
-            if what := _beyond_python(values):
+        for values in (leaf for chunk in cells.chunks for leaf in _iter_leaf_arrays(chunk)):
+            if what := _describe_out_of_range_value(values):
                 raise QueryError(
                     f"the column `{name}` has {what}, which cannot be displayed: cast it, for "
                     "example `CAST(.. AS VARCHAR)`"
                 )
 
 
-def _leaves(values: pa.Array) -> Iterator[pa.Array]:
+def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
     """The values themselves, or those within their lists, structs and maps."""
     if not pa.types.is_nested(values.type):
         yield values
         return
     inner = [values.keys, values.items] if pa.types.is_map(values.type) else values.flatten()
     for node in inner if isinstance(inner, list) else [inner]:
-        yield from _leaves(node)
+        yield from _iter_leaf_arrays(node)
 
 
-def _beyond_python(values: pa.Array) -> str | None:
+def _describe_out_of_range_value(values: pa.Array) -> str | None:
     is_date, is_time = pa.types.is_date32(values.type), pa.types.is_time64(values.type)
     if not (is_date or is_time or pa.types.is_timestamp(values.type)):
         return None
     # Imported here: most results have no dates, and it takes its time.
     import pyarrow.compute as pc
 
-    of_day = 1 if is_date else _OF_DAY[values.type.unit]
+    of_day = 1 if is_date else _TICKS_PER_DAY[values.type.unit]
     low, high = (0, 1) if is_time else (_FIRST_DAY, _LAST_DAY + 1)
     whole = values.cast(pa.int32() if is_date else pa.int64())
     least, most = pc.min_max(whole).as_py().values()
