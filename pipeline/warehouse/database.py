@@ -1,4 +1,7 @@
-"""A lake as a DuckDB database in a file, for tools that know nothing of lakes."""
+"""Writes a lake as a DuckDB database file, for tools that cannot read a lake.
+
+The catalogue of a lake uses it; it depends on the connections and views of this package.
+"""
 
 from pathlib import Path
 
@@ -25,21 +28,32 @@ _ROWS_NAME = "stored_rows"
 
 
 def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
-    """Writes a new database: the lake's tables as views of its files, and the views.
+    """Write a DuckDB database file with a view for each table of the lake and for each given view.
 
-    The files are named by absolute paths or URLs. What Python computes is a table, with its rows.
-    All have comments.
+    The table views read the lake's files by absolute paths or URLs. A view that Python computes is
+    stored as a table. All tables, views and columns have comments.
+
+    Args:
+        file: Path of the new database.
+        lake: The lake, at one state.
+        views: The views by name.
+
+    Raises:
+        LakeError: If DuckDB cannot create the database.
     """
-    known = view_descriptions(TABLES, views)
+    descriptions = view_descriptions(TABLES, views)
     try:
         with create_database_file(file) as connection:
             connection.execute("BEGIN TRANSACTION")
-            remote = None if lake.path.is_local else LakeFilesByUrl(lake)
-            if remote:
-                connection.register_filesystem(remote)
+            file_system = None if lake.path.is_local else LakeFilesByUrl(lake)
+            if file_system:
+                connection.register_filesystem(file_system)
             for table in TABLES:
                 create_lake_view(
-                    connection, lake, table, remote.register_table if remote else lake.table_files
+                    connection,
+                    lake,
+                    table,
+                    file_system.register_table if file_system else lake.table_files,
                 )
             for name, view in views.items():
                 if isinstance(view, ComputedView):
@@ -49,11 +63,11 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
                         f"CREATE TABLE {quote_qualified_name(name)} AS FROM {_ROWS_NAME}"
                     )
                     connection.unregister(_ROWS_NAME)
-                    known[name] = known[name]._replace(kind="TABLE")
+                    descriptions[name] = descriptions[name]._replace(kind="TABLE")
                 else:
                     create_view(connection, name, view)
-            add_comments(connection, known)
+            add_comments(connection, descriptions)
             connection.execute("COMMIT")
     except duckdb.Error as error:
         raise_if_resources_exhausted(error)
-        raise LakeError(f"the catalogue cannot be made: {format_duckdb_error(error)}") from None
+        raise LakeError(f"the catalogue cannot be created: {format_duckdb_error(error)}") from None
