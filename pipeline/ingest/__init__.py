@@ -60,11 +60,22 @@ def wait_for_settled_files(
     sleep: Callable[[float], None] = time.sleep,
     on_missing: Callable[[str], None] = lambda text: None,
 ) -> Generator[None, bool | None]:
-    """Yield None once there are files, and each time that some changed and stood still for so long.
+    """Yield each time that the source files have changed and then stayed unchanged for an interval.
 
-    It does not end. What changes while it is read is given again, and so is what could not be read:
-    send True after such a reading. `on_missing` is called once each time that the sources are gone;
-    they may come back. Raises SourceError for sources that are not there at the beginning.
+    A file that is read while it is written would be quarantined, and replaced by the next ingest.
+    The generator never ends. It yields again if the files changed while the caller read them.
+
+    Args:
+        sources: Paths or URLs of files and folders.
+        seconds: Interval between two checks, in seconds.
+        sleep: Called with `seconds` between two checks.
+        on_missing: Called with a message each time that the sources disappear; they can come back.
+
+    Yields:
+        None. The caller sends True if the sources could not be read; they are then yielded again.
+
+    Raises:
+        SourceError: If a source does not exist at the first check.
     """
     read, before, is_missing = b"", None, False
     while True:
@@ -83,10 +94,7 @@ def wait_for_settled_files(
 
 
 def _hash_source_files(sources: Sequence[str]) -> bytes:
-    """A hash of the files: names, sizes and, on this machine, times of the last change.
-
-    It is empty where there are folders and no file yet.
-    """
+    """Return a hash of the files' names, sizes and (local) versions; empty without files."""
     digest = sha256()
     try:
         for unit in iter_source_files(sources):
@@ -126,20 +134,34 @@ def ingest(
     reread: bool = False,
     on_progress: Progress | None = None,
 ) -> IngestSummary:
-    """Reads every document of the sources into the lake, which is made if need be.
+    """Read every document of the sources into the lake, which is created if it does not exist.
 
-    `model` names who played where a log does not say: for all, or by pattern of a document's path,
-    the first that matches. It is a model for all players, or players with a model each. `jobs`
-    processes decode (by default one a core; for little, this one alone), in about `memory` bytes
-    all together; a document of more than `max_document` bytes is quarantined unread, and so is what
-    is left of a compressed file or an archive once `max_expanded` bytes came out of it (by default
-    200 times its size, at least 1 GiB). A `team` are other workers than processes of this machine,
-    as `pipeline.spark` gives them. Only with `reread` a large archive that has not changed
-    is read again, and so is a game of which a part is in quarantine: it takes its own place.
-    `on_progress` is called with the numbers of documents seen and of bytes read on disk, as they
-    come. With `dry_run` nothing is written.
-    Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
-    written.
+    Args:
+        sources: Paths or URLs of files, archives and folders.
+        lake: Path or URL of the lake.
+        model: Who played, for logs that do not say it: a model, or models by pattern of the
+            document's path, of which the first match applies. In a pattern's value, players can
+            have a model each.
+        dry_run: Whether to write nothing.
+        jobs: Number of worker processes; None for one per core. A small ingest runs in this
+            process.
+        memory: Approximate memory of all processes together, in bytes.
+        max_document: A document with more bytes is quarantined unread.
+        max_expanded: Maximum number of bytes to extract from a compressed file or an archive; the
+            rest is quarantined. None for 200 times its size, at least 1 GiB.
+        team: Workers that are not processes of this machine, such as those of `pipeline.spark`.
+        reread: Whether to read unchanged large archives again, and games of which a part is in
+            quarantine; such a game replaces its earlier version.
+        on_progress: Called with the number of documents seen and of bytes read from disk since the
+            last call.
+
+    Returns:
+        The counts of documents and games, and the errors.
+
+    Raises:
+        UsageError: If an argument is invalid, for example too little memory.
+        SourceError: If a source cannot be read at all.
+        LakeError: If the lake cannot be written.
     """
     # Here, since workers import this module and not what decides: that loads DuckDB.
     from pipeline.ingest.resolve import (
@@ -231,7 +253,7 @@ def _run_workers(
     collected: "FindingsCollector",
     recall: "UnchangedArchiveCache",
 ) -> list[StagedFiles]:
-    """Decode all documents and collect the findings; return what each worker leaves."""
+    """Decode all documents, collect the findings, and return each worker's staged files."""
 
     def read(unit: SourceFile) -> Iterable[Document]:
         documents = job.read(unit, lambda n_bytes: collected.tell(0, n_bytes))
@@ -257,7 +279,7 @@ def _commit_ingest(
     *,
     recall: "UnchangedArchiveCache",
 ) -> None:
-    """Write what the ingest changes, with the workers' files, and commit it."""
+    """Write all rows that the ingest adds and removes, with the workers' files, and commit them."""
     _check_known_games_remain(resolution)
     outdated_games = resolution.superseded_or_moved
     for table in GAME_TABLES if outdated_games else ():
@@ -291,7 +313,7 @@ def _commit_ingest(
 
 
 def _check_game_definitions(lake: StoredLake) -> None:
-    """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
+    """Raise LakeError if a game's definition has changed since its games were ingested."""
     if changed := lake.changed_game_types:
         raise LakeError(
             f"{lake.path}: roles or endings of {', '.join(changed)} are declared otherwise now "
@@ -300,9 +322,15 @@ def _check_game_definitions(lake: StoredLake) -> None:
 
 
 def write_roles(change: Transaction, game_types: pl.Series) -> None:
-    """Writes the roles of these game types, with those that code added since the lake has them.
+    """Write the roles of the game types that the lake does not have yet, or has incompletely.
 
-    Raises LakeError like `_check_declared`: another ingest may have been committed meanwhile.
+    Args:
+        change: The transaction of the ingest.
+        game_types: The game types of the new games.
+
+    Raises:
+        LakeError: If a game's definition differs from the one in the lake, which another ingest may
+            have committed meanwhile.
     """
     _check_game_definitions(change.lake)
     stored = change.lake.roles
@@ -321,11 +349,12 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
 
 
 def _removal_of_games(ids: GameIds) -> RowRemoval:
+    """Return the removal of all rows of these games from a table."""
     return RowRemoval(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
 def _check_known_games_remain(resolution: "IngestPlan") -> None:
-    """A game known when the ingest began may be gone when it ends; it was not decoded then."""
+    """Raise LakeError if another ingest removed a game whose document was skipped as known."""
     lost = resolution.lost()
     if lost.height:
         raise LakeError(
@@ -335,7 +364,7 @@ def _check_known_games_remain(resolution: "IngestPlan") -> None:
 
 
 def _check_document_counts(report: IngestSummary, n_read: int) -> None:
-    """Raises PipelineError where not all documents that were read have a status."""
+    """Raise PipelineError if some documents that were read have no status."""
     if report.n_seen != n_read:
         raise PipelineError(
             f"{n_read:,} documents were read but {report.n_seen:,} are accounted for; nothing was "

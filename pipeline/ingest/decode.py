@@ -37,35 +37,49 @@ _ID_DTYPE = np.dtype("S16")
 
 
 class GameIds:
-    """A set of ids that grows, or one in a file, which several processes share."""
+    """A set of game ids in sorted arrays of 16 bytes per id, in memory or in a shared file."""
 
     def __init__(self, *runs: NDArray[np.bytes_]) -> None:
         self._runs = list(runs)
 
     @classmethod
     def save(cls, batches: Iterable[pa.Table], file: Path) -> None:
-        """Writes the file from batches of one column: ids in order, as text."""
+        """Write ids to a file that `load` can read.
+
+        Args:
+            batches: Tables with one column: the ids as hexadecimal text, in ascending order.
+            file: Path of the file.
+        """
         with file.open("wb") as opened:
             for batch in batches:
                 opened.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
 
     @classmethod
     def load(cls, file: str | Path) -> Self:
-        """The ids in such a file, at least one, which has to stay as long as they are used."""
+        """Return the ids of a file that `save` has written; it must exist while they are used.
+
+        Args:
+            file: Path of a file with at least one id.
+        """
         return cls(np.memmap(file, _ID_DTYPE, mode="r"))
 
     def __len__(self) -> int:
+        """Return the number of ids."""
         return sum(map(len, self._runs))
 
     def contains(self, ids: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each of the ids is there. Only what is asked for is read of a file."""
+        """Return whether each id is in the set, reading only the needed parts of a file.
+
+        Args:
+            ids: Game ids as hexadecimal text.
+        """
         wanted, found = _to_id_array(ids), np.zeros(len(ids), np.bool_)
         for run in self._runs:
             found |= run[np.searchsorted(run, wanted).clip(max=len(run) - 1)] == wanted
         return found
 
     def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
-        """The same of a column of ids, kept as a dictionary and the number of each row's id."""
+        """Return for each row of a dictionary-encoded column whether its id is in the set."""
         parts = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
             # By polars, since Arrow would import pandas, where it is there.
@@ -74,7 +88,7 @@ class GameIds:
         return np.concatenate(parts)
 
     def add(self, ids: Sequence[str]) -> None:
-        """Takes in ids that are not there."""
+        """Add ids that are not in the set yet."""
         new = np.sort(_to_id_array(ids))
         # Each id is merged with others but a few times, however many come.
         while self._runs and len(self._runs[-1]) < 2 * len(new):
@@ -83,6 +97,7 @@ class GameIds:
 
 
 def _to_id_array(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    """Convert hexadecimal ids to an array of bytes."""
     return np.frombuffer(bytes.fromhex("".join(ids)), _ID_DTYPE)
 
 
@@ -98,33 +113,52 @@ _SORTED_JSON_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class AssignedModels(Struct, frozen=True):
-    """What documents are given by the pattern of their path; the first that matches decides."""
+    """The models that logs without model names get, by pattern of the document's path.
+
+    Attributes:
+        given: Pairs of a pattern and a model (or players' models in JSON); the first match applies.
+    """
 
     given: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def from_argument(cls, model: str | ModelsOf | None) -> Self:
-        """Those of a model for all, or by pattern. Raises UsageError where one has no name."""
+        """Create the assignment from the `model` argument of an ingest.
+
+        Args:
+            model: A model for all documents, models by pattern, or None.
+
+        Raises:
+            UsageError: If a model's name is empty.
+        """
         by_pattern = {_MATCH_ALL_PATHS: model} if isinstance(model, str) else model or {}
         return cls(
             tuple((pattern, _encode_assigned_model(by_pattern[pattern])) for pattern in by_pattern)
         )
 
     def model_at_path(self, path: str) -> str | None:
-        """What the document at a path is given, None for nothing."""
+        """Return the model, or players' models in JSON, for a document's path; None for none."""
         file = containing_file_path(path)
         return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
 
     @property
     def text(self) -> str | None:
-        """All of it as one text; a name where all are given the same, None for nothing."""
+        """The assignment as text: a model's name for all documents, else JSON; None if empty."""
         if [pattern for pattern, _ in self.given] == [_MATCH_ALL_PATHS]:
             return self.given[0][1]
         return msgspec.json.encode(dict(self.given)).decode() if self.given else None
 
 
 def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
-    """What logs are given; the model is for those that no pattern of the file is for."""
+    """Combine a model and a file of models by pattern; the model applies if no pattern matches.
+
+    Args:
+        model: The model for documents that match no pattern of the file, or None.
+        file: A file for `read_models`, or None.
+
+    Returns:
+        The `model` argument of an ingest.
+    """
     if file is None:
         return model
     by_pattern = read_models(file)
@@ -132,9 +166,17 @@ def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsO
 
 
 def read_models(file: str | Path) -> ModelsOf:
-    """The models by pattern in a TOML or JSON file.
+    """Read models by path pattern from a TOML or JSON file.
 
-    Raises UsageError for what is none, and SourceError for a file that cannot be read.
+    Args:
+        file: Path of the file; other extensions than `.toml` are read as JSON.
+
+    Returns:
+        A model, or players with a model each, by pattern.
+
+    Raises:
+        UsageError: If the content is invalid.
+        SourceError: If the file cannot be read.
     """
     try:
         # Some editors begin a file with a byte order mark.
@@ -150,6 +192,7 @@ def read_models(file: str | Path) -> ModelsOf:
 
 
 def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
+    """Return the model's name, or players' models as JSON; raise UsageError for an empty name."""
     names = [model] if isinstance(model, str) else list(model.values())
     if not names or not all(name.strip() for name in names):
         raise UsageError("the model's name is empty; leave it out if the logs say who played")
@@ -192,7 +235,26 @@ QUARANTINE_ROW_SCHEMA = {
 
 
 class ScannedDocument(Struct, gc=False):
-    """One document as an ingest saw it: a row of `documents` in the making."""
+    """A document as an ingest sees it, which becomes a row of `documents`.
+
+    Attributes:
+        source_order: Position of the document in the order of the sources.
+        source: Source of the document.
+        path: Path of the document in its source.
+        n_bytes: Size of the document, None if it was not read.
+        sha256: Hash of the document; for some formats, of its game.
+        game_index: Number of the game in the document's path.
+        assigned_model: The model that the ingest assigned to the game.
+        found: `game`, `known`, `quarantined` or `ignored`, independent of all other documents.
+        format: Format of the log.
+        reason: Why the document is quarantined or ignored.
+        game_id: Id of the game.
+        game_type: Type of the game.
+        content_id: Hash of the game's content, which does not depend on its JSON formatting.
+        stated_index: Number of the game in the document itself.
+        n_read_votes: Number of the game's votes that only a text contains.
+        n_undecided_votes: Number of these votes whose text is not decisive.
+    """
 
     source_order: int
     source: str
@@ -213,7 +275,7 @@ class ScannedDocument(Struct, gc=False):
 
 
 class QuarantineRow(Struct, gc=False):
-    """A row of `quarantine`, without the ingest."""
+    """A row of `quarantine` without the column `ingest_id`."""
 
     source: str
     path: str
@@ -227,19 +289,25 @@ class QuarantineRow(Struct, gc=False):
 
 
 class IngestSummary(Struct):
-    """What an ingest did: documents by status, games by type, games superseded, what is unusable.
+    """Counts of the documents and games of an ingest, and its errors.
 
-    `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
-    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
-    many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
-    `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
-    Of `n_known_by_content` documents, which name no model, the lake has the games.
-    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
-    `n_undecided_votes`. `n_unnumbered`
-    duplicates are interchange JSON that does not number its game.
-    `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
-    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
-    that the lake had before, if it has another one now.
+    Attributes:
+        statuses: Number of documents by status.
+        games: Columns game_type, n_games: the games that are new in the lake.
+        faults: Rows of `quarantine` about these documents, also of earlier ingests, without `raw`;
+            limited to a maximum number.
+        n_faulty_parts: Number of all such rows that are about a part of a game.
+        n_superseded: Number of games that were replaced.
+        n_bytes: Size of the documents in bytes.
+        ingest_id: Number of the ingest; None if nothing was written.
+        n_in_other_form: New games with the content of another game in different JSON.
+        n_known_by_content: Documents without model names whose game the lake has.
+        n_read_votes: Votes of new games that only a text contains.
+        n_undecided_votes: Votes among these whose text is not decisive.
+        n_unnumbered: Duplicates in interchange JSON that does not number its games.
+        ignored: Columns reason, n_documents, example: the ten most frequent reasons.
+        left: Files that could not be deleted after the commit.
+        upgraded_from: Earlier contract version of the lake, if the ingest upgraded it.
     """
 
     statuses: dict[str, int]
@@ -260,17 +328,23 @@ class IngestSummary(Struct):
 
     @property
     def n_seen(self) -> int:
-        """The documents seen: each has one status."""
+        """The number of documents; each has one status."""
         return sum(self.statuses.values())
 
     @property
     def n_of_games(self) -> int:
-        """The documents that hold a game, new or known."""
+        """The number of documents that contain a game, new or known."""
         return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
 
 
 class DecodedBatch(Struct):
-    """What came of a batch of documents."""
+    """The result of decoding a batch of documents.
+
+    Attributes:
+        seen: The documents.
+        faults: Rows for `quarantine`.
+        tables: Rows of the new games by table.
+    """
 
     seen: list[ScannedDocument] = field(default_factory=list)
     faults: list[QuarantineRow] = field(default_factory=list)
@@ -278,7 +352,12 @@ class DecodedBatch(Struct):
 
 
 def scan_document(document: Document, source_order: int) -> ScannedDocument:
-    """The document with its hash and index, not decoded yet."""
+    """Return the document's size, hash and index, without decoding it.
+
+    Args:
+        document: The document.
+        source_order: Its position in the order of the sources.
+    """
     seen = ScannedDocument(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
         seen.found = QUARANTINED if document.is_broken else IGNORED
@@ -295,10 +374,19 @@ def decode_documents(
     models: AssignedModels,
     decoded: GameIds,
 ) -> DecodedBatch:
-    """The batch decoded, except documents found to be `known`; updates what was seen of each.
+    """Decode a batch of documents into rows of games, and quarantine or ignore the other documents.
 
-    `models` are given to those that name none. `decoded` holds the ids of games that were decoded
-    before: no second copy of them is made.
+    Documents that are marked as known are skipped.
+
+    Args:
+        documents: The documents.
+        seen: One entry per document, from `scan_document`; it is updated in place.
+        models: Models for documents that name none.
+        decoded: Ids of games that were decoded before, whose rows are not built again. The ids of
+            the batch are added.
+
+    Returns:
+        The rows of the batch.
     """
     batch = DecodedBatch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
@@ -330,7 +418,7 @@ def decode_documents(
 
 
 def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames:
-    """The rows of the games; one whose rows cannot be made is broken, and the others go on."""
+    """Build the rows of the games; a game whose rows cannot be built is returned as invalid."""
     try:
         return build_event_frames(games)
     except MemoryError:
@@ -354,13 +442,14 @@ def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames
 
 
 def _concat_tables(*tables: pa.Table) -> pa.Table:
-    """The rows of all; a table without rows can have its texts in another form."""
+    """Concatenate the tables that have rows, because empty ones can encode strings differently."""
     return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
 
 
 def _decode_game(
     data: bytes, one: ScannedDocument, models: AssignedModels, batch: DecodedBatch
 ) -> IdentifiedGame | None:
+    """Read the game of a document and update `scanned`; return None if it has no valid game."""
     assert one.sha256 is not None
     game = None
     try:
@@ -403,12 +492,13 @@ def _decode_game(
 def _quarantine_document(
     one: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
 ) -> None:
+    """Mark a document as quarantined and add its error to the batch."""
     one.found, one.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
     batch.faults.append(_quarantine_row(one, data, fault))
 
 
 def _limit_record_errors(faults: Sequence[RecordError]) -> Sequence[RecordError]:
-    """The first faults of a document, and one that tells of the others: each repeats the bytes."""
+    """Return the errors, or the first ones and a summary, because each row repeats the document."""
     if len(faults) <= MAX_ERRORS_PER_DOCUMENT:
         return faults
     first = faults[: MAX_ERRORS_PER_DOCUMENT - 1]
@@ -436,7 +526,7 @@ def _quarantine_row(one: ScannedDocument, data: bytes | None, fault: RecordError
 def _quarantine_invalid_games(
     broken: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
-    """Quarantines the games that have a row which breaks its table's contract."""
+    """Remove games with invalid rows from the batch, and quarantine their documents."""
     batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():
         games = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
@@ -450,14 +540,19 @@ def _quarantine_invalid_games(
 
 
 def scanned_documents_frame(seen: Sequence[ScannedDocument], worker: int = 0) -> pl.DataFrame:
-    """What a worker saw as a frame, a row a document."""
+    """Return one row per document, with the columns of `SCANNED_DOCUMENT_SCHEMA` and `worker`.
+
+    Args:
+        seen: The documents.
+        worker: Number of the worker that read them.
+    """
     return _structs_to_frame(seen, SCANNED_DOCUMENT_SCHEMA).with_columns(
         worker=pl.lit(worker, pl.Int32)
     )
 
 
 def quarantine_frame(faults: Sequence[QuarantineRow]) -> pl.DataFrame:
-    """The faults as rows of `quarantine`, without the ingest."""
+    """Return the rows as a frame with the columns of `quarantine`, except `ingest_id`."""
     return _structs_to_frame(faults, QUARANTINE_ROW_SCHEMA)
 
 

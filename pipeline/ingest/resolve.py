@@ -50,10 +50,13 @@ _LAKE_TABLES = ("documents", "games", "quarantine")
 
 
 class IngestDatabase(Struct, frozen=True):
-    """Works in the folder `scratch`, in about `memory` bytes.
+    """DuckDB over the lake with a folder for intermediate results.
 
-    With `rereads`, the lake's games of which a part is in quarantine are read `again`: they are
-    taken for new ones, whose rows take the place of the old.
+    Attributes:
+        scratch: The folder.
+        memory: Memory of the ingest in bytes; DuckDB uses a part of it.
+        rereads: Whether the lake's games of which a part is in quarantine are read again. They
+            count as new games, and their new rows replace the old ones.
     """
 
     scratch: Path
@@ -62,7 +65,16 @@ class IngestDatabase(Struct, frozen=True):
 
     @contextmanager
     def connection(self, lake: StoredLake | None) -> Iterator[DuckDBPyConnection]:
-        """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
+        """Open a connection with the lake's `documents` and `quarantine`, `lake_games` and `again`.
+
+        `again` has the ids of games to read again, and `lake_games` the rows of all other games.
+
+        Args:
+            lake: The lake before the ingest; None for empty tables.
+
+        Yields:
+            The connection.
+        """
         memory = max(self.memory // _DUCKDB_MEMORY_DIVISOR, THREAD_MEMORY_BYTES)
         with ingest_connection(lake, _LAKE_TABLES, self.scratch, memory) as connection:
             of_parts = f"game_id IS NOT NULL AND {self.rereads}"
@@ -81,7 +93,14 @@ class IngestDatabase(Struct, frozen=True):
         files: Sequence[Path],
         nothing: pl.DataFrame,
     ) -> None:
-        """Lets queries call by this name what is in the files; `nothing` has the same columns."""
+        """Create a view of Parquet files with the additional column `location`.
+
+        Args:
+            connection: The connection.
+            name: Name of the view.
+            files: Paths of the Parquet files.
+            nothing: A frame without rows, which defines the columns if there are no files.
+        """
         rows = f"{name}_in_files"
         if files:
             create_query_view(connection, rows, parquet_files_select(files))
@@ -93,18 +112,36 @@ class IngestDatabase(Struct, frozen=True):
         )
 
     def compute(self, connection: DuckDBPyConnection, name: str, select: str) -> None:
-        """Writes the result of a SELECT to a file: queries can call it by its name then."""
+        """Write the result of a SELECT to a Parquet file, and create a view of the file.
+
+        Args:
+            connection: The connection.
+            name: Name of the view and of the file.
+            select: The SELECT.
+        """
         file = self.scratch / f"{name}.parquet"
         write_parquet(connection, select, file)
         create_query_view(connection, name, parquet_files_select([file]))
 
     def write_ids(self, connection: DuckDBPyConnection, select: str, name: str) -> GameIds:
-        """The ids that a SELECT gives, in a file."""
+        """Write the game ids of a SELECT to a file, and return them as a set.
+
+        Args:
+            connection: The connection.
+            select: A SELECT of the column `game_id`.
+            name: Name of the file.
+        """
         file = self.ids_file(connection, select, name)
         return GameIds.load(file) if file else GameIds()
 
     def ids_file(self, connection: DuckDBPyConnection, select: str, name: str) -> Path | None:
-        """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
+        """Write the game ids of a SELECT to a file; return its path, or None without ids.
+
+        Args:
+            connection: The connection.
+            select: A SELECT of the column `game_id`.
+            name: Name of the file.
+        """
         file = self.scratch / f"{name}.ids"
         ordered = iter_batches(connection, f"{select} ORDER BY game_id", BATCH_ROWS)
         GameIds.save(ordered, file)
@@ -112,15 +149,16 @@ class IngestDatabase(Struct, frozen=True):
 
 
 def ingest_statement(name: str, **values: str) -> str:
-    """The SELECT of this name in `sql/ingest`."""
+    """Return the SELECT of this name in `sql/internal/ingest`, with the values filled in."""
     return fill_template(f"internal/ingest/{name}", **values)
 
 
 class FindingsCollector:
-    """Collects findings in the folder `scratch`: workers need the memory until they end.
+    """Collects the workers' findings in Parquet files, to leave memory to the workers.
 
-    `n_documents` is the number of documents that the workers read. `tell` is called with the
-    numbers of documents and of bytes of each finding.
+    Attributes:
+        n_documents: Number of documents that the workers have read.
+        tell: Called with the numbers of documents and bytes of each finding.
     """
 
     def __init__(self, scratch: Path, tell: Callable[[int, int], None]) -> None:
@@ -131,7 +169,7 @@ class FindingsCollector:
         self._waiting: dict[str, list[pl.DataFrame]] = defaultdict(list)
 
     def add_findings(self, findings: WorkerFindings) -> None:
-        """Takes in what a worker found; frames wait until there are enough for a file."""
+        """Add the findings of a worker; frames are kept in memory until they fill a file."""
         self.tell(findings.n_documents, findings.n_bytes)
         self.n_documents += findings.n_documents
         for name, rows in findings.rows.items():
@@ -144,12 +182,13 @@ class FindingsCollector:
                 self._write(name)
 
     def files(self, name: str) -> list[Path]:
-        """The Parquet files of all that was `seen`, or of all `faults`, in any order."""
+        """Return the Parquet files of the findings named `seen` or `faults`, in any order."""
         if self._waiting[name]:
             self._write(name)
         return self._files[name]
 
     def _write(self, name: str) -> None:
+        """Write the waiting frames of this name to a Parquet file."""
         file = self._scratch / f"{name}-{len(self._files[name])}.parquet"
         buffer = BytesIO()
         pl.concat(self._waiting.pop(name)).write_parquet(buffer, compression="lz4")
@@ -168,9 +207,9 @@ _QUARANTINE_KEY_COLUMNS = ("source", "path", "sha256", "game_id")
 
 
 class QuarantineChanges:
-    """What becomes of the rows of `quarantine`, worked out of `resolved` and `superseded`.
+    """The rows that an ingest adds to and removes from `quarantine`.
 
-    `files` hold the faults that the workers found; `is_empty` says that the lake has none.
+    They are computed from the views `resolved` and `superseded` of the connection.
     """
 
     def __init__(
@@ -196,7 +235,15 @@ class QuarantineChanges:
             database.compute(connection, name, ingest_statement(name))
 
     def current(self, ingest_id: int) -> tuple[pl.DataFrame, int]:
-        """The first rows of quarantine about the documents seen; how many there are of parts."""
+        """Return the first rows of quarantine about these documents, and a count of faulty parts.
+
+        Args:
+            ingest_id: Number of the ingest.
+
+        Returns:
+            At most `MAX_REPORTED_ROWS` rows without `raw`, and the number of all rows about a part
+            of a game.
+        """
         if self._are_none:
             return empty_table("quarantine").drop("raw"), 0
         rows = ingest_statement("current_faults", ingest_id=str(ingest_id))
@@ -210,7 +257,7 @@ class QuarantineChanges:
         return found, n_parts
 
     def outdated(self) -> RowRemoval | None:
-        """The rows that leave the quarantine; None where all stay."""
+        """Return the removal of outdated rows from the quarantine; None if no row is outdated."""
         if self._are_none:
             return None
         gone = run_trusted_query(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
@@ -221,7 +268,11 @@ class QuarantineChanges:
         )
 
     def iter_new_rows(self, ingest_id: int) -> Iterator[pa.Table]:
-        """The rows that are new, bytes and all, some at a time."""
+        """Return an iterator of batches of new rows, with the bytes of the documents.
+
+        Args:
+            ingest_id: Number of the ingest.
+        """
         if self._are_none:
             return iter(())
         select = ingest_statement("quarantined", ingest_id=str(ingest_id))
@@ -229,7 +280,7 @@ class QuarantineChanges:
 
 
 def _is_outdated_row(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
-    """Whether each row is one of those that leave."""
+    """Return for each row of quarantine whether it is among the outdated ones."""
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
     is_whole = pl.col("game_id").is_null().alias("is_whole")
     asked = pl.DataFrame(rows).cast(pl.String).select(location, "sha256", is_whole)
@@ -240,7 +291,12 @@ def _is_outdated_row(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
 
 
 def write_known_game_ids(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
-    """A file of the ids of the lake's games, None where it has none."""
+    """Write the ids of the lake's games to a file; return its path, or None without games.
+
+    Args:
+        database: The database, whose folder gets the file.
+        lake: The lake before the ingest, or None.
+    """
     if lake is None or not lake.file_sizes_bytes("games"):
         return None
     with database.connection(lake) as connection:
@@ -251,7 +307,17 @@ def write_known_game_ids(database: IngestDatabase, lake: StoredLake | None) -> P
 def plan_ingest(
     database: IngestDatabase, lake: StoredLake | None, seen: Sequence[Path], faults: Sequence[Path]
 ) -> Iterator["IngestPlan"]:
-    """What an ingest does, given what the lake holds and the files of what the workers found."""
+    """Decide the status of every document and the changes of the lake.
+
+    Args:
+        database: The database for the intermediate results.
+        lake: The lake before the ingest, or None.
+        seen: Parquet files of the documents, as the workers found them.
+        faults: Parquet files of the errors.
+
+    Yields:
+        The plan, which can be used while the context is open.
+    """
     with database.connection(lake) as connection:
         database.register_files(connection, "found", seen, scanned_documents_frame([]))
         database.compute(connection, "named_before", ingest_statement("named_before"))
@@ -278,10 +344,12 @@ def plan_ingest(
 
 
 class IngestPlan:
-    """What an ingest does: what becomes of the documents seen, and which games are to go.
+    """The status of every document of an ingest, and the games that it adds, moves and removes.
 
-    `superseded` are the lake's games that are to go, `superseded_or_moved` also those that are in
-    another document now.
+    Attributes:
+        refusals: The changes of `quarantine`.
+        superseded: Ids of the lake's games to remove.
+        superseded_or_moved: Ids of these games and of games whose document is at another path now.
     """
 
     def __init__(
@@ -298,7 +366,11 @@ class IngestPlan:
         )
 
     def summary(self, ingest_id: int | None = None) -> IngestSummary:
-        """The counts of what the ingest does, None for one that writes nothing."""
+        """Return the counts and errors of the ingest.
+
+        Args:
+            ingest_id: Number of the ingest; None if nothing is written.
+        """
         counts = run_trusted_query(self._connection, ingest_statement("counts"))
         n_documents = dict(counts.select("status", "n_documents").iter_rows())
         games = run_trusted_query(
@@ -329,25 +401,36 @@ class IngestPlan:
         )
 
     def surplus(self, worker: int) -> GameIds:
-        """The games that the worker decoded in vain: another copy is taken, or the lake's."""
+        """Return the ids of games that the worker decoded but whose rows must not be added.
+
+        Another copy of such a game is used, or the lake has it already.
+
+        Args:
+            worker: Number of the worker.
+        """
         if worker not in self._with_surplus:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
         return self._database.write_ids(self._connection, select, f"surplus-{worker}")
 
     def moved_games(self) -> Iterator[pa.Table]:
-        """The rows of `games` of those that moved, with their new places, some at a time."""
+        """Return batches of the rows of `games` that moved, with their new source and path."""
         columns = "lake_games.* REPLACE (moved.source AS source, moved.path AS path)"
         select = f"SELECT {columns} FROM lake_games INNER JOIN moved USING (game_id)"
         return iter_batches(self._connection, select, BATCH_ROWS)
 
     def lost(self) -> pl.DataFrame:
-        """The documents whose game was known when the ingest began and is not there any more."""
+        """Return the locations of documents skipped as known whose game was removed since."""
         return run_trusted_query(self._connection, "SELECT location FROM resolved WHERE is_lost")
 
     def noted(self, archives: pl.DataFrame) -> pl.DataFrame:
-        """The rows of `archives` that an ingest adds, of those that it read: all documents of such
-        an archive have a row. One that is known has it already, unless one of them changed.
+        """Return the rows that the ingest adds to `archives`, and register them for `documents`.
+
+        All documents of such an archive get a row. A known archive gets a row only if one of its
+        documents changed.
+
+        Args:
+            archives: The archives that were read, from `UnchangedArchiveCache.archives`.
         """
         if archives.is_empty():  # as of most ingests; to ask DuckDB for nothing takes it 10 ms
             numbers = pl.DataFrame(schema={"source_order": pl.Int64, "number": pl.UInt32})
@@ -363,9 +446,12 @@ class IngestPlan:
         return noted.select(list(table_schema("archives")))
 
     def iter_document_rows(self, ingest_id: int) -> Iterator[pa.Table]:
-        """The rows of `documents`, in the order of the sources, some at a time.
+        """Return batches of the rows of `documents`, in the order of the sources.
 
-        What is as it was has none, but in an archive that is `noted`.
+        An unchanged document has no row, unless it is in an archive that `noted` returned.
+
+        Args:
+            ingest_id: Number of the ingest.
         """
         select = ingest_statement("documents", ingest_id=str(ingest_id))
         return iter_batches(self._connection, select, BATCH_ROWS)
@@ -389,7 +475,16 @@ _ARCHIVE_LOOKUP_SCHEMA = {
 
 
 class _ArchiveVersion(Struct, frozen=True):
-    """A row of `archives` in the making; `as_found` is the file's version when it was found."""
+    """An archive that was read, which becomes a row of `archives`.
+
+    Attributes:
+        file: Path of the archive.
+        as_found: The file's version before it was read.
+        source: Source of its documents.
+        prefix: Beginning of the paths of its documents.
+        n_bytes: Size of the file.
+        sha256: Hash of the file.
+    """
 
     file: str
     as_found: tuple[int, ...]
@@ -400,10 +495,9 @@ class _ArchiveVersion(Struct, frozen=True):
 
 
 class UnchangedArchiveCache:
-    """Keeps archives from being read that are as they were before, and notes those that are read.
+    """Skips large archives that have not changed since an earlier ingest, and records those read.
 
-    `earlier` is a state of the lake, None for nothing; `take` is called with what was seen in
-    archives then, as of what a worker found. With `rereads` all are read.
+    Their documents are taken from the lake, because unpacking and hashing them again is slow.
     """
 
     def __init__(
@@ -424,7 +518,14 @@ class UnchangedArchiveCache:
         self._n_reports = 0
 
     def unread(self, units: Iterator[SourceFile]) -> Iterator[SourceFile]:
-        """The units without the archives recalled."""
+        """Yield the files to read; the documents of unchanged archives are reported from the lake.
+
+        Args:
+            units: The source files.
+
+        Yields:
+            The source files that are no unchanged archives.
+        """
         if self._rereads or not self._seen_in:
             yield from units
             return
@@ -435,7 +536,15 @@ class UnchangedArchiveCache:
     def iter_and_record(
         self, unit: SourceFile, documents: Iterator[Document]
     ) -> Iterator[Document]:
-        """The documents of an archive, which is noted when all were read."""
+        """Yield the documents of an archive, and record the archive once all of them were read.
+
+        Args:
+            unit: The archive.
+            documents: Its documents.
+
+        Yields:
+            The documents.
+        """
         as_found, (source, prefix), document = (
             _file_version(unit),
             _source_and_path_prefix(unit),
@@ -450,8 +559,14 @@ class UnchangedArchiveCache:
             self._noted += [archive] if archive else []
 
     def archives(self, ingest_id: int) -> pl.DataFrame:
-        """The rows of `archives` for what was noted and has not changed meanwhile, with `is_known`:
-        an earlier ingest, which read as this one did, has noted it.
+        """Return the rows of `archives` for the recorded archives that have not changed meanwhile.
+
+        Args:
+            ingest_id: Number of the ingest.
+
+        Returns:
+            The columns of `archives`, and `is_known`: whether an earlier ingest with the same
+            settings has recorded the archive.
         """
         schema = table_schema("archives")
         names = [name for name in schema if name != "ingest_id"]
@@ -469,7 +584,7 @@ class UnchangedArchiveCache:
         return pl.DataFrame(rows, {**schema, **known}, orient="row").filter(is_alone)
 
     def _recalled(self, units: Sequence[SourceFile]) -> set[SourceFile]:
-        """Those that are archives and have not changed: what was seen in them is reported."""
+        """Return the unchanged archives among the files, and report their documents."""
         known: list[tuple[SourceFile, _ArchiveVersion, int]] = []
         for unit in units:
             seen_in = (
@@ -491,7 +606,7 @@ class UnchangedArchiveCache:
 
     @cached_property
     def _seen_in(self) -> dict[tuple[str, str], dict[str, int]]:
-        """By home and hash of an archive: the last ingest that read it as this one would."""
+        """The last ingest with the same settings that read an archive, by its location and hash."""
         if self._earlier is None or not self._earlier.file_sizes_bytes("archives"):
             return {}
         as_now = [pl.col(n).eq_missing(pl.lit(of)) for n, of in self._job.settings().items()]
@@ -504,11 +619,11 @@ class UnchangedArchiveCache:
         return found
 
     def _report(self, wanted: pl.DataFrame) -> list[int]:
-        """Reports the documents of archives as a worker would that knows all of their games.
+        """Report the documents of unchanged archives, and return the numbers of these archives.
 
-        Returns the archives' numbers, without those where it would have to decode a document, where
-        one could not be read then and may be now, and where the lake does not say any more what is
-        wrong with one.
+        An archive is read again, and not reported, in three cases: a document has to be decoded, a
+        document could not be read before, or the lake no longer has the error of a quarantined
+        document.
         """
         with self._database.connection(self._earlier) as connection:
             register_rows(connection, "wanted", wanted)
@@ -534,18 +649,18 @@ class UnchangedArchiveCache:
 
 
 def _source_and_path_prefix(unit: SourceFile) -> tuple[str, str]:
-    """The source of the documents in an archive, and what their paths begin with."""
+    """Return the source of an archive's documents, and the beginning of their paths."""
     assert unit.file is not None
     return document_location(unit, "/" if file_type(unit.file).is_archive else _LINE_SEPARATOR)
 
 
 def _file_version(unit: SourceFile) -> tuple[int, ...] | None:
-    """The state of the unit's file, None where nobody can tell, as on an object store."""
+    """Return the version of the file; None if it cannot be determined, as on an object store."""
     return file_version(unit.file) if unit.file is not None else None
 
 
 def _hash_archive(unit: SourceFile, as_found: tuple[int, ...] | None) -> _ArchiveVersion | None:
-    """The unit with its hash; None where it has none, or nobody can tell whether it changes."""
+    """Return the archive with its hash; None if it is not a readable, non-empty regular file."""
     if unit.file is None or as_found is None or not is_regular_file(unit.file):
         return None
     if not unit.n_bytes:  # a file of the kernel's own may be endless

@@ -52,9 +52,12 @@ LARGE_ARCHIVE_BYTES = 2**20
 
 
 class WorkerTask(NamedTuple):
-    """A piece of work: things to read, or documents that were read already, never both.
+    """Source files or already read documents that a worker processes; never both.
 
-    Tasks are numbered in the order of the sources.
+    Attributes:
+        number: Number of the task, in the order of the sources.
+        units: Source files, which the worker reads.
+        documents: Documents of a large archive, which were read already.
     """
 
     number: int
@@ -68,7 +71,16 @@ ReadDocuments = Callable[[SourceFile], Iterable[Document]]
 def split_into_tasks(
     units: Iterable[SourceFile], read: ReadDocuments | None
 ) -> Iterator[WorkerTask]:
-    """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
+    """Yield tasks that are small enough for one worker to hold in memory.
+
+    Args:
+        units: The source files.
+        read: Reads a large archive, whose documents become tasks; None if workers read it
+            themselves.
+
+    Yields:
+        The tasks, in the order of the sources.
+    """
     numbers = count()
     for is_large, some in groupby(units, _is_large_archive):
         if not is_large:
@@ -86,6 +98,7 @@ def split_into_tasks(
 
 
 def _is_large_archive(unit: SourceFile) -> bool:
+    """Return whether the file is an archive that is split into several tasks."""
     return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
 
 
@@ -93,7 +106,7 @@ T = TypeVar("T")
 
 
 def _iter_task_batches(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
-    """What makes up a task, as it comes: few enough things of not too many bytes."""
+    """Yield batches of items with at most `TASK_UNITS` items and about `TASK_BYTES` bytes."""
     held: list[T] = []
     n_bytes = 0
     for thing in things:
@@ -110,11 +123,18 @@ BATCH_DOCUMENTS = 20_000
 
 
 class IngestJob(Struct, frozen=True):
-    """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
+    """Settings of an ingest that every worker needs.
 
-    `models` are given to logs that name none. `known` is the file of the ids of the lake's games
-    when the ingest began, if any. `token` begins the names of the files written, so that they can
-    be found if nobody is left to tell. `scratch` is the ingest's own folder on this machine.
+    Attributes:
+        lake: Path or URL of the lake; None if nothing is written.
+        scratch: Temporary folder of the ingest on this machine.
+        token: Prefix of the names of staged files, by which a later ingest can find and delete
+            them.
+        models: Models for logs that name none.
+        known: File of the ids of the lake's games when the ingest began; None if it had no games.
+        max_document: A document with more bytes is quarantined unread.
+        max_expanded: Maximum number of bytes to extract from a file; None for the default.
+        batch_bytes: Size of a batch of documents in bytes.
     """
 
     lake: str | None
@@ -127,7 +147,7 @@ class IngestJob(Struct, frozen=True):
     batch_bytes: int
 
     def settings(self) -> dict[str, object]:
-        """What decides how documents are read: columns of `ingests`."""
+        """Return the settings that affect how documents are read, by column of `ingests`."""
         return {
             "code_sha256": hash_ingest_code(),
             "assigned_model": self.models.text,
@@ -136,7 +156,12 @@ class IngestJob(Struct, frozen=True):
         }
 
     def read(self, unit: SourceFile, on_bytes: Callable[[int], None]) -> Iterator[Document]:
-        """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
+        """Return an iterator of the documents of a source file.
+
+        Args:
+            unit: The source file.
+            on_bytes: Called with the number of bytes read from disk since the last call.
+        """
         documents = iter_file_documents(
             unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=find_splitter
         )
@@ -144,10 +169,12 @@ class IngestJob(Struct, frozen=True):
 
 
 class WorkerFindings(Struct, frozen=True):
-    """What a worker found since it was asked last.
+    """Documents and errors that a worker found since its last report.
 
-    `n_bytes` are those that the worker itself read on disk. `rows` are those of `seen`, documents,
-    and of `faults`, in Arrow's format or a Parquet file each.
+    Attributes:
+        n_documents: Number of documents read.
+        n_bytes: Number of bytes that the worker itself read from disk.
+        rows: Rows of `seen` (documents) and `faults`, each as an Arrow stream or a Parquet file.
     """
 
     n_documents: int
@@ -156,16 +183,21 @@ class WorkerFindings(Struct, frozen=True):
 
 
 class StagedFiles(Struct, frozen=True):
-    """What a worker leaves behind: its last findings, and its files by table."""
+    """The last findings of a worker, and the files of rows that it wrote.
+
+    Attributes:
+        findings: The last findings.
+        files: The files by table; they belong to the lake once the ingest is committed.
+    """
 
     findings: WorkerFindings
     files: dict[str, list[DataFile]] = field(default_factory=dict)
 
 
 class Worker:
-    """Takes tasks one by one, decodes when enough is at hand, and ends with its files.
+    """Decodes the documents of its tasks in batches, and writes the rows of their games to files.
 
-    Alone, in the process of the ingest, it is all of its `Workers`.
+    It also implements `Workers`, as the only worker, in the process of the ingest.
     """
 
     takes_documents = True
@@ -186,7 +218,14 @@ class Worker:
         self._is_finished = False
 
     def run_task(self, task: WorkerTask) -> WorkerFindings:
-        """Reads a task's documents; gives what was found in those decoded since."""
+        """Read the documents of a task; decode them if they fill a batch.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The findings in the documents that were decoded since the last call.
+        """
         read = chain.from_iterable(self._job.read(unit, self._add_bytes) for unit in task.units)
         for order, document in enumerate(chain(task.documents, read), start=task.number << 32):
             self._waiting.append((order, document))
@@ -197,10 +236,15 @@ class Worker:
         return self._tell()
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
+        """Run the tasks one after another, and return an iterator of their findings."""
         return map(self.run_task, tasks)
 
     def finish(self) -> list[StagedFiles]:
-        """Decodes what is left and ends the files; gives what it leaves behind, in a list."""
+        """Decode the remaining documents and close the files.
+
+        Returns:
+            A list with this worker's files.
+        """
         self._decode()
         map_tables(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
@@ -208,11 +252,12 @@ class Worker:
         return [StagedFiles(self._tell(), files)]
 
     def stop(self) -> None:
-        """Takes away the files written, unless `finish` has handed them over."""
+        """Delete the written files, unless `finish` has returned them."""
         for writer in () if self._is_finished else self._writers.values():
             writer.delete_files()
 
     def _tell(self) -> WorkerFindings:
+        """Return the findings since the last report, and forget them."""
         rows = {
             name: pl.concat(frames).write_ipc_stream(None).getvalue()
             for name, frames in self._frames.items()
@@ -226,6 +271,7 @@ class Worker:
         self._n_bytes += n_bytes
 
     def _decode(self) -> None:
+        """Decode the waiting documents as one batch."""
         if not self._waiting:
             return
         was_enabled = gc.isenabled()
@@ -246,7 +292,7 @@ class Worker:
         self._waiting, self._held = [], 0
 
     def _mark_known(self, seen: list[ScannedDocument]) -> None:
-        """Marks the documents whose game the lake has; only decoding would tell who is named."""
+        """Mark the documents whose games are in the lake, so that they are not decoded again."""
         if self._known is None:
             return
         # What a log says of its models goes before what is given.
@@ -261,7 +307,7 @@ class Worker:
     def _mark(
         known: GameIds, asked: Sequence[tuple[ScannedDocument, str | None]]
     ) -> list[ScannedDocument]:
-        """Marks those that are known as logs of this model; gives the others."""
+        """Mark documents whose game id with the paired model is known, and return the others."""
         ids = [game_id(str(one.sha256), one.game_index, model) for one, model in asked]
         is_known = known.contains(ids)
         for (one, model), id_ in compress(zip(asked, ids, strict=True), is_known):
@@ -293,21 +339,29 @@ _ASSUMED_EXPANSION = 8
 
 
 class Workers(Protocol):
-    """Workers in any kind of process: takes tasks, yields what they find as it comes.
+    """One or more workers, in any kind of process, that process the tasks of an ingest.
 
-    `takes_documents` says whether large archives are to be read for them.
+    Attributes:
+        takes_documents: Whether the ingest reads large archives for them.
     """
 
     takes_documents: bool
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
-        """Has the tasks done, each by one worker, and tells what was found in the meantime."""
+        """Process each task by one worker.
+
+        Args:
+            tasks: The tasks.
+
+        Yields:
+            Findings, as they are made.
+        """
 
     def finish(self) -> list[StagedFiles]:
-        """What each worker leaves behind, in the order of their numbers."""
+        """Return the files of each worker, in the order of their numbers."""
 
     def stop(self) -> None:
-        """Ends the workers at once."""
+        """Stop the workers at once."""
 
 
 # Opens the workers for a job; gives them with the units; they may have seen some of those.
@@ -320,7 +374,16 @@ WorkerTeam = Callable[
 def process_team(
     n_most: int, job: IngestJob, units: Iterator[SourceFile]
 ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
-    """A team of at most so many processes, as many as the work is worth; for little this one."""
+    """Start as many worker processes as are worthwhile; for little work, use this process.
+
+    Args:
+        n_most: Maximum number of processes.
+        job: The job.
+        units: The source files.
+
+    Yields:
+        The workers, and all source files, including those that were examined to estimate the work.
+    """
     first: list[SourceFile] = []
     n_bytes = 0
     for unit in units if n_most > 1 else ():
@@ -345,6 +408,7 @@ class ProcessPool:
         self._workers = [_WorkerProcess(job, number, n_workers) for number in range(n_workers)]
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
+        """Give each task to an idle worker, and yield findings as they come."""
         for task in tasks:
             while all(worker.is_busy for worker in self._workers):
                 yield from self._answers()
@@ -353,21 +417,26 @@ class ProcessPool:
             yield from self._answers()
 
     def finish(self) -> list[StagedFiles]:
+        """Return the files of each worker, in the order of their numbers."""
         for worker in self._workers:
             worker.send(_FINISH_SIGNAL)
         return [staged for worker in self._workers for staged in worker.answer()]
 
     def stop(self) -> None:
+        """Terminate all worker processes."""
         for worker in self._workers:
             worker.stop()
 
     def _answers(self) -> Iterator[WorkerFindings]:
+        """Wait for a busy worker, and yield the findings of the workers that are done."""
         of_connection = {worker.connection: worker for worker in self._workers if worker.is_busy}
         for connection in wait(list(of_connection)):
             yield of_connection[cast(Connection, connection)].answer()
 
 
 class _WorkerProcess:
+    """A process that runs one worker, and the connection to it."""
+
     def __init__(self, job: IngestJob, number: int, n_workers: int) -> None:
         self.is_busy = False
         threads = str(max(1, available_cores() // n_workers))
@@ -382,6 +451,7 @@ class _WorkerProcess:
         self.connection.send((job, number))
 
     def send(self, task: WorkerTask | None) -> None:
+        """Send a task to the process; raise PipelineError if the process has terminated."""
         try:
             self.connection.send(task)
         except OSError:
@@ -389,6 +459,7 @@ class _WorkerProcess:
         self.is_busy = True
 
     def answer(self) -> Any:
+        """Return the worker's answer, or raise the error that it met."""
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
@@ -399,6 +470,7 @@ class _WorkerProcess:
         return answer
 
     def stop(self) -> None:
+        """Terminate the process, and kill it if it does not react."""
         self.connection.close()
         self._process.terminate()
         try:
@@ -408,6 +480,7 @@ class _WorkerProcess:
             self._process.wait()
 
     def _lost(self) -> PipelineError:
+        """Return the error for a process that has terminated unexpectedly."""
         how = describe_exit_code(self._process.wait())
         return PipelineError(
             f"a worker process ended {how}; nothing was changed. If memory ran out, use a "
@@ -416,7 +489,7 @@ class _WorkerProcess:
 
 
 def main() -> None:
-    """Runs one worker; its tasks come through the connection that the first argument names."""
+    """Run one worker, which gets its tasks through the connection to the parent process."""
     gc.freeze()  # nor are they later, with every batch
     gc.enable()
     connection = parent_connection()
@@ -436,7 +509,7 @@ def main() -> None:
 
 
 def _run_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
-    """The worker's answer; an error that it met is one, too, for the ingest to raise."""
+    """Run a task and return the findings, or the exception, so that the ingest can raise it."""
     try:
         return worker.finish() if task is _FINISH_SIGNAL else worker.run_task(task)
     except Exception as error:
