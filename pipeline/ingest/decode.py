@@ -1,4 +1,8 @@
-"""A batch of documents decoded: games, and the faults of the others."""
+"""Decodes batches of documents into rows of games, and records the errors of invalid documents.
+
+Workers use it; it depends on the formats and on `pipeline.events`. It also defines the sets of game
+ids, the models that an ingest assigns to logs, and the summary of an ingest.
+"""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,10 +34,8 @@ from pipeline.formats import (
 )
 from pipeline.game_record import InvalidDocumentError, RecordError
 
-# Games known by their ids alone: 16 bytes each, where a set of texts would take 120.
-
 _ID_DTYPE = np.dtype("S16")
-"""An id as bytes, which NumPy compares and sorts as such."""
+"""A game id as 16 bytes; a set of strings would need 120 bytes per id."""
 
 
 class GameIds:
@@ -50,9 +52,9 @@ class GameIds:
             batches: Tables with one column: the ids as hexadecimal text, in ascending order.
             file: Path of the file.
         """
-        with file.open("wb") as opened:
+        with file.open("wb") as id_file:
             for batch in batches:
-                opened.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
+                id_file.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
 
     @classmethod
     def load(cls, file: str | Path) -> Self:
@@ -73,24 +75,27 @@ class GameIds:
         Args:
             ids: Game ids as hexadecimal text.
         """
-        wanted, found = _to_id_array(ids), np.zeros(len(ids), np.bool_)
-        for run in self._runs:
-            found |= run[np.searchsorted(run, wanted).clip(max=len(run) - 1)] == wanted
-        return found
+        id_array, is_present = _to_id_array(ids), np.zeros(len(ids), np.bool_)
+        for sorted_ids in self._runs:
+            is_present |= (
+                sorted_ids[np.searchsorted(sorted_ids, id_array).clip(max=len(sorted_ids) - 1)]
+                == id_array
+            )
+        return is_present
 
     def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
         """Return for each row of a dictionary-encoded column whether its id is in the set."""
-        parts = [np.zeros(0, np.bool_)]
+        masks = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
-            # By polars, since Arrow would import pandas, where it is there.
-            numbers = arrow.series_from_arrow("id", chunk.indices).to_numpy()
-            parts.append(self.contains(chunk.dictionary.to_pylist())[numbers])
-        return np.concatenate(parts)
+            # Converted by polars, because Arrow would import pandas if it is installed.
+            id_indices = arrow.series_from_arrow("id", chunk.indices).to_numpy()
+            masks.append(self.contains(chunk.dictionary.to_pylist())[id_indices])
+        return np.concatenate(masks)
 
     def add(self, ids: Sequence[str]) -> None:
         """Add ids that are not in the set yet."""
         new = np.sort(_to_id_array(ids))
-        # Each id is merged with others but a few times, however many come.
+        # Arrays double in size when they are merged, so each id is sorted again only a few times.
         while self._runs and len(self._runs[-1]) < 2 * len(new):
             new = np.sort(np.concatenate([self._runs.pop(), new]))
         self._runs += [new] if len(new) else []
@@ -101,10 +106,8 @@ def _to_id_array(ids: Sequence[str]) -> NDArray[np.bytes_]:
     return np.frombuffer(bytes.fromhex("".join(ids)), _ID_DTYPE)
 
 
-# Who played, where a log does not say: one model for all documents, or others by their paths.
-#
-# What is given to a document is one text, a model's name or players' models in JSON, since it is
-# part of what identifies its game.
+# A document gets one string, a model's name or players' models in JSON, because the string is part
+# of the game's id.
 
 ModelsOf = Mapping[str, str | Mapping[str, str]]
 
@@ -179,7 +182,7 @@ def read_models(file: str | Path) -> ModelsOf:
         SourceError: If the file cannot be read.
     """
     try:
-        # Some editors begin a file with a byte order mark.
+        # Some editors write a byte order mark at the beginning of a file.
         data = Path(file).read_bytes().decode("utf-8-sig")
         if Path(file).suffix == ".toml":
             return msgspec.convert(tomllib.loads(data), dict[str, str | dict[str, str]])
@@ -187,7 +190,7 @@ def read_models(file: str | Path) -> ModelsOf:
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from error
     except (ValueError, msgspec.DecodeError, RecursionError) as error:
-        hint = "it has to map patterns of paths to a model, or to players with a model each"
+        hint = "the file must map path patterns to a model, or to players with a model each"
         raise UsageError(f"{file}: {hint} ({error})") from error
 
 
@@ -200,17 +203,14 @@ def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
 
 
 RAW_LIMIT = 64 * 2**10
-# The faults of one document must not take more memory than a good document does.
+# The errors of one document must not need more memory than a valid document.
 MAX_ERRORS_PER_DOCUMENT = 20
 TEXT_LIMIT = 1000
 UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 
-# What a document was found to be, before anything is known of the others.
+# The status of a document by itself, before it is compared with other documents.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
-# `source_order` is the document's place in the order of the sources, `stated_index` the number of
-# its game if the document itself has one. The last two are `EventFrames.read_votes`
-# of its game.
 SCANNED_DOCUMENT_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
@@ -390,29 +390,33 @@ def decode_documents(
     """
     batch = DecodedBatch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
-    for document, one in zip(documents, seen, strict=True):
-        if one.found == KNOWN:
+    for document, scanned in zip(documents, seen, strict=True):
+        if scanned.found == KNOWN:
             continue
         if document.data is None:
             if document.is_broken:
-                fault = RecordError("$", "the document can be read", document.reason or "it cannot")
-                batch.faults.append(_quarantine_row(one, None, fault))
+                error = RecordError("$", "the document can be read", document.reason or "it cannot")
+                batch.faults.append(_quarantine_row(scanned, None, error))
             continue
-        identified = _decode_game(document.data, one, models, batch)
-        if identified:
-            games.setdefault(identified.game_id, identified)
+        game = _decode_game(document.data, scanned, models, batch)
+        if game:
+            games.setdefault(game.game_id, game)
     is_new = ~decoded.contains(list(games))
-    rows = _build_frames_of_valid_games(list(compress(games.values(), is_new)))
-    for module in (readings, record_builder):
-        module.clear_cache()
-    batch.tables = rows.tables
-    for one in seen if rows.read_votes else ():
-        one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
-    if rows.invalid_games:
-        _quarantine_invalid_games(rows.invalid_games, batch, documents)
-    outside = {document[:2] for document in documents if isinstance(document, ExternalDocument)}
+    frames = _build_frames_of_valid_games(list(compress(games.values(), is_new)))
+    for cached_module in (readings, record_builder):
+        cached_module.clear_cache()
+    batch.tables = frames.tables
+    for scanned in seen if frames.read_votes else ():
+        scanned.n_read_votes, scanned.n_undecided_votes = frames.read_votes.get(
+            scanned.game_id or "", (0, 0)
+        )
+    if frames.invalid_games:
+        _quarantine_invalid_games(frames.invalid_games, batch, documents)
+    external_paths = {
+        document[:2] for document in documents if isinstance(document, ExternalDocument)
+    }
     for row in batch.faults:
-        row.raw = None if (row.source, row.path) in outside else row.raw
+        row.raw = None if (row.source, row.path) in external_paths else row.raw
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
@@ -425,9 +429,11 @@ def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            what = describe_format_error(error, games[0].game.format)
-            fault = RecordError("$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {what}")
-            return EventFrames(build_event_frames([]).tables, {games[0].game_id: fault})
+            reason = describe_format_error(error, games[0].game.format)
+            record_error = RecordError(
+                "$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {reason}"
+            )
+            return EventFrames(build_event_frames([]).tables, {games[0].game_id: record_error})
     half = len(games) // 2
     first, second = (
         _build_frames_of_valid_games(games[:half]),
@@ -447,96 +453,98 @@ def _concat_tables(*tables: pa.Table) -> pa.Table:
 
 
 def _decode_game(
-    data: bytes, one: ScannedDocument, models: AssignedModels, batch: DecodedBatch
+    data: bytes, scanned: ScannedDocument, models: AssignedModels, batch: DecodedBatch
 ) -> IdentifiedGame | None:
     """Read the game of a document and update `scanned`; return None if it has no valid game."""
-    assert one.sha256 is not None
+    assert scanned.sha256 is not None
     game = None
     try:
-        game = read_game(data, models.model_at_path(one.path), one.path)
-        content = "" if game is None else content_id(game)
+        game = read_game(data, models.model_at_path(scanned.path), scanned.path)
+        game_content_id = "" if game is None else content_id(game)
     except InvalidDocumentError as error:
-        _quarantine_document(one, data, error.fault, batch)
+        _quarantine_document(scanned, data, error.fault, batch)
         return None
     except MemoryError:
-        raise  # which document it meets is chance
+        raise  # Memory can run out at any document.
     except Exception as error:
-        what = describe_format_error(error, game.format if game else "")
-        _quarantine_document(one, data, RecordError("$", UNEXPECTED_ERROR_RULE, what), batch)
+        reason = describe_format_error(error, game.format if game else "")
+        _quarantine_document(scanned, data, RecordError("$", UNEXPECTED_ERROR_RULE, reason), batch)
         return None
     if game is None:
-        one.found, one.reason = IGNORED, ignored_reason(data, one.path)
+        scanned.found, scanned.reason = IGNORED, ignored_reason(data, scanned.path)
         return None
-    one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
+    scanned.found, scanned.format, scanned.game_type = GAME, game.format, str(game.game_type)
     if game.log_id is not None:
-        one.sha256 = hash_document(data, game, content)
-    one.assigned_model = game.assigned_model
-    index, one.stated_index = one.game_index, game.game_index
-    if game.game_index is not None:  # then it is the same game wherever it lies
-        index, one.game_index = game.game_index, None
-    one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
-    one.content_id = content
+        scanned.sha256 = hash_document(data, game, game_content_id)
+    scanned.assigned_model = game.assigned_model
+    index, scanned.stated_index = scanned.game_index, game.game_index
+    if game.game_index is not None:  # The id then does not depend on the path.
+        index, scanned.game_index = game.game_index, None
+    scanned.game_id = game_id(scanned.sha256, scanned.game_index, scanned.assigned_model)
+    scanned.content_id = game_content_id
     for fault in _limit_record_errors(game.faults):
-        batch.faults.append(_quarantine_row(one, data, fault))
+        batch.faults.append(_quarantine_row(scanned, data, fault))
     return IdentifiedGame(
         game,
-        game_id=one.game_id,
+        game_id=scanned.game_id,
         game_index=index,
-        sha256=one.sha256,
-        content_id=content,
-        source=one.source,
-        path=one.path,
+        sha256=scanned.sha256,
+        content_id=game_content_id,
+        source=scanned.source,
+        path=scanned.path,
     )
 
 
 def _quarantine_document(
-    one: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
+    scanned: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
 ) -> None:
     """Mark a document as quarantined and add its error to the batch."""
-    one.found, one.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
-    batch.faults.append(_quarantine_row(one, data, fault))
+    scanned.found, scanned.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
+    batch.faults.append(_quarantine_row(scanned, data, fault))
 
 
 def _limit_record_errors(faults: Sequence[RecordError]) -> Sequence[RecordError]:
     """Return the errors, or the first ones and a summary, because each row repeats the document."""
     if len(faults) <= MAX_ERRORS_PER_DOCUMENT:
         return faults
-    first = faults[: MAX_ERRORS_PER_DOCUMENT - 1]
-    rest = f"{len(faults) - len(first):,} more parts of this document cannot be used"
+    first_faults = faults[: MAX_ERRORS_PER_DOCUMENT - 1]
+    summary = f"{len(faults) - len(first_faults):,} more parts of this document cannot be used"
     return [
-        *first,
-        RecordError("$", f"a document has at most {MAX_ERRORS_PER_DOCUMENT} faulty parts", rest),
+        *first_faults,
+        RecordError("$", f"a document has at most {MAX_ERRORS_PER_DOCUMENT} faulty parts", summary),
     ]
 
 
-def _quarantine_row(one: ScannedDocument, data: bytes | None, fault: RecordError) -> QuarantineRow:
+def _quarantine_row(
+    scanned: ScannedDocument, data: bytes | None, fault: RecordError
+) -> QuarantineRow:
     return QuarantineRow(
-        one.source,
-        one.path,
-        one.sha256,
-        one.game_id,
+        scanned.source,
+        scanned.path,
+        scanned.sha256,
+        scanned.game_id,
         fault.json_path[:TEXT_LIMIT],
         fault.rule,
         fault.message[:TEXT_LIMIT],
-        one.n_bytes,
+        scanned.n_bytes,
         None if data is None else data[:RAW_LIMIT],
     )
 
 
 def _quarantine_invalid_games(
-    broken: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
+    invalid_games: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
     """Remove games with invalid rows from the batch, and quarantine their documents."""
-    batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
+    batch.faults = [fault for fault in batch.faults if fault.game_id not in invalid_games]
     for table, rows in batch.tables.items():
-        games = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
-        is_broken = games.is_in(list(broken))
-        batch.tables[table] = rows.filter((~is_broken).to_arrow())
-    for document, one in zip(documents, batch.seen, strict=True):
-        if one.found == GAME and one.game_id in broken:
+        game_ids = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
+        is_invalid = game_ids.is_in(list(invalid_games))
+        batch.tables[table] = rows.filter((~is_invalid).to_arrow())
+    for document, scanned in zip(documents, batch.seen, strict=True):
+        if scanned.found == GAME and scanned.game_id in invalid_games:
             assert document.data is not None
-            fault, one.game_id = broken[one.game_id], None
-            _quarantine_document(one, document.data, fault, batch)
+            fault, scanned.game_id = invalid_games[scanned.game_id], None
+            _quarantine_document(scanned, document.data, fault, batch)
 
 
 def scanned_documents_frame(seen: Sequence[ScannedDocument], worker: int = 0) -> pl.DataFrame:

@@ -1,8 +1,7 @@
-"""What each document seen is, in the light of all others and of what the lake holds.
+"""Decides which documents are new, known, copies or replacements, and what changes in the lake.
 
-Whether a document is new, known, a copy or a replacement depends on all the others, so it is
-decided for all at once: by the statements in `sql/ingest`, in DuckDB, which keeps on disk what is
-too much for memory.
+`pipeline.ingest` uses it. The decisions depend on all documents and on the lake, so the statements
+in `sql/internal/ingest` make them together in DuckDB, which can use the disk.
 """
 
 import hashlib
@@ -40,9 +39,7 @@ from pipeline.warehouse import (
     write_parquet,
 )
 
-# Where an ingest works out what is what: DuckDB over the lake, and a folder for the results.
-
-# Of an ingest's memory, what DuckDB may take of it beside the libraries and what is being written.
+# DuckDB gets this fraction of an ingest's memory; libraries and writers need the rest.
 _DUCKDB_MEMORY_DIVISOR = 4
 BATCH_ROWS = 2**17
 _FINDINGS_FILE_BYTES = 2**24
@@ -77,9 +74,9 @@ class IngestDatabase(Struct, frozen=True):
         """
         memory = max(self.memory // _DUCKDB_MEMORY_DIVISOR, THREAD_MEMORY_BYTES)
         with ingest_connection(lake, _LAKE_TABLES, self.scratch, memory) as connection:
-            of_parts = f"game_id IS NOT NULL AND {self.rereads}"
+            is_read_again = f"game_id IS NOT NULL AND {self.rereads}"
             create_query_view(
-                connection, "again", f"SELECT game_id FROM quarantine WHERE {of_parts}"
+                connection, "again", f"SELECT game_id FROM quarantine WHERE {is_read_again}"
             )
             create_query_view(
                 connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)"
@@ -91,7 +88,7 @@ class IngestDatabase(Struct, frozen=True):
         connection: DuckDBPyConnection,
         name: str,
         files: Sequence[Path],
-        nothing: pl.DataFrame,
+        empty_frame: pl.DataFrame,
     ) -> None:
         """Create a view of Parquet files with the additional column `location`.
 
@@ -99,16 +96,16 @@ class IngestDatabase(Struct, frozen=True):
             connection: The connection.
             name: Name of the view.
             files: Paths of the Parquet files.
-            nothing: A frame without rows, which defines the columns if there are no files.
+            empty_frame: A frame without rows, which defines the columns if there are no files.
         """
-        rows = f"{name}_in_files"
+        files_view = f"{name}_in_files"
         if files:
-            create_query_view(connection, rows, parquet_files_select(files))
+            create_query_view(connection, files_view, parquet_files_select(files))
         else:
-            register_rows(connection, rows, nothing)
-        # Joined, so that it does not matter from which folder a file was reached.
+            register_rows(connection, files_view, empty_frame)
+        # Joined, because the same file can be found from different source folders.
         create_query_view(
-            connection, name, f"SELECT *, source || '/' || path AS location FROM {rows}"
+            connection, name, f"SELECT *, source || '/' || path AS location FROM {files_view}"
         )
 
     def compute(self, connection: DuckDBPyConnection, name: str, select: str) -> None:
@@ -143,8 +140,8 @@ class IngestDatabase(Struct, frozen=True):
             name: Name of the file.
         """
         file = self.scratch / f"{name}.ids"
-        ordered = iter_batches(connection, f"{select} ORDER BY game_id", BATCH_ROWS)
-        GameIds.save(ordered, file)
+        batches = iter_batches(connection, f"{select} ORDER BY game_id", BATCH_ROWS)
+        GameIds.save(batches, file)
         return file if file.stat().st_size else None
 
 
@@ -192,18 +189,16 @@ class FindingsCollector:
         file = self._scratch / f"{name}-{len(self._files[name])}.parquet"
         buffer = BytesIO()
         pl.concat(self._waiting.pop(name)).write_parquet(buffer, compression="lz4")
-        # Written here, so that a full disk is the system's error and not one of polars.
+        # Written by Python, so that a full disk raises an OSError and no error of polars.
         file.write_bytes(buffer.getbuffer())
         self._files[name].append(file)
 
 
-# What an ingest does to the quarantine: which rows leave it, and which are new.
-
-# A report has so many rows of what is refused; all of it is in quarantine.
+# Maximum number of quarantine rows in a summary; the lake has all of them.
 MAX_REPORTED_ROWS = 10_000
-_QUARANTINE_BATCH_ROWS = 2**11  # each has up to 64 KiB of a document
+_QUARANTINE_BATCH_ROWS = 2**11  # Each row has up to 64 KiB of a document.
 _QUARANTINE_KEY_COLUMNS = ("source", "path", "sha256", "game_id")
-"""Which version of a document a row is about, and whether it is about a part of its game."""
+"""Columns that identify the document of a row; game_id is null if it is about the whole game."""
 
 
 class QuarantineChanges:
@@ -222,15 +217,15 @@ class QuarantineChanges:
     ) -> None:
         self._connection = connection
         self._database = database
-        self._are_none = is_empty and not files
-        if self._are_none:  # as of most ingests; to ask DuckDB for nothing takes it 30 ms
+        self._has_no_rows = is_empty and not files
+        if self._has_no_rows:  # Most ingests; empty queries would take 30 ms.
             return
         database.register_files(connection, "faults_with_raw", files, quarantine_frame([]))
         create_query_view(
             connection, "faults_without_raw", "SELECT * EXCLUDE (raw) FROM faults_with_raw"
         )
-        before = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
-        create_query_view(connection, "before", before)
+        previous_rows = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
+        create_query_view(connection, "before", previous_rows)
         for name in ("own_faults", "outdated", "staying", "new_faults"):
             database.compute(connection, name, ingest_statement(name))
 
@@ -244,26 +239,28 @@ class QuarantineChanges:
             At most `MAX_REPORTED_ROWS` rows without `raw`, and the number of all rows about a part
             of a game.
         """
-        if self._are_none:
+        if self._has_no_rows:
             return empty_table("quarantine").drop("raw"), 0
         rows = ingest_statement("current_faults", ingest_id=str(ingest_id))
-        first = (
+        order_and_limit = (
             f"ORDER BY ingest_id, source, path, json_path, rule, message LIMIT {MAX_REPORTED_ROWS}"
         )
         n_parts = run_trusted_query(self._connection, f"SELECT count(game_id) FROM ({rows})").item()
-        found = run_trusted_query(
-            self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {first}"
+        first_rows = run_trusted_query(
+            self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {order_and_limit}"
         )
-        return found, n_parts
+        return first_rows, n_parts
 
     def outdated(self) -> RowRemoval | None:
         """Return the removal of outdated rows from the quarantine; None if no row is outdated."""
-        if self._are_none:
+        if self._has_no_rows:
             return None
-        gone = run_trusted_query(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
+        outdated_rows = run_trusted_query(
+            self._connection, "SELECT *, TRUE AS is_gone FROM outdated"
+        )
         return (
-            RowRemoval(_QUARANTINE_KEY_COLUMNS, lambda rows: _is_outdated_row(rows, gone))
-            if gone.height
+            RowRemoval(_QUARANTINE_KEY_COLUMNS, lambda rows: _is_outdated_row(rows, outdated_rows))
+            if outdated_rows.height
             else None
         )
 
@@ -273,7 +270,7 @@ class QuarantineChanges:
         Args:
             ingest_id: Number of the ingest.
         """
-        if self._are_none:
+        if self._has_no_rows:
             return iter(())
         select = ingest_statement("quarantined", ingest_id=str(ingest_id))
         return iter_batches(self._connection, select, _QUARANTINE_BATCH_ROWS)
@@ -283,11 +280,11 @@ def _is_outdated_row(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
     """Return for each row of quarantine whether it is among the outdated ones."""
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
     is_whole = pl.col("game_id").is_null().alias("is_whole")
-    asked = pl.DataFrame(rows).cast(pl.String).select(location, "sha256", is_whole)
-    found = asked.join(
-        outdated, on=asked.columns, how="left", nulls_equal=True, maintain_order="left"
+    keys = pl.DataFrame(rows).cast(pl.String).select(location, "sha256", is_whole)
+    matches = keys.join(
+        outdated, on=keys.columns, how="left", nulls_equal=True, maintain_order="left"
     )
-    return found["is_gone"].is_not_null().to_numpy()
+    return matches["is_gone"].is_not_null().to_numpy()
 
 
 def write_known_game_ids(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
@@ -322,22 +319,24 @@ def plan_ingest(
         database.register_files(connection, "found", seen, scanned_documents_frame([]))
         database.compute(connection, "named_before", ingest_statement("named_before"))
         create_query_view(connection, "seen", ingest_statement("seen"))
-        of_games = ("new_games", "unindexed", "chosen_documents", "copies", "held")
-        steps = {  # each is made of those before it
+        game_steps = ("new_games", "unindexed", "chosen_documents", "copies", "held")
+        steps = {  # Each step reads the results of the previous ones.
             "last_here": ingest_statement("last_at", locations="seen"),
             "further_locations": ingest_statement("further_locations"),
             "last_elsewhere": ingest_statement("last_at", locations="further_locations"),
             "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
             **{
                 name: ingest_statement(name)
-                for name in (*of_games, "resolved", "superseded", "surplus", "moved")
+                for name in (*game_steps, "resolved", "superseded", "surplus", "moved")
             },
         }
         for name, select in steps.items():
             database.compute(connection, name, select)
         is_first = lake is not None and not lake.file_sizes_bytes("documents")
-        changed = "SELECT location FROM resolved" if is_first else ingest_statement("changed")
-        database.compute(connection, "changed", changed)
+        changed_select = (
+            "SELECT location FROM resolved" if is_first else ingest_statement("changed")
+        )
+        database.compute(connection, "changed", changed_select)
         is_empty = lake is None or not lake.file_sizes_bytes("quarantine")
         refusals = QuarantineChanges(connection, database, faults, is_empty=is_empty)
         yield IngestPlan(connection, database, refusals)
@@ -361,7 +360,7 @@ class IngestPlan:
         self.superseded = database.write_ids(connection, "FROM superseded", "superseded")
         with_moved = "FROM superseded UNION ALL SELECT game_id FROM moved"
         self.superseded_or_moved = database.write_ids(connection, with_moved, "superseded_or_moved")
-        self._with_surplus = set(
+        self._workers_with_surplus = set(
             run_trusted_query(connection, "SELECT DISTINCT worker FROM surplus")["worker"]
         )
 
@@ -378,7 +377,7 @@ class IngestPlan:
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
             "GROUP BY game_type ORDER BY game_type",
         )
-        in_other_form = (
+        rows_in_other_form = (
             run_trusted_query(self._connection, ingest_statement("in_other_form"))
             if len(games)
             else None
@@ -392,7 +391,7 @@ class IngestPlan:
             n_superseded=len(self.superseded),
             n_bytes=int(counts["n_bytes"].sum()),
             ingest_id=ingest_id,
-            n_in_other_form=0 if in_other_form is None else in_other_form.item(),
+            n_in_other_form=0 if rows_in_other_form is None else rows_in_other_form.item(),
             n_known_by_content=int(counts["n_known_by_content"].sum()),
             n_read_votes=int(counts["n_read_votes"].sum()),
             n_undecided_votes=int(counts["n_undecided_votes"].sum()),
@@ -408,7 +407,7 @@ class IngestPlan:
         Args:
             worker: Number of the worker.
         """
-        if worker not in self._with_surplus:
+        if worker not in self._workers_with_surplus:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
         return self._database.write_ids(self._connection, select, f"surplus-{worker}")
@@ -432,18 +431,18 @@ class IngestPlan:
         Args:
             archives: The archives that were read, from `UnchangedArchiveCache.archives`.
         """
-        if archives.is_empty():  # as of most ingests; to ask DuckDB for nothing takes it 10 ms
-            numbers = pl.DataFrame(schema={"source_order": pl.Int64, "number": pl.UInt32})
-            register_rows(self._connection, "in_archives_read", numbers)
-            register_rows(self._connection, "noted", numbers)
+        if archives.is_empty():  # Most ingests; empty queries would take 10 ms.
+            empty_numbers = pl.DataFrame(schema={"source_order": pl.Int64, "number": pl.UInt32})
+            register_rows(self._connection, "in_archives_read", empty_numbers)
+            register_rows(self._connection, "noted", empty_numbers)
             return archives.drop("is_known")
         register_rows(self._connection, "archives_read", archives.with_row_index("number"))
-        seen = "(FROM resolved, (SELECT DISTINCT ingest_id FROM archives_read))"
-        inside = ingest_statement("in_archives", documents=seen, archives="archives_read")
-        create_query_view(self._connection, "in_archives_read", inside)
-        noted = run_trusted_query(self._connection, ingest_statement("noted"))
-        register_rows(self._connection, "noted", noted)
-        return noted.select(list(table_schema("archives")))
+        documents = "(FROM resolved, (SELECT DISTINCT ingest_id FROM archives_read))"
+        select = ingest_statement("in_archives", documents=documents, archives="archives_read")
+        create_query_view(self._connection, "in_archives_read", select)
+        rows = run_trusted_query(self._connection, ingest_statement("noted"))
+        register_rows(self._connection, "noted", rows)
+        return rows.select(list(table_schema("archives")))
 
     def iter_document_rows(self, ingest_id: int) -> Iterator[pa.Table]:
         """Return batches of the rows of `documents`, in the order of the sources.
@@ -456,12 +455,6 @@ class IngestPlan:
         select = ingest_statement("documents", ingest_id=str(ingest_id))
         return iter_batches(self._connection, select, BATCH_ROWS)
 
-
-# Large archives that have not changed: what was seen in them before is taken from the lake.
-#
-# To know each document of an archive again it has to be unpacked and hashed. One hash of the file
-# as it lies on disk tells as much, where the same code has read it to its end before, in the same
-# way.
 
 _LINE_SEPARATOR = "#"
 _FILES_PER_LOOKUP = 256
@@ -503,60 +496,60 @@ class UnchangedArchiveCache:
     def __init__(
         self,
         job: IngestJob,
-        earlier: StoredLake | None,
-        take: Callable[[WorkerFindings], None],
+        lake: StoredLake | None,
+        add_findings: Callable[[WorkerFindings], None],
         database: IngestDatabase,
         *,
         rereads: bool = False,
     ) -> None:
         self._rereads = rereads
         self._job = job
-        self._earlier = earlier
-        self._take = take
+        self._lake = lake
+        self._add_findings = add_findings
         self._database = database
-        self._noted: list[_ArchiveVersion] = []
+        self._archives_read: list[_ArchiveVersion] = []
         self._n_reports = 0
 
-    def unread(self, units: Iterator[SourceFile]) -> Iterator[SourceFile]:
+    def unread(self, source_files: Iterator[SourceFile]) -> Iterator[SourceFile]:
         """Yield the files to read; the documents of unchanged archives are reported from the lake.
 
         Args:
-            units: The source files.
+            source_files: The source files.
 
         Yields:
             The source files that are no unchanged archives.
         """
-        if self._rereads or not self._seen_in:
-            yield from units
+        if self._rereads or not self._last_reads:
+            yield from source_files
             return
-        while some := list(islice(units, _FILES_PER_LOOKUP)):
-            recalled = self._recalled(some)
-            yield from (unit for unit in some if unit not in recalled)
+        while batch := list(islice(source_files, _FILES_PER_LOOKUP)):
+            skipped = self._skip_unchanged_archives(batch)
+            yield from (source_file for source_file in batch if source_file not in skipped)
 
     def iter_and_record(
-        self, unit: SourceFile, documents: Iterator[Document]
+        self, source_file: SourceFile, documents: Iterator[Document]
     ) -> Iterator[Document]:
         """Yield the documents of an archive, and record the archive once all of them were read.
 
         Args:
-            unit: The archive.
+            source_file: The archive.
             documents: Its documents.
 
         Yields:
             The documents.
         """
         as_found, (source, prefix), document = (
-            _file_version(unit),
-            _source_and_path_prefix(unit),
+            _file_version(source_file),
+            _source_and_path_prefix(source_file),
             None,
         )
         for document in documents:
             yield document
-        # One that breaks off, or is no archive at all, is itself reported at the end. Of a log of
-        # lines only lines are looked for later, not parts that have names.
+        # A truncated or invalid archive ends with a document for the archive itself, and is not
+        # recorded. Nor is a log of lines with named parts, because the lake is searched for lines.
         if document is None or (document.source == source and document.path.startswith(prefix)):
-            archive = _hash_archive(unit, as_found)
-            self._noted += [archive] if archive else []
+            archive = _hash_archive(source_file, as_found)
+            self._archives_read += [archive] if archive else []
 
     def archives(self, ingest_id: int) -> pl.DataFrame:
         """Return the rows of `archives` for the recorded archives that have not changed meanwhile.
@@ -573,102 +566,115 @@ class UnchangedArchiveCache:
         rows = [
             [
                 *(ingest_id, *(getattr(archive, name) for name in names)),
-                archive.sha256 in self._seen_in.get((archive.source, archive.prefix), {}),
+                archive.sha256 in self._last_reads.get((archive.source, archive.prefix), {}),
             ]
-            for archive in self._noted
+            for archive in self._archives_read
             if file_version(archive.file) == archive.as_found
         ]
-        # Of two files whose names print alike nobody can tell later what was in which.
-        is_alone = pl.struct("source", "prefix").is_unique()
-        known = {"is_known": pl.Boolean()}
-        return pl.DataFrame(rows, {**schema, **known}, orient="row").filter(is_alone)
+        # If two files have the same printed name, their documents cannot be distinguished later.
+        is_unique = pl.struct("source", "prefix").is_unique()
+        known_schema = {"is_known": pl.Boolean()}
+        return pl.DataFrame(rows, {**schema, **known_schema}, orient="row").filter(is_unique)
 
-    def _recalled(self, units: Sequence[SourceFile]) -> set[SourceFile]:
+    def _skip_unchanged_archives(self, source_files: Sequence[SourceFile]) -> set[SourceFile]:
         """Return the unchanged archives among the files, and report their documents."""
-        known: list[tuple[SourceFile, _ArchiveVersion, int]] = []
-        for unit in units:
-            seen_in = (
-                self._seen_in.get(_source_and_path_prefix(unit), {})
-                if unit.can_hold_many_documents
+        unchanged: list[tuple[SourceFile, _ArchiveVersion, int]] = []
+        for source_file in source_files:
+            last_reads = (
+                self._last_reads.get(_source_and_path_prefix(source_file), {})
+                if source_file.can_hold_many_documents
                 else {}
             )
-            archive = _hash_archive(unit, _file_version(unit)) if seen_in else None
-            if archive is not None and archive.sha256 in seen_in:
-                known.append((unit, archive, seen_in[archive.sha256]))
-        if not known:
+            archive = _hash_archive(source_file, _file_version(source_file)) if last_reads else None
+            if archive is not None and archive.sha256 in last_reads:
+                unchanged.append((source_file, archive, last_reads[archive.sha256]))
+        if not unchanged:
             return set()
         rows = [
             (number, archive.source, archive.prefix, archive.n_bytes, ingest_id)
-            for number, (_, archive, ingest_id) in enumerate(known)
+            for number, (_, archive, ingest_id) in enumerate(unchanged)
         ]
-        numbers = self._report(pl.DataFrame(rows, schema=_ARCHIVE_LOOKUP_SCHEMA, orient="row"))
-        return {known[number][0] for number in numbers}
+        numbers = self._report_documents(
+            pl.DataFrame(rows, schema=_ARCHIVE_LOOKUP_SCHEMA, orient="row")
+        )
+        return {unchanged[number][0] for number in numbers}
 
     @cached_property
-    def _seen_in(self) -> dict[tuple[str, str], dict[str, int]]:
+    def _last_reads(self) -> dict[tuple[str, str], dict[str, int]]:
         """The last ingest with the same settings that read an archive, by its location and hash."""
-        if self._earlier is None or not self._earlier.file_sizes_bytes("archives"):
+        if self._lake is None or not self._lake.file_sizes_bytes("archives"):
             return {}
-        as_now = [pl.col(n).eq_missing(pl.lit(of)) for n, of in self._job.settings().items()]
-        alike = self._earlier.table("ingests").filter(*as_now)
-        archives = self._earlier.table("archives").join(alike, on="ingest_id", how="semi")
+        has_same_settings = [
+            pl.col(column).eq_missing(pl.lit(value))
+            for column, value in self._job.settings().items()
+        ]
+        ingests = self._lake.table("ingests").filter(*has_same_settings)
+        archives = self._lake.table("archives").join(ingests, on="ingest_id", how="semi")
         rows = archives.select("source", "prefix", "sha256", "ingest_id").sort("ingest_id")
-        found: dict[tuple[str, str], dict[str, int]] = {}
+        last_reads: dict[tuple[str, str], dict[str, int]] = {}
         for source, prefix, sha256, ingest_id in rows.collect().iter_rows():
-            found.setdefault((source, prefix), {})[sha256] = ingest_id
-        return found
+            last_reads.setdefault((source, prefix), {})[sha256] = ingest_id
+        return last_reads
 
-    def _report(self, wanted: pl.DataFrame) -> list[int]:
+    def _report_documents(self, archive_rows: pl.DataFrame) -> list[int]:
         """Report the documents of unchanged archives, and return the numbers of these archives.
 
         An archive is read again, and not reported, in three cases: a document has to be decoded, a
         document could not be read before, or the lake no longer has the error of a quarantined
         document.
         """
-        with self._database.connection(self._earlier) as connection:
-            register_rows(connection, "wanted", wanted)
-            inside = ingest_statement("in_archives", documents="documents", archives="wanted")
+        with self._database.connection(self._lake) as connection:
+            register_rows(connection, "wanted", archive_rows)
+            documents_select = ingest_statement(
+                "in_archives", documents="documents", archives="wanted"
+            )
             for name, select in (
-                ("inside", inside),
+                ("inside", documents_select),
                 ("unknown", ingest_statement("unknown")),
                 ("recalled", "FROM inside ANTI JOIN unknown USING (number)"),
             ):
                 self._database.compute(connection, name, select)
             self._n_reports += 1
             file = self._database.scratch / f"seen-again-{self._n_reports}.parquet"
-            faults = file.with_stem(f"{file.stem}-faults")
+            faults_file = file.with_stem(f"{file.stem}-faults")
             write_parquet(connection, ingest_statement("seen_again"), file)
-            write_parquet(connection, ingest_statement("faults_before"), faults)
+            write_parquet(connection, ingest_statement("faults_before"), faults_file)
             archives = run_trusted_query(connection, "FROM wanted ANTI JOIN unknown USING (number)")
-            counts = "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
-            n_documents, n_refused = run_trusted_query(connection, counts).row(0)
+            counts_select = (
+                "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
+            )
+            n_documents, n_quarantined = run_trusted_query(connection, counts_select).row(0)
         n_bytes = int(archives["n_bytes"].sum())
-        rows = {"seen": file, "faults": faults} if n_refused else {"seen": file}
-        self._take(WorkerFindings(n_documents, n_bytes, rows))
+        rows = {"seen": file, "faults": faults_file} if n_quarantined else {"seen": file}
+        self._add_findings(WorkerFindings(n_documents, n_bytes, rows))
         return archives["number"].to_list()
 
 
-def _source_and_path_prefix(unit: SourceFile) -> tuple[str, str]:
+def _source_and_path_prefix(source_file: SourceFile) -> tuple[str, str]:
     """Return the source of an archive's documents, and the beginning of their paths."""
-    assert unit.file is not None
-    return document_location(unit, "/" if file_type(unit.file).is_archive else _LINE_SEPARATOR)
+    assert source_file.file is not None
+    return document_location(
+        source_file, "/" if file_type(source_file.file).is_archive else _LINE_SEPARATOR
+    )
 
 
-def _file_version(unit: SourceFile) -> tuple[int, ...] | None:
+def _file_version(source_file: SourceFile) -> tuple[int, ...] | None:
     """Return the version of the file; None if it cannot be determined, as on an object store."""
-    return file_version(unit.file) if unit.file is not None else None
+    return file_version(source_file.file) if source_file.file is not None else None
 
 
-def _hash_archive(unit: SourceFile, as_found: tuple[int, ...] | None) -> _ArchiveVersion | None:
+def _hash_archive(
+    source_file: SourceFile, version: tuple[int, ...] | None
+) -> _ArchiveVersion | None:
     """Return the archive with its hash; None if it is not a readable, non-empty regular file."""
-    if unit.file is None or as_found is None or not is_regular_file(unit.file):
+    if source_file.file is None or version is None or not is_regular_file(source_file.file):
         return None
-    if not unit.n_bytes:  # a file of the kernel's own may be endless
+    if not source_file.n_bytes:  # A file of the kernel can be endless.
         return None
     try:
-        with Path(unit.file).open("rb") as file:
+        with Path(source_file.file).open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-    source, prefix = _source_and_path_prefix(unit)
-    return _ArchiveVersion(unit.file, as_found, source, prefix, unit.n_bytes, sha256)
+    source, prefix = _source_and_path_prefix(source_file)
+    return _ArchiveVersion(source_file.file, version, source, prefix, source_file.n_bytes, sha256)

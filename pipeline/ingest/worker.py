@@ -1,7 +1,7 @@
-"""A worker: decodes the documents of its tasks and writes files that nobody sees yet.
+"""Splits an ingest into tasks, and runs the workers that decode documents into staged files.
 
-The same code runs in the process of the ingest, in processes of their own and on a cluster. What
-it found goes back as columns in Arrow's format, the rows of the games only into files.
+Workers run in the process of the ingest, in processes of their own, or on a cluster. They return
+their findings as Arrow data; the rows of games are only written to files.
 """
 
 import gc
@@ -40,14 +40,11 @@ from pipeline.processes import available_cores, describe_exit_code, parent_conne
 from pipeline.provenance import hash_ingest_code
 from pipeline.stores import parse_location
 
-# The work of an ingest cut into tasks, each small enough for one process to hold.
-#
-# Plain files are only named, and read where they are decoded; so are archives, unless they are
-# large: those are read here, while others decode what was read of them so far.
-
+# A task names plain files and small archives, which the worker reads. A large archive is read by
+# the ingest while workers decode the documents that were read so far.
 TASK_BYTES = 8 * 2**20
 TASK_UNITS = 1000
-# It may hold more than a task: while one process decoded all of it, others might be idle.
+# A larger archive can hold more than one task, so it is divided among the workers.
 LARGE_ARCHIVE_BYTES = 2**20
 
 
@@ -69,12 +66,12 @@ ReadDocuments = Callable[[SourceFile], Iterable[Document]]
 
 
 def split_into_tasks(
-    units: Iterable[SourceFile], read: ReadDocuments | None
+    source_files: Iterable[SourceFile], read: ReadDocuments | None
 ) -> Iterator[WorkerTask]:
     """Yield tasks that are small enough for one worker to hold in memory.
 
     Args:
-        units: The source files.
+        source_files: The source files.
         read: Reads a large archive, whose documents become tasks; None if workers read it
             themselves.
 
@@ -82,17 +79,17 @@ def split_into_tasks(
         The tasks, in the order of the sources.
     """
     numbers = count()
-    for is_large, some in groupby(units, _is_large_archive):
+    for is_large, group in groupby(source_files, _is_large_archive):
         if not is_large:
-            for named in _iter_task_batches(some, lambda unit: unit.n_bytes):
-                yield WorkerTask(next(numbers), units=named)
+            for batch in _iter_task_batches(group, lambda source_file: source_file.n_bytes):
+                yield WorkerTask(next(numbers), units=batch)
             continue
-        for unit in some:
+        for source_file in group:
             if read is None:
-                yield WorkerTask(next(numbers), units=(unit,))
+                yield WorkerTask(next(numbers), units=(source_file,))
                 continue
             for documents in _iter_task_batches(
-                read(unit), lambda document: len(document.data or b"")
+                read(source_file), lambda document: len(document.data or b"")
             ):
                 yield WorkerTask(next(numbers), documents=documents)
 
@@ -105,18 +102,18 @@ def _is_large_archive(unit: SourceFile) -> bool:
 T = TypeVar("T")
 
 
-def _iter_task_batches(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+def _iter_task_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
     """Yield batches of items with at most `TASK_UNITS` items and about `TASK_BYTES` bytes."""
-    held: list[T] = []
+    batch: list[T] = []
     n_bytes = 0
-    for thing in things:
-        held.append(thing)
-        n_bytes += size(thing)
-        if n_bytes >= TASK_BYTES or len(held) >= TASK_UNITS:
-            yield tuple(held)
-            held, n_bytes = [], 0
-    if held:
-        yield tuple(held)
+    for item in items:
+        batch.append(item)
+        n_bytes += size(item)
+        if n_bytes >= TASK_BYTES or len(batch) >= TASK_UNITS:
+            yield tuple(batch)
+            batch, n_bytes = [], 0
+    if batch:
+        yield tuple(batch)
 
 
 BATCH_DOCUMENTS = 20_000
@@ -209,11 +206,16 @@ class Worker:
         self._decoded = GameIds()
         self._writers: dict[str, TableWriter] = {}
         if job.lake is not None:
-            lake, kind = parse_location(job.lake), staged_file_prefix(f"{job.token}-{number}")
-            self._writers = {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
+            lake, file_prefix = (
+                parse_location(job.lake),
+                staged_file_prefix(f"{job.token}-{number}"),
+            )
+            self._writers = {
+                table: TableWriter(lake / table, table, file_prefix) for table in GAME_TABLES
+            }
         self._waiting: list[tuple[int, Document]] = []
-        self._held = 0
-        self._n_documents = self._n_bytes = 0  # of what was not told yet, as are the frames
+        self._waiting_bytes = 0
+        self._n_documents = self._n_bytes = 0  # Since the last report, like the frames.
         self._frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
         self._is_finished = False
 
@@ -226,14 +228,21 @@ class Worker:
         Returns:
             The findings in the documents that were decoded since the last call.
         """
-        read = chain.from_iterable(self._job.read(unit, self._add_bytes) for unit in task.units)
-        for order, document in enumerate(chain(task.documents, read), start=task.number << 32):
-            self._waiting.append((order, document))
-            self._held += len(document.data or b"")
+        documents_of_files = chain.from_iterable(
+            self._job.read(unit, self._add_bytes) for unit in task.units
+        )
+        for position, document in enumerate(
+            chain(task.documents, documents_of_files), start=task.number << 32
+        ):
+            self._waiting.append((position, document))
+            self._waiting_bytes += len(document.data or b"")
             self._n_documents += 1
-            if self._held >= self._job.batch_bytes or len(self._waiting) >= BATCH_DOCUMENTS:
+            if (
+                self._waiting_bytes >= self._job.batch_bytes
+                or len(self._waiting) >= BATCH_DOCUMENTS
+            ):
                 self._decode()
-        return self._tell()
+        return self._take_findings()
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
         """Run the tasks one after another, and return an iterator of their findings."""
@@ -249,14 +258,14 @@ class Worker:
         map_tables(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
-        return [StagedFiles(self._tell(), files)]
+        return [StagedFiles(self._take_findings(), files)]
 
     def stop(self) -> None:
         """Delete the written files, unless `finish` has returned them."""
         for writer in () if self._is_finished else self._writers.values():
             writer.delete_files()
 
-    def _tell(self) -> WorkerFindings:
+    def _take_findings(self) -> WorkerFindings:
         """Return the findings since the last report, and forget them."""
         rows = {
             name: pl.concat(frames).write_ipc_stream(None).getvalue()
@@ -275,7 +284,7 @@ class Worker:
         if not self._waiting:
             return
         was_enabled = gc.isenabled()
-        gc.disable()  # nothing decoded has any cycles, and Python would look at all of it for some
+        gc.disable()  # Decoded data has no reference cycles, and searching it for some is slow.
         try:
             documents = [document for _, document in self._waiting]
             seen = [scan_document(document, order) for order, document in self._waiting]
@@ -289,51 +298,56 @@ class Worker:
         finally:
             if was_enabled:
                 gc.enable()
-        self._waiting, self._held = [], 0
+        self._waiting, self._waiting_bytes = [], 0
 
     def _mark_known(self, seen: list[ScannedDocument]) -> None:
         """Mark the documents whose games are in the lake, so that they are not decoded again."""
         if self._known is None:
             return
-        # What a log says of its models goes before what is given.
-        hashed = [(one, None) for one in seen if one.sha256 is not None]
-        left = self._mark(self._known, hashed)
-        self._mark(
+        # First without a model, because models that a log names take precedence.
+        unnamed = [(document, None) for document in seen if document.sha256 is not None]
+        unmarked = self._mark_documents(self._known, unnamed)
+        self._mark_documents(
             self._known,
-            [(one, m) for one in left if (m := self._job.models.model_at_path(one.path))],
+            [
+                (document, model)
+                for document in unmarked
+                if (model := self._job.models.model_at_path(document.path))
+            ],
         )
 
     @staticmethod
-    def _mark(
-        known: GameIds, asked: Sequence[tuple[ScannedDocument, str | None]]
+    def _mark_documents(
+        known_ids: GameIds, candidates: Sequence[tuple[ScannedDocument, str | None]]
     ) -> list[ScannedDocument]:
         """Mark documents whose game id with the paired model is known, and return the others."""
-        ids = [game_id(str(one.sha256), one.game_index, model) for one, model in asked]
-        is_known = known.contains(ids)
-        for (one, model), id_ in compress(zip(asked, ids, strict=True), is_known):
-            one.found, one.game_id, one.assigned_model = KNOWN, id_, model
-        return [one for one, _ in compress(asked, ~is_known)]
+        ids = [
+            game_id(str(document.sha256), document.game_index, model)
+            for document, model in candidates
+        ]
+        is_known = known_ids.contains(ids)
+        for (document, model), id_ in compress(zip(candidates, ids, strict=True), is_known):
+            document.found, document.game_id, document.assigned_model = KNOWN, id_, model
+        return [document for document, _ in compress(candidates, ~is_known)]
 
 
-# Processes that each run a worker, and what passes between them and the ingest.
-#
-# They are started anew, not forked, and import only what a worker needs. Interrupting and failing
-# are the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
+# Worker processes are started, not forked, and import only what a worker needs. The ingest handles
+# interrupts and errors. A worker whose ingest has terminated deletes its files and exits.
 
 _TERMINATE_TIMEOUT_SECONDS = 5
 _FINISH_SIGNAL = None
-# What polars and Arrow free after a batch, the next one needs again; to give it back meanwhile and
-# have it cleared anew takes the system a twentieth of all processor time.
+# Memory that polars and Arrow free after a batch is kept for the next one, because returning it to
+# the system and clearing it again takes 5 % of the processor time.
 _ALLOCATOR_ENVIRONMENT = {
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-# Modules are no garbage: to search them for some as they come takes Python 35 ms.
+# Garbage collection during the imports would take 35 ms and find nothing.
 _WORKER_PROGRAM = "import gc; gc.disable(); from pipeline.ingest.worker import main; main()"
 
 
-# A process takes a second to start, in which another decodes as much as this; archives hold more
-# than their size. So for less than twice as much, one process is quicker than two.
+# A process starts in a second, in which another decodes this many bytes. With less than twice as
+# many, one process is faster than two. Compressed files count as several times their size.
 _MIN_BYTES_PER_PROCESS = 48 * 2**20
 _ASSUMED_EXPANSION = 8
 
@@ -364,7 +378,7 @@ class Workers(Protocol):
         """Stop the workers at once."""
 
 
-# Opens the workers for a job; gives them with the units; they may have seen some of those.
+# Starts the workers for a job, and returns them with the source files (some may be consumed).
 WorkerTeam = Callable[
     [IngestJob, Iterator[SourceFile]], AbstractContextManager[tuple[Workers, Iterator[SourceFile]]]
 ]
@@ -372,31 +386,31 @@ WorkerTeam = Callable[
 
 @contextmanager
 def process_team(
-    n_most: int, job: IngestJob, units: Iterator[SourceFile]
+    max_processes: int, job: IngestJob, source_files: Iterator[SourceFile]
 ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
     """Start as many worker processes as are worthwhile; for little work, use this process.
 
     Args:
-        n_most: Maximum number of processes.
+        max_processes: Maximum number of processes.
         job: The job.
-        units: The source files.
+        source_files: The source files.
 
     Yields:
         The workers, and all source files, including those that were examined to estimate the work.
     """
-    first: list[SourceFile] = []
+    examined_files: list[SourceFile] = []
     n_bytes = 0
-    for unit in units if n_most > 1 else ():
-        first.append(unit)
-        n_bytes += unit.n_bytes * (_ASSUMED_EXPANSION if unit.is_compressed else 1)
-        if n_bytes >= n_most * _MIN_BYTES_PER_PROCESS:
+    for source_file in source_files if max_processes > 1 else ():
+        examined_files.append(source_file)
+        n_bytes += source_file.n_bytes * (_ASSUMED_EXPANSION if source_file.is_compressed else 1)
+        if n_bytes >= max_processes * _MIN_BYTES_PER_PROCESS:
             break
-    n_workers = min(n_most, n_bytes // _MIN_BYTES_PER_PROCESS)
-    team: Workers = ProcessPool(job, n_workers) if n_workers > 1 else Worker(job, 0)
+    n_workers = min(max_processes, n_bytes // _MIN_BYTES_PER_PROCESS)
+    workers: Workers = ProcessPool(job, n_workers) if n_workers > 1 else Worker(job, 0)
     try:
-        yield team, chain(first, units)
+        yield workers, chain(examined_files, source_files)
     finally:
-        team.stop()
+        workers.stop()
 
 
 class ProcessPool:
@@ -411,10 +425,10 @@ class ProcessPool:
         """Give each task to an idle worker, and yield findings as they come."""
         for task in tasks:
             while all(worker.is_busy for worker in self._workers):
-                yield from self._answers()
+                yield from self._iter_answers()
             next(worker for worker in self._workers if not worker.is_busy).send(task)
         while any(worker.is_busy for worker in self._workers):
-            yield from self._answers()
+            yield from self._iter_answers()
 
     def finish(self) -> list[StagedFiles]:
         """Return the files of each worker, in the order of their numbers."""
@@ -427,11 +441,13 @@ class ProcessPool:
         for worker in self._workers:
             worker.stop()
 
-    def _answers(self) -> Iterator[WorkerFindings]:
+    def _iter_answers(self) -> Iterator[WorkerFindings]:
         """Wait for a busy worker, and yield the findings of the workers that are done."""
-        of_connection = {worker.connection: worker for worker in self._workers if worker.is_busy}
-        for connection in wait(list(of_connection)):
-            yield of_connection[cast(Connection, connection)].answer()
+        worker_by_connection = {
+            worker.connection: worker for worker in self._workers if worker.is_busy
+        }
+        for connection in wait(list(worker_by_connection)):
+            yield worker_by_connection[cast(Connection, connection)].answer()
 
 
 class _WorkerProcess:
@@ -440,7 +456,7 @@ class _WorkerProcess:
     def __init__(self, job: IngestJob, number: int, n_workers: int) -> None:
         self.is_busy = False
         threads = str(max(1, available_cores() // n_workers))
-        # What a worker leaves behind, however it ends, goes with the ingest's own folder.
+        # Temporary files of the worker are deleted with the ingest's folder, however it terminates.
         self._process, self.connection = start_python(
             _WORKER_PROGRAM,
             POLARS_MAX_THREADS=threads,
@@ -455,7 +471,7 @@ class _WorkerProcess:
         try:
             self.connection.send(task)
         except OSError:
-            raise self._lost() from None
+            raise self._terminated_error() from None
         self.is_busy = True
 
     def answer(self) -> Any:
@@ -463,7 +479,7 @@ class _WorkerProcess:
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
-            raise self._lost() from None
+            raise self._terminated_error() from None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
@@ -479,18 +495,18 @@ class _WorkerProcess:
             self._process.kill()
             self._process.wait()
 
-    def _lost(self) -> PipelineError:
+    def _terminated_error(self) -> PipelineError:
         """Return the error for a process that has terminated unexpectedly."""
-        how = describe_exit_code(self._process.wait())
+        exit_description = describe_exit_code(self._process.wait())
         return PipelineError(
-            f"a worker process ended {how}; nothing was changed. If memory ran out, use a "
-            "smaller --memory or fewer --jobs, and run the same command again"
+            f"a worker process ended {exit_description}; nothing was changed. If memory ran out, "
+            "use a smaller --memory or fewer --jobs, and run the same command again"
         )
 
 
 def main() -> None:
     """Run one worker, which gets its tasks through the connection to the parent process."""
-    gc.freeze()  # nor are they later, with every batch
+    gc.freeze()  # Excludes the modules from later collections, too.
     gc.enable()
     connection = parent_connection()
     job, number = connection.recv()
@@ -502,10 +518,10 @@ def main() -> None:
             connection.send(_run_or_return_error(worker, task))
             is_over = task is _FINISH_SIGNAL
     except (EOFError, OSError):
-        pass  # nobody is there any more to make use of its files
+        pass  # The ingest has terminated, so the files are not needed.
     finally:
         worker.stop()
-    os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
+    os._exit(0)  # Skips the clean-up of modules, which takes 0.1 s.
 
 
 def _run_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
