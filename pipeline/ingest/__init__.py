@@ -310,10 +310,10 @@ def _commit_ingest(
                 files = change.staged_without_rows(table, files, _removal_of_games(surplus))
             change.add_files(table, files)
     write_roles(change, summary.games["game_type"])
-    archive_rows = plan.noted(archive_cache.archives(change.ingest_id))
+    archive_rows = plan.new_archive_rows(archive_cache.archives(change.ingest_id))
     change.write_rows("documents", plan.iter_document_rows(change.ingest_id))
     change.write_rows("archives", [archive_rows])
-    if outdated := plan.refusals.outdated():
+    if outdated := plan.refusals.outdated_rows_removal():
         change.remove_rows("quarantine", outdated)
     change.write_rows("quarantine", plan.refusals.iter_new_rows(change.ingest_id))
     change.commit(

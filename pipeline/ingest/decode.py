@@ -119,10 +119,11 @@ class AssignedModels(Struct, frozen=True):
     """The models that logs without model names get, by pattern of the document's path.
 
     Attributes:
-        given: Pairs of a pattern and a model (or players' models in JSON); the first match applies.
+        model_by_pattern: Pairs of a pattern and a model (or players' models in JSON); the first
+            match applies.
     """
 
-    given: tuple[tuple[str, str], ...] = ()
+    model_by_pattern: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def from_argument(cls, model: str | ModelsOf | None) -> Self:
@@ -142,14 +143,20 @@ class AssignedModels(Struct, frozen=True):
     def model_at_path(self, path: str) -> str | None:
         """Return the model, or players' models in JSON, for a document's path; None for none."""
         file = containing_file_path(path)
-        return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
+        return next(
+            (text for pattern, text in self.model_by_pattern if fnmatchcase(file, pattern)), None
+        )
 
     @property
     def text(self) -> str | None:
         """The assignment as text: a model's name for all documents, else JSON; None if empty."""
-        if [pattern for pattern, _ in self.given] == [_MATCH_ALL_PATHS]:
-            return self.given[0][1]
-        return msgspec.json.encode(dict(self.given)).decode() if self.given else None
+        if [pattern for pattern, _ in self.model_by_pattern] == [_MATCH_ALL_PATHS]:
+            return self.model_by_pattern[0][1]
+        return (
+            msgspec.json.encode(dict(self.model_by_pattern)).decode()
+            if self.model_by_pattern
+            else None
+        )
 
 
 def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsOf | None:

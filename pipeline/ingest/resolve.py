@@ -251,7 +251,7 @@ class QuarantineChanges:
         )
         return first_rows, n_parts
 
-    def outdated(self) -> RowRemoval | None:
+    def outdated_rows_removal(self) -> RowRemoval | None:
         """Return the removal of outdated rows from the quarantine; None if no row is outdated."""
         if self._has_no_rows:
             return None
@@ -422,7 +422,7 @@ class IngestPlan:
         """Return the locations of documents skipped as known whose game was removed since."""
         return run_trusted_query(self._connection, "SELECT location FROM resolved WHERE is_lost")
 
-    def noted(self, archives: pl.DataFrame) -> pl.DataFrame:
+    def new_archive_rows(self, archives: pl.DataFrame) -> pl.DataFrame:
         """Return the rows that the ingest adds to `archives`, and register them for `documents`.
 
         All documents of such an archive get a row. A known archive gets a row only if one of its
@@ -447,7 +447,8 @@ class IngestPlan:
     def iter_document_rows(self, ingest_id: int) -> Iterator[pa.Table]:
         """Return batches of the rows of `documents`, in the order of the sources.
 
-        An unchanged document has no row, unless it is in an archive that `noted` returned.
+        An unchanged document has no row, unless it is in an archive that `new_archive_rows`
+        returned.
 
         Args:
             ingest_id: Number of the ingest.

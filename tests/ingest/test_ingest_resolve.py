@@ -293,7 +293,7 @@ def test_what_becomes_of_documents(
             database = IngestDatabase(scratch, 2**30, rereads=True)
             with resolve.plan_ingest(database, None, written(seen, scratch), []) as found:
                 prefixes = () if one.knows is None else PREFIXES
-                noted = found.noted(archives(prefixes, is_known=bool(one.knows)))
+                noted = found.new_archive_rows(archives(prefixes, is_known=bool(one.knows)))
                 rows = lake.written(expected, prefixes, is_known=bool(one.knows))
                 assert set(noted["prefix"]) == {
                     prefix
@@ -318,7 +318,7 @@ def test_what_becomes_of_documents(
                 assert summary.games["n_games"].sum() == len(expected.borne)
                 assert summary.n_bytes == 10 * len(seen)
                 assert found.lost().is_empty()
-                assert found.refusals.outdated() is None
+                assert found.refusals.outdated_rows_removal() is None
             lake.take(expected, rows)
 
 
