@@ -223,12 +223,10 @@ def ingest(
         ):
             change: Transaction | None = None
             try:
-                files_to_read = archive_cache.unread(iter_source_files(source_paths))
-                worker_team = team or partial(process_team, jobs)
                 staged = _run_workers(
-                    files_to_read,
+                    archive_cache.unread(iter_source_files(source_paths)),
                     job,
-                    worker_team,
+                    team or partial(process_team, jobs),
                     collected=collected,
                     archive_cache=archive_cache,
                 )
