@@ -1003,7 +1003,7 @@ def test_a_condition_without_quotes_is_told_to_have_some(
 def test_a_column_that_is_like_no_other_leads_to_the_list(magic: Magic, lake: Path) -> None:
     said = magic("sql", 'SELECT * FROM votes WHERE model = "gpt-4"', "--lake", lake).err
     run = f"run `magic schema --lake {lake}"
-    assert f"no column `gpt-4`: {run} votes` to list those there are; if it is" in said
+    assert f"no column `gpt-4`: {run} votes` to list the columns; if it is" in said
     assert f"{run} games votes`" in magic("sql", "SELECT x FROM votes, games", "--lake", lake).err
 
 

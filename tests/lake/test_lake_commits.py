@@ -26,7 +26,7 @@ from pipeline.errors import LakeError, MachineError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, table_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode_documents
-from pipeline.ingest.resolve import known_games
+from pipeline.ingest.resolve import write_known_game_ids
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.lake.transaction import Transaction, begin_transaction, name_lake_in_errors
@@ -671,11 +671,11 @@ def test_upkeep_that_deletes_what_an_ingest_reads(
 
     def after_upkeep(*arguments: Any) -> Any:
         maintain(lake, keep_days=0, older_than_hours=-1)
-        return known_games(*arguments)
+        return write_known_game_ids(*arguments)
 
     ingest(more, lake)
     (more / "new.json").write_bytes(encode(prisoners_dilemma(model="new")))
-    monkeypatch.setattr("pipeline.ingest.resolve.known_games", after_upkeep)
+    monkeypatch.setattr("pipeline.ingest.resolve.write_known_game_ids", after_upkeep)
     with pytest.raises(LakeError, match=r"deleted while it was being read.* run the command again"):
         ingest(more, lake)
     monkeypatch.undo()
