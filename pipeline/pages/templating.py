@@ -1,7 +1,7 @@
-"""Contents as HTML, JSON and CSV.
+"""Render page contents as HTML fragments, JSON, CSV and images.
 
-A page of HTML is a fragment: its host puts it into a frame of its own, and says by `link` where
-other pages are.
+`pages.PAGES` lists all pages: those of reports and those with their own content functions. The
+server and the notebook display put a fragment into a frame and pass `link` for its links.
 """
 
 import re
@@ -66,7 +66,7 @@ _OF_THE_SERVER = ("engine", "master")
 
 
 def page_of(report: Report) -> Page:
-    """The page of a report: its parameters are the fields of the form."""
+    """Return the page of a report, whose form has a field for each parameter."""
     fields = [field for one in report.parameters for field in _fields(one)]
     asks = content_address(
         *fields,
@@ -79,7 +79,7 @@ def page_of(report: Report) -> Page:
 
 
 def _fields(asked: Parameter) -> Iterator[Field]:
-    """The fields of a parameter: of one that takes two names, one for each."""
+    """Yield the form fields of a parameter; a parameter that takes two names has two fields."""
     name, kind, is_several, default, declared = asked
     if name in _OF_THE_SERVER:
         return
@@ -108,7 +108,7 @@ def _fields(asked: Parameter) -> Iterator[Field]:
 
 
 def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
-    """What the report answers to the address; `about` says in a sentence what it is."""
+    """Return the content of a report's page for the requested parameters."""
     faults, names, is_asked = Faults(), list[str](), True
     fields = {one.name: [field.name for field in _fields(one)] for one in report.parameters}
     required = [one.name for one in report.parameters if one.default is ...]
@@ -149,7 +149,7 @@ def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def _value(asked: Parameter, given: list[Any]) -> Any:
-    """What the fields of a parameter say; raises UsageError for what is no number."""
+    """Convert the field values of a parameter; raise UsageError for an invalid number."""
     if asked.is_several:
         return asked.declared.checked(given, is_several=True, default=asked.default)
     value = next(iter(given), "")
@@ -173,14 +173,27 @@ NAMES = tuple(sorted(PAGES))
 
 
 def page(name: str) -> Page:
-    """The page of this name; raises UsageError if there is none."""
+    """Return the page with this name.
+
+    Raises:
+        UsageError: If no page has the name.
+    """
     if name not in PAGES:
         raise UsageError(f"no page `{name}`: {suggest_names([name], NAMES)}")
     return PAGES[name]
 
 
 def content(name: str, lake: Any, asked: Address) -> Content:
-    """What a page shows of the lake; raises UsageError for what is wrong with the request."""
+    """Return the content of a page for the requested parameters.
+
+    Args:
+        name: Name of the page.
+        lake: The lake to display.
+        asked: The parameters of the page, as returned by `parameters`.
+
+    Raises:
+        UsageError: If a parameter that the page cannot report beside its field is wrong.
+    """
     seen = _seen(lake, asked)
     shown = page(name).content(seen, asked)
     listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
@@ -199,7 +212,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
 
 
 def _seen(lake: Any, asked: Address) -> Any:
-    """The lake as the page sees it: one that counts sees one system, and failures as it says."""
+    """Return the lake with the system and the failure handling that the page displays."""
     failures = getattr(asked, "failures", "") or lake.failures
     has_losses = asked.HAS_LOSSES and not _is_refused(asked)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
@@ -209,16 +222,23 @@ def _seen(lake: Any, asked: Address) -> Any:
 
 
 def _is_refused(asked: Address) -> bool:
-    """Whether failures are to count as losses in an edition that has its own rule."""
+    """Return whether failed games shall count as losses in an edition that has its own rule."""
     return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
 
 
 def csv_parts(
     name: str, lake: Any, asked: Address, shown: Content | None = None
 ) -> Iterable[pl.DataFrame]:
-    """All rows of a page, some at a time; raises UsageError for what is wrong with the request.
+    """Return all rows of a page as data frames, in parts if the table is long.
 
-    `shown` is the page's content where it is there already.
+    Args:
+        name: Name of the page.
+        lake: The lake to display.
+        asked: The parameters of the page; its `frame` selects the table.
+        shown: The page's content, if it was computed already.
+
+    Raises:
+        UsageError: If a parameter is wrong.
     """
     wanted = page(name)
     if wanted.whole is not None and (asked.frame or "rows") == wanted.frame:
@@ -230,9 +250,10 @@ def csv_parts(
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:
-    """The page's parameters as typed values; empty texts are left out.
+    """Convert strings from an address to the typed parameters of a page, without empty ones.
 
-    Raises UsageError for an unknown parameter, or for a value that it cannot have.
+    Raises:
+        UsageError: If a parameter is unknown or has an invalid value.
     """
     wanted = page(name).parameters
     known = wanted.__struct_fields__
@@ -249,7 +270,7 @@ def parameters(name: str, given: Mapping[str, str]) -> Address:
 def _why_wrong(
     error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
 ) -> str:
-    """What is wrong with a parameter; of one that is a choice, what can be chosen."""
+    """Return the message for an invalid parameter, with suggestions from its allowed values."""
     place = _PLACE.search(str(error))
     name = place[1] if place else ""
     kind = get_type_hints(wanted).get(name)
@@ -275,7 +296,7 @@ MOST_CHARACTERS = 128 * 2**20
 
 @cache
 def template_environment() -> Environment:
-    """The templates, with what they can call. Everything that they insert is escaped."""
+    """Return the escaping Jinja environment with the filters and functions of all templates."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -333,10 +354,11 @@ _SEEN_AS = {
 
 
 def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
-    """The links of a page: they lead on in its edition, system and choice of failures,
-    wherever a page has these.
+    """Return a link function that keeps the current edition, system and failure handling.
 
-    `asked` are the page's own parameters.
+    Args:
+        link: Function that returns the address of a page.
+        asked: The parameters of the current page.
     """
     chosen = {
         name: asked[name]
@@ -353,11 +375,16 @@ def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
 
 
 def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
-    """The page as HTML, without a frame.
+    """Render a page as an HTML fragment without a frame.
 
-    `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
-    (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
-    `picture_at`, the address of the page's plot by its form.
+    Args:
+        name: Name of the page; it selects the template.
+        content: The content to render.
+        asked: The parameters of the page.
+        link: Function that returns the address of a page.
+        more: Further template variables. `level` is the level of the heading (1); `is_interactive`
+            says whether to render forms (True); `prefix_of` returns the prefix of element ids from
+            a game and its index; `picture_at` returns the address of the plot as "svg" or "png".
     """
     template = template_environment().select_template([f"{name}.html", "reported.html"])
     link = bind_links(link, msgspec.structs.asdict(asked))
@@ -380,7 +407,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:
-    """The parameters as the query of an address; those without a value are left out."""
+    """Encode parameters as a URL query string; parameters without a value are omitted."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     return urlencode(
         {
@@ -398,16 +425,17 @@ def address(name: str, parameters: Mapping[str, object]) -> str:
 
 
 def page_link(name: str, at: str = "", **parameters: object) -> str | None:
-    """Return the address of a page, `at` one of its places; None for a page that is not there."""
+    """Return the address of a page, optionally of its element `at`; None for an unknown page."""
     if name not in NAMES:
         return None
     return address(name, parameters) + (f"#{at}" if at else "")
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
-    """The content as one JSON object, with the number of the lake's last ingest.
+    """Return the content as a JSON object with its parameters and the number of the last ingest.
 
-    Raises UsageError where it is too long for one answer.
+    Raises:
+        UsageError: If the text is longer than `MOST_CHARACTERS`.
     """
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts") | fields.pop("seen_as")
@@ -416,15 +444,16 @@ def as_json(content: Content, asked: Address, state: int) -> str:
 
 
 def as_csv(parts: Iterable[pl.DataFrame]) -> str:
-    """The rows, without anything that a spreadsheet would run.
+    """Return the rows as CSV in which spreadsheet programs execute no formula.
 
-    Raises UsageError where they are too many for one answer: nothing is cut in silence.
+    Raises:
+        UsageError: If the text is longer than `MOST_CHARACTERS`; it is never truncated.
     """
     return _within_limit("CSV", iter_spreadsheet_csv(parts))
 
 
 def _within_limit(form: str, texts: Iterable[str]) -> str:
-    """The texts as one; raises UsageError as soon as they are too long."""
+    """Join the strings; raise UsageError as soon as they exceed `MOST_CHARACTERS`."""
     taken, n_left = [], MOST_CHARACTERS
     for text in texts:
         taken.append(text)
@@ -438,7 +467,7 @@ def _within_limit(form: str, texts: Iterable[str]) -> str:
 
 
 def _json(value: object) -> Iterator[str]:
-    """The value as JSON, some rows of a frame at a time."""
+    """Yield the JSON text of a value in pieces; a data frame becomes a list of records."""
     if isinstance(value, pl.DataFrame):
         yield from iter_json_records([value])
     elif isinstance(value, msgspec.Struct):
@@ -456,6 +485,7 @@ def _json(value: object) -> Iterator[str]:
 
 
 def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
+    """Yield the JSON text of an object in pieces, with the separator `between` its fields."""
     for at, (name, value) in enumerate(fields.items()):
         key = escape_terminal_json(text_format.to_json_text(str(name)))
         yield f"{between if at else '{'}{key}: "
@@ -467,24 +497,24 @@ def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
 
 
 def text(value: object) -> str:
-    """A cell of any type as text."""
+    """Format a table cell of any type as text."""
     return text_format.format_values([value])[0]
 
 
 def brief(value: str | None, n_signs: int) -> str:
-    """The beginning of a text, on one line."""
+    """Return the text on one line, truncated to `n_signs` characters."""
     line = " ".join((value or "").split())
     return escape_unprintable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
 
 
 def mark(hit: float | None) -> Markup:
-    """A hit, a miss, or how much of a hit, as a sign and in words."""
+    """Return HTML with a symbol and a label for a hit, a miss or a partial hit."""
     label = describe_hit(hit) if hit is None else f"{hit_sign(hit)} {describe_hit(hit)}"
     return Markup(f'<span class="result {hit_style(hit)}">{label}</span>')
 
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
-    """A plot of `pipeline.plots`; None where there is nothing to draw."""
+    """Return a plot of `pipeline.plots`; None if all values are null."""
     value = "area" if kind == "radar" else "value"
     if value in rows.columns and rows[value].is_null().all():
         return None
@@ -494,7 +524,7 @@ def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "p
 def plot(
     kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
 ) -> Markup:
-    """The plot as SVG; nothing where there is nothing to draw."""
+    """Return a plot as SVG; an empty text if all values are null."""
     drawn = chart(kind, rows, *more, **options)
     # Marks of ours, with texts that the library escapes.
     return Markup(
@@ -503,7 +533,17 @@ def plot(
 
 
 def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
-    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    """Return the first plot of a page as the content of an image file.
+
+    Args:
+        name: Name of the page.
+        content: The content of the page.
+        asked: The parameters of the page.
+        form: "svg" or "png".
+
+    Raises:
+        UsageError: If the page has no plot.
+    """
     drawn: list[plots.Chart] = []
 
     def keep(

@@ -1,4 +1,7 @@
-"""The application: addresses, and the frame around each page."""
+"""Web application of `magic view`: request checks, page computation in threads, routes and frame.
+
+`pipeline.server.serve` runs it. It renders the pages of `pipeline.pages` with Starlette.
+"""
 
 import asyncio
 import hmac
@@ -54,42 +57,61 @@ _OWN = ("same-origin", "none")
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused, with the status of the answer."""
+    """HTTP status and reason for rejecting a request.
+
+    Attributes:
+        status: HTTP status code of the response.
+        reason: Sentence for the user.
+    """
 
     status: int
     reason: str
 
 
 class Token(NamedTuple):
-    """What a browser has to know beyond this machine. Servers of a host have cookies apart."""
+    """Access token that a browser must send if the server listens beyond this machine.
+
+    Attributes:
+        text: The secret text.
+        port: Port of the server; it is part of the cookie's name, so that several servers of one
+            host use separate cookies.
+    """
 
     text: str
     port: int
 
     @property
     def cookie(self) -> str:
+        """Name of the cookie that contains the token."""
         return f"magic-token-{self.port}"
 
     def is_in_request(self, headers: Headers) -> bool:
-        """Whether the request has it: in its cookie, or as what a program sends."""
+        """Return whether the cookie or the Authorization header contains the token."""
         sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         return matches(sent, self.text) or self.is_of_program(headers)
 
     def is_of_program(self, headers: Headers) -> bool:
-        """Whether it is in a header that no link makes a browser send."""
+        """Return whether the Authorization header, which no link can set, has the token."""
         return matches(headers.get("authorization", ""), f"Bearer {self.text}")
 
 
 class Guard:
-    """The application behind checks of each request."""
+    """ASGI middleware that rejects requests from other sites and requests without the token."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], token: Token | None) -> None:
-        """`hosts` are those that a request can be for; with a token, it can be for any."""
+        """Wrap the application.
+
+        Args:
+            app: The application that handles accepted requests.
+            hosts: Accepted values of the Host header; with a token, every host is accepted.
+            token: The access token; None if the server is reachable only from this machine.
+        """
         self._app = app
         self._hosts = hosts
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass an accepted request to the application; otherwise send a refusal or a redirect."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -106,6 +128,7 @@ class Guard:
             await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers, sent: str | None) -> Refusal | None:
+        """Return why the request is rejected; None if it is accepted."""
         if scope["method"] not in ("GET", "HEAD"):
             return Refusal(405, "This server only shows pages: use GET.")
         if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
@@ -123,15 +146,15 @@ class Guard:
 
 
 def is_foreign(headers: Headers) -> bool:
-    """Whether the browser says that a page of another site led here."""
+    """Return whether the browser declares that another site caused the request."""
     return headers.get("sec-fetch-site", "none") not in _OWN
 
 
 def may_be_foreign(headers: Headers, token: Token | None) -> bool:
-    """Whether a page of another site can have led here.
+    """Return whether another site may have caused the request.
 
-    To another machine without encryption, browsers send only where the user comes from, and for
-    pages of other sites perhaps not even that: only what comes from a page here is surely wanted.
+    Over plain HTTP to another machine, browsers send only the Referer header, and possibly not even
+    that. Only a Referer of this server, or a token in the Authorization header, is trusted then.
     """
     if token is None or "sec-fetch-site" in headers:
         return is_foreign(headers)
@@ -139,12 +162,12 @@ def may_be_foreign(headers: Headers, token: Token | None) -> bool:
 
 
 def matches(text: str, token: str) -> bool:
-    """Whether it is the token; the time taken does not depend on how similar they are."""
+    """Return whether the text equals the token, in constant time against timing attacks."""
     return hmac.compare_digest(text.encode(), token.encode())
 
 
 def _is_here(address: str, headers: Headers) -> bool:
-    """Whether an address that a browser sends is of this server."""
+    """Return whether the address that the browser sent belongs to this server."""
     host = headers.get("host", "").lower()
     try:
         return bool(host) and urlsplit(address).netloc.lower() == host
@@ -153,7 +176,7 @@ def _is_here(address: str, headers: Headers) -> bool:
 
 
 def _is_own(headers: Headers) -> bool:
-    """Whether one of our pages or the user sends it; another site can only lead here by a link."""
+    """Return whether the user, a page of this server or a plain link caused the request."""
     origin = headers.get("origin")
     if origin is not None and not _is_here(origin, headers):
         return False
@@ -164,9 +187,9 @@ def _is_own(headers: Headers) -> bool:
 
 
 def local(address: str) -> str:
-    """The address if it is of this server, and that of the first page if it leads elsewhere.
+    r"""Return the address if it is a path of this server, otherwise `/`.
 
-    Browsers take `//host`, `/\\host` and signs that they skip before these for another host.
+    Browsers treat `//host` and `/\host` as another host, and ignore some characters before them.
     """
     is_path = address.startswith("/") and not address.startswith("//")
     is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
@@ -174,7 +197,17 @@ def local(address: str) -> str:
 
 
 def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
-    """Why there is no page, in the requested form; it has no content of the lake."""
+    """Return an error response as JSON or plain text.
+
+    Args:
+        form: "json" for JSON; any other form gives plain text.
+        status: HTTP status code.
+        title: Title of the error; only JSON contains it.
+        reason: Sentence for the user.
+
+    Returns:
+        A response that contains nothing of the lake and is not cached.
+    """
     headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
     if form == "json":
         body = json.dumps({"error": reason, "title": title, "status": status}) + "\n"
@@ -183,6 +216,7 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
 
 
 def _refused(scope: Scope, refusal: Refusal) -> Response:
+    """Return the response to a rejected request: a form if a browser lacks the token."""
     accepted = Headers(scope=scope).get("accept", "")
     if refusal.status == 401 and "text/html" in accepted:
         template = template_environment().get_template("token.html")
@@ -193,7 +227,7 @@ def _refused(scope: Scope, refusal: Refusal) -> Response:
 
 
 def _target(scope: Scope) -> str:
-    """The address that a request with a token leads to, or that one without it was for."""
+    """Return the address to open after login: `next`, or the address without the token."""
     query = QueryParams(scope["query_string"])
     if "next" in query:
         return local(query["next"])
@@ -218,7 +252,13 @@ MOST_CHARACTERS = 64 * 2**20
 
 
 class Task(Struct, frozen=True):
-    """The name, form and parameters of a page to make."""
+    """A page to render.
+
+    Attributes:
+        page: Name of the page.
+        form: Format of the response.
+        query: Parameters of the page by name.
+    """
 
     page: str
     form: Form
@@ -226,9 +266,15 @@ class Task(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The text of a page, or its `data`. HTML is a fragment, with the page's title and slice.
+    """A rendered page, or the error that prevented it.
 
-    If `is_fault`, the text says why there is no page.
+    Attributes:
+        status: HTTP status code.
+        title: Title of the page.
+        text: HTML fragment, JSON or CSV of the page; the error message if `is_fault`.
+        is_fault: Whether the page could not be rendered.
+        data: Content of an image; empty for other forms.
+        slice: Descriptions of the selected part of the lake, for the title of the HTML page.
     """
 
     status: int
@@ -240,13 +286,19 @@ class Reply(Struct, frozen=True):
 
 
 def fault(status: int, text: str, title: str = "Not shown") -> Reply:
-    """Return the reply that says why a page is not shown."""
+    """Return the reply with the error message for a page that cannot be displayed."""
     return Reply(status, title, text, is_fault=True)
 
 
 @dataclass(eq=False)
 class _Page:
-    """A page that is waited for, in the making, or made."""
+    """A page that is queued, being rendered, or finished.
+
+    Attributes:
+        task: The task that renders the page.
+        n_readers: Number of requests that wait for the page.
+        is_started: Whether a thread renders or has rendered the page.
+    """
 
     task: "asyncio.Task[Reply]"
     n_readers: int = 0
@@ -254,12 +306,13 @@ class _Page:
 
     @property
     def size(self) -> int:
+        """Number of characters and bytes of the finished page."""
         reply = self.task.result()
         return len(reply.text) + len(reply.data)
 
 
 class Making:
-    """Makes pages. Several requests for the same page share one computation."""
+    """Cache of rendered pages, in which simultaneous requests share one computation."""
 
     def __init__(self) -> None:
         self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
@@ -272,10 +325,19 @@ class Making:
         lane: str,
         leaving: Collection["asyncio.Task[None]"] = (),
     ) -> Reply | None:
-        """Return the page, or None if a task of `leaving` is done first: its reader is gone.
+        """Return the rendered page; None if its reader disconnects first.
 
-        A page without readers is not begun any more. One that has begun is completed, because
-        polars cannot be interrupted.
+        If no reader waits any longer, a page that is still queued is cancelled. A page that a
+        thread already renders is completed, because polars cannot be interrupted.
+
+        Args:
+            lake: The lake to display.
+            task: The page to render.
+            lane: Name of the thread pool, a key of `LANES`.
+            leaving: Tasks that finish when the reader disconnects.
+
+        Returns:
+            The page or its error; None if a task of `leaving` finished first.
         """
         key = (lake.state, task.page, task.form, *sorted(task.query.items()))
         if key not in self._pages:
@@ -294,6 +356,7 @@ class Making:
         return page.task.result() if page.task.done() else None
 
     async def _make(self, key: tuple[object, ...], lake: Lake, task: Task, lane: str) -> Reply:
+        """Render the page in a new thread, as soon as the thread pool has a free place."""
         loop = asyncio.get_running_loop()
         made: asyncio.Future[Reply] = loop.create_future()
 
@@ -309,7 +372,7 @@ class Making:
             return await made
 
     def _keep(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
-        """Keep a page that was made without an error; drop those that were not read for longest."""
+        """Cache a page that has no error, and drop the least recently used pages if needed."""
         if made.cancelled():
             return
         page = self._pages[key]
@@ -322,7 +385,7 @@ class Making:
 
 
 def answer(lake: Lake, task: Task) -> Reply:
-    """Return the page in its form, or the reason why it cannot be shown."""
+    """Return the rendered page, or a reply with the error message if rendering fails."""
     try:
         with use_lake_metrics(lake):
             return reply(lake, task)
@@ -337,7 +400,11 @@ def answer(lake: Lake, task: Task) -> Reply:
 
 
 def reply(lake: Lake, task: Task) -> Reply:
-    """Return the page in its form; raise PipelineError for what cannot be shown."""
+    """Render a page in its requested form.
+
+    Raises:
+        PipelineError: If the page cannot be rendered, for example because of a wrong parameter.
+    """
     values = pages.parameters(task.page, task.query)
     if task.form == "csv":
         return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, values)))
@@ -374,9 +441,13 @@ FORMS = {"json": "JSON", "csv": "CSV"}
 
 
 def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str:
-    """Return the page with the menu, whose links keep its edition and system.
+    """Return the complete HTML document of a page, with the menu.
 
-    `name` is the lake's. Without a task it is a page of the server itself.
+    Args:
+        name: Name of the lake.
+        lake: The displayed lake.
+        reply: The rendered fragment.
+        task: The page, whose edition and system the menu's links keep; None for error pages.
     """
     page, query = (task.page, task.query) if task else ("", {})
     began = (lake.last_ingest or {}).get("started_at")
@@ -396,13 +467,13 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
 
 
 async def _left(request: Request) -> None:
-    """Return when the connection of the request is closed."""
+    """Wait until the client closes the connection of the request."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 class Site:
-    """The pages of one lake."""
+    """Routes of the web server for one lake."""
 
     def __init__(self, lake: Lake, name: str, token: Token | None) -> None:
         self._lake = lake
@@ -411,7 +482,11 @@ class Site:
         self._making = Making()
 
     def app(self, hosts: Collection[str]) -> Starlette:
-        """Return the application; `hosts` are those that requests can be for."""
+        """Return the Starlette application.
+
+        Args:
+            hosts: Accepted values of the Host header.
+        """
         guard = Middleware(Guard, hosts=hosts, token=self._token)
         return Starlette(
             routes=[
@@ -426,12 +501,12 @@ class Site:
         )
 
     async def root(self, request: Request) -> Response:
-        """Redirect to the leaderboard that the address asks for."""
+        """Redirect `/` to the leaderboard, with the parameters of the address."""
         query = request.url.query
         return RedirectResponse("/leaderboard" + (f"?{query}" if query else ""), 303)
 
     async def page(self, request: Request) -> Response:
-        """Return a page in one of its forms."""
+        """Return the response to a request for a page."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in pages.NAMES or form not in _TYPES:
             return await self._missing(request, None)
@@ -459,7 +534,7 @@ class Site:
         return self._answer(lake, task, reply)
 
     def _newest(self) -> Lake:
-        """Return the lake in its newest state; it is opened again only if that has changed."""
+        """Return the lake in its newest state; open it again only if the state has changed."""
         try:
             is_newest = self._lake.is_newest()
         except LakeError:  # it is gone, or damaged; to open it says which
@@ -469,7 +544,7 @@ class Site:
         return self._lake
 
     def _answer(self, lake: Lake, task: Task, reply: Reply) -> Response:
-        """Return the page in its form, or why there is none."""
+        """Return the HTTP response that contains the rendered page or its error message."""
         headers = {"cache-control": "no-cache"}
         if reply.is_fault:
             return self._fault(task.form, reply)
@@ -481,7 +556,7 @@ class Site:
         return Response(reply.data or reply.text, reply.status, headers, _TYPES[task.form])
 
     def _fault(self, form: str, reply: Reply, go_on: str = "", label: str = "") -> Response:
-        """Return why something is not shown, in the requested form, with a link that leads on."""
+        """Return an error response in the requested form; HTML can have a link to continue."""
         if form != "html" and form in _TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
         template = template_environment().get_template("fault.html")
@@ -490,7 +565,7 @@ class Site:
         return Response(text, reply.status, None, _TYPES["html"])
 
     def _asks_first(self, task: Task) -> Response:
-        """Return a page that asks, because another site's page can lead to a query."""
+        """Return a page that asks for confirmation, because another site may link to a query."""
         led = "A page of another site led here"
         if task.form != "html":
             return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))
@@ -498,16 +573,18 @@ class Site:
         return self._fault("html", reason, pages.address(task.page, task.query), "Run it")
 
     async def _missing(self, request: Request, error: Exception | None) -> Response:
+        """Return the response for an address without a page."""
         form = request.url.path.rpartition(".")[2]
         return self._fault(form, fault(404, "There is no page at this address.", "No such page"))
 
     async def _defect(self, request: Request, error: Exception) -> Response:
+        """Return the response for an unexpected exception in the server."""
         form = request.url.path.rpartition(".")[2]
         return self._fault(form, fault(500, f"a defect of the server: {type(error).__name__}"))
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Make the first page before a browser requests it."""
+        """Render the leaderboard at the start of the server, before a browser requests it."""
         first = Task("leaderboard", "html", {})
         making = asyncio.create_task(
             self._making.reply(self._lake, first, pages.page(first.page).lane)
