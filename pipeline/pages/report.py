@@ -1,7 +1,8 @@
-"""A report on a lake as one file: HTML that asks the network for nothing, Markdown, or LaTeX.
+"""Self-contained report on a lake as HTML, Markdown or LaTeX, and pages in notebooks.
 
-Everything comes from the Python API. Evidence and transcripts are a sample: for each value a few
-games, chosen by their ids, which are hashes, so that no result decides what is shown.
+`magic report` and the notebook display use it. The report reads the lake by the Python API.
+Evidence and transcripts are a sample: for each value a few games, chosen by their ids. Ids are
+hashes, so the choice does not depend on results.
 """
 
 import hashlib
@@ -44,17 +45,17 @@ _PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 
 def colours() -> str:
-    """The variables of all colours, each a pair for light and dark."""
+    """Return the CSS variables of all colours, each with a value for light and for dark mode."""
     return _split()[0].partition(":root {")[2].partition("}")[0]
 
 
 def lines(*beginnings: str) -> str:
-    """The rules of the frame that begin so."""
+    """Return the CSS rules of the page frame that start with one of the beginnings."""
     return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
 
 
 def parts(*names: str) -> str:
-    """The rules of these parts of the style, such as `tables`."""
+    """Return the CSS rules of these sections of the style sheet, such as `tables`."""
     return "".join(_split()[1][name] for name in names)
 
 
@@ -82,9 +83,9 @@ _FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 class Cell(Struct, frozen=True):
-    """One value with its counts, and the counted rows of the games that are shown.
+    """Value of a metric for a model, with its evidence in the sampled games.
 
-    `evidence` has a row for each decision, and `sum` one for each term, as `evidence_sum`.
+    `evidence` contains one row per decision, and `sum` one row per term, as `evidence_sum`.
     """
 
     metric: str
@@ -94,7 +95,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def evidence_command(self) -> str:
-        """The command line that prints all rows behind the value, but for the report's options."""
+        """Command line that prints all rows behind the value, without the report's options."""
         model = self.value["model"]
         return shlex.join(
             ["magic", "evidence", self.metric, *([] if model is None else ["--model", model])]
@@ -102,16 +103,16 @@ class Cell(Struct, frozen=True):
 
     @property
     def n_games(self) -> int:
-        """In how many games of the sample something was counted."""
+        """Number of sampled games in which the metric counts something."""
         return self.evidence["game_id"].n_unique()
 
 
 class Report(Struct, frozen=True, dict=True):
-    """All that the report shows.
+    """Content of a report.
 
-    `values` are the rows of `metrics` over all game types, and `by_type` those of each; `heads` say
-    what the metrics are. `cells` are by model and metric. `games` are those of the sample, in the
-    order of their ids.
+    `values` contains rows of `metrics` over all game types, and `by_type` rows by game type.
+    `heads` describes the metrics, `cells` has the values by model and metric, and `games` the
+    sampled games in the order of their ids.
     """
 
     title: str
@@ -136,23 +137,23 @@ class Report(Struct, frozen=True, dict=True):
 
     @cached_property
     def game_numbers(self) -> dict[str, int]:
-        """The number of each game within the report, by its id."""
+        """Number of each sampled game within the report, by game id."""
         return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
 
     @property
     def command_options(self) -> str:
-        """What a command needs to count what the report counts; empty for the defaults."""
+        """Command-line options that select the report's games; empty for the defaults."""
         system = self.citation.system
         return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
     def option_of_show(self) -> str:
-        """The same for a command that shows one game, whatever its system."""
+        """Option `--edition` for a command that displays a game; empty for the default edition."""
         edition = self.citation.edition
         return "" if edition == PAPER else f" --edition {edition}"
 
     def of_model(self, model: str | None) -> pl.DataFrame:
-        """The values of a model, also of one without a name."""
+        """Return the rows of one model; None selects the games without a model name."""
         return self.values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
 
 
@@ -164,10 +165,12 @@ def report(
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
 ) -> Report:
-    """The content of a report on the lake in its state.
+    """Return the content of a report on the lake in its current state.
 
-    Of each value, up to `games_per_cell` games are in it. Raises UsageError for a number that is
-    not in 0..`MOST_GAMES_PER_CELL`.
+    Each value has evidence from up to `games_per_cell` games.
+
+    Raises:
+        UsageError: If `games_per_cell` is not between 0 and `MOST_GAMES_PER_CELL`.
     """
     if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
@@ -221,7 +224,7 @@ def report(
 
 
 def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> list[Transcript]:
-    """Some games of each model and competition, those with the lowest ids."""
+    """Return a few games of each model and competition: those with the lowest ids."""
     if not games_per_cell:
         return []
     finished = lake.table("results").filter("is_tested", "is_finished")
@@ -237,7 +240,7 @@ def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> lis
 def _cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
-    """A cell for each model and metric, with the rows of the first games that have any."""
+    """Return one cell per model and metric, with evidence from the first games that have any."""
     none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
     rows = pl.concat([none, *(one.counted for one in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
@@ -255,16 +258,16 @@ def _cells(
 
 
 def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> str:
-    """The report on a lake as the text of one file: html, markdown or latex.
+    """Return the report on a lake as the text of one file: html, markdown or latex.
 
-    The `choices` are those of `pipeline.pages.report.report`.
+    The `choices` are the options of `pipeline.pages.report.report`.
     """
     content = report(lake, **choices)
     return "".join(report_html(content) if form == "html" else report_text(content, form))
 
 
 def report_html(report: Report) -> Iterator[str]:
-    """The file, a piece at a time."""
+    """Yield the report as HTML in pieces."""
     css = _style()
     models = {model: at for at, model in enumerate(report.board["model"], start=1)}
     return (
@@ -289,7 +292,7 @@ def report_html(report: Report) -> Iterator[str]:
 
 
 def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
-    """Where in the file something is; None for what it does not have."""
+    """Return the address of an element of the report; None if the report does not contain it."""
     at = models.get(parameters.get("model"))
     match page:
         case "model" if at is not None:
@@ -303,14 +306,14 @@ def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str
 
 @cache
 def _style() -> str:
-    """The tables and texts of `magic view`, and the style of what is in the file alone."""
+    """Return the report's style sheet: that of `magic view` for tables and texts, and its own."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
     shared = parts(*_PARTS)
     return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
 
 
 def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
-    """By metric, a row for each model: its comparison with every other, itself left out."""
+    """Return for each metric one row per model with its comparison to each other model."""
     models = [model for model in report.board["model"] if model is not None]
     for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
@@ -322,7 +325,7 @@ def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str
 
 
 def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
-    """A comparison as seen from one of its models."""
+    """Return a comparison from the view of one of its models; `sign` is -1 for the second one."""
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
     return {
@@ -336,7 +339,7 @@ def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str,
 
 
 def report_text(report: Report, form: str) -> Iterator[str]:
-    """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
+    """Yield the tables of the report with their notes in pieces, as Markdown or LaTeX."""
     write = DOCUMENT_RENDERERS[form]
     definitions = [
         {
@@ -403,12 +406,18 @@ h3.title { margin-top: .3rem; }
 
 
 class RenderedPage(Struct, frozen=True):
-    """A page of `magic view` as a notebook shows it. `rows` is its frame, `html` the page."""
+    """Page of `magic view` for display in a notebook.
+
+    Attributes:
+        rows: The main table of the page.
+        html: The page as HTML.
+    """
 
     rows: pl.DataFrame
     html: str
 
     def __repr__(self) -> str:
+        """Return the main table as text."""
         return repr(self.rows)
 
     def _repr_html_(self) -> str:
@@ -416,9 +425,15 @@ class RenderedPage(Struct, frozen=True):
 
 
 def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> RenderedPage:
-    """The page of this name with these parameters.
+    """Return a rendered page for a notebook.
 
-    Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
+    Args:
+        lake: The lake to display.
+        name: Name of the page.
+        given: Parameters of the page by name.
+
+    Raises:
+        UsageError: If the page or a parameter is unknown, or a value is invalid.
     """
     texts = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -443,7 +458,7 @@ def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> R
 
 
 def format_lake_html(lake: LakeWithMethods) -> str:
-    """The lake's state, and its tables with their rows."""
+    """Return HTML with the state of the lake and the number of rows of its tables."""
     sizes = [
         (name, row_description(name).rstrip("."), sum(lake.row_counts_by_file(name).values()))
         for name in TABLES
@@ -457,13 +472,13 @@ def format_lake_html(lake: LakeWithMethods) -> str:
 
 
 def framed(html: Markup) -> str:
-    """The HTML in a frame with its style, which does not reach what is around it."""
+    """Return the HTML in a frame whose style does not affect the rest of the notebook."""
     return f'<div class="magic-page"><style>{_style_notebook()}</style>\n{html}</div>'
 
 
 @cache
 def _style_notebook() -> str:
-    """What the cell needs of the style of `magic view`, for what is within the frame alone."""
+    """Return the CSS rules of `magic view` that a notebook cell needs, limited to its frame."""
     own = "".join([colours(), lines(*_FRAME_notebook), parts(*_PARTS_notebook), _OWN])
     # The name is doubled, so that our rules win over those of the notebook itself.
     return f".magic-page.magic-page {{{own}}}"

@@ -1,4 +1,7 @@
-"""The pages of values: of all models, one metric, one model, two models, and what changed."""
+"""Pages of metric values: leaderboard, one metric, one model, comparison and changes.
+
+`PAGES` lists them for `pipeline.pages.templating`. They call the methods of the lake.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -47,7 +50,10 @@ from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE
 
 
 def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
-    """The leaderboard, or the values of a slice of the rows: `rows` are those of `leaderboard`."""
+    """Return the leaderboard page; with groups or filters, the values of the selected rows.
+
+    `rows` contains the result of `lake.leaderboard`.
+    """
     groups = tuple(name for name in listed(asked.by) if name != "model")
     slice_ = given(asked, "game_type", "where")
     grid = {"columns": asked.columns, "metric": asked.metric} if asked.columns else {}
@@ -85,9 +91,10 @@ def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
-    """The metric's definition, and its values by model, by game type and by what is asked.
+    """Return the page of a metric: its definition, and its values by model, game type and group.
 
-    `rows` are those of `metrics` over all game types, `by_type` those of each game type.
+    `rows` contains the result of `lake.metrics` over all game types, and `by_type` the result by
+    game type.
     """
     declared, shown = (
         metric_spec(asked.metric, asked.edition),
@@ -138,9 +145,9 @@ def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def one_model(lake: LakeWithMethods, asked: Any) -> Content:
-    """The model's values, by role and by opponent; without a name those of the first model.
+    """Return the page of a model with its values by role and opponent; default: the first model.
 
-    `rows` are the model's rows of `metrics`; `field` are those of all models.
+    `rows` contains the model's rows of `lake.metrics`, and `field` the rows of all models.
     """
     field = lake.metrics(edition=asked.edition, game_type=ALL_GAME_TYPES)
     models = models_of(lake)
@@ -151,7 +158,7 @@ def one_model(lake: LakeWithMethods, asked: Any) -> Content:
     rows, valued = field.filter(is_model), field.drop_nulls("value")
 
     def by(column: str) -> pl.DataFrame:
-        """The model's values by one more column; no rows where the edition has none."""
+        """Return the model's values by one more column; an empty frame if the edition has none."""
         if asked.edition == RELEASE or model is None or faults:
             return pl.DataFrame()
         values = lake.metrics(edition=asked.edition, model=model, by=["model", "game_type", column])
@@ -179,10 +186,10 @@ def one_model(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def compare(lake: LakeWithMethods, asked: Any) -> Content:
-    """The comparison of two models, also of other systems; without names, of the first two.
+    """Return the comparison page of two models, by default of the first two.
 
-    `rows` are those of `compare`; `apart` are the settings with the largest differences, if both
-    are of one system, and `names` are theirs in it.
+    `rows` contains the result of `lake.compare`. If both models belong to one system, `apart`
+    contains the settings with the largest differences, and `names` the models' names in it.
     """
     own = models_of(lake)
     others = [lake.for_system(system) for system in lake.systems if system != lake.system]
@@ -254,9 +261,10 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def diff(lake: LakeWithMethods, asked: Any) -> Content:
-    """What changed since an earlier ingest, by default the one before the lake's last one.
+    """Return the page of changes since an earlier ingest, by default since the one before the last.
 
-    `rows` are those of `diff`, `shown` those that moved, or all. `moved` says how many.
+    `rows` contains the result of `diff`, `shown` the displayed rows, and `moved` a sentence with
+    the number of changed values.
     """
     ingests = lake.table("ingests").select("ingest_id").collect()["ingest_id"].sort()
     earlier = [str(one) for one in ingests if one < lake.ingest_id]
@@ -288,7 +296,7 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def _state(lake: LakeWithMethods, ingest: str, earlier: Sequence[str]) -> LakeWithMethods:
-    """The lake as it was after one of the earlier ingests; raises UsageError if it is gone."""
+    """Return the lake as it was after an earlier ingest; raise UsageError if it is gone."""
     if ingest not in earlier:
         raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")
     try:
