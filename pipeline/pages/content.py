@@ -110,13 +110,15 @@ def address(
     Returns:
         A subclass of `Address` with one attribute per parameter.
     """
-    listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
+    listed = [
+        more for field in fields for more in ((field, FAILURES) if field is EDITION else (field,))
+    ]
     known = find_report(report).parameter_help if report else {}
-    listed = [replace(one, help=one.help or known.get(one.name, "")) for one in listed]
+    listed = [replace(field, help=field.help or known.get(field.name, "")) for field in listed]
     own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(
         "Parameters",
-        [(one.name, one.kind, one.default) for one in own],
+        [(field.name, field.kind, field.default) for field in own],
         bases=(Address,),
         namespace={
             "IS_OF_SYSTEM": is_of_system,
@@ -190,7 +192,7 @@ _NO_SLICE = (
 # --- what an address can say ----------------------------------------------------------------------
 
 Answer = TypeVar("Answer")
-ROWS = 50
+ROWS_PER_PAGE = 50
 """A page of a long list has so many rows."""
 _OFFSET = re.compile("[0-9]{0,12}")
 
@@ -236,7 +238,7 @@ class Content(Struct, frozen=True, kw_only=True):
     def frames(self) -> dict[str, pl.DataFrame]:
         """All data frames of the page by name."""
         named = {"rows": self.rows, **self.parts}
-        return {name: one for name, one in named.items() if isinstance(one, pl.DataFrame)}
+        return {name: part for name, part in named.items() if isinstance(part, pl.DataFrame)}
 
     def frame(self, name: str) -> pl.DataFrame:
         """Return the data frame with this name.
@@ -277,13 +279,13 @@ def describe_slice(content: Content, asked: Address) -> tuple[str, ...]:
     known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
     known["system"] = content.one_of_several
     values = (
-        (display_name(one.name), getattr(asked, one.name))
-        for one in asked.FIELDS
-        if one.name not in (*_NO_SLICE, *asked.IN_TITLE)
-        if getattr(asked, one.name) not in (one.default, None, "")
+        (display_name(field.name), getattr(asked, field.name))
+        for field in asked.FIELDS
+        if field.name not in (*_NO_SLICE, *asked.IN_TITLE)
+        if getattr(asked, field.name) not in (field.default, None, "")
     )
     parts = (name if value is True else f"{name} {value}" for name, value in values)
-    return (*(f"{name} {one}" for name, one in known.items() if one), *parts)
+    return (*(f"{name} {value}" for name, value in known.items() if value), *parts)
 
 
 class Head(Struct, frozen=True):
@@ -299,7 +301,9 @@ class Head(Struct, frozen=True):
 
 def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
     """Return the rows with all grouping columns; add those that are absent as nulls."""
-    missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
+    missing = [
+        pl.lit(None, pl.String).alias(group) for group in groups if group not in rows.columns
+    ]
     return rows.with_columns(missing)
 
 
@@ -361,11 +365,11 @@ def listing(
                 f"`after` is a number of rows, not {asked.after}: start at the first page"
             )
         first_row = int(asked.after or 0)
-        rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS + 1), fields)
+        rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS_PER_PAGE + 1), fields)
         faults |= wrong
         if rows is not None and not wrong:
-            shown = rows.head(ROWS)
-            next_key = str(first_row + ROWS) if rows.height > ROWS else None
+            shown = rows.head(ROWS_PER_PAGE)
+            next_key = str(first_row + ROWS_PER_PAGE) if rows.height > ROWS_PER_PAGE else None
     return Content(title=title, rows=shown, after=next_key, faults=faults)
 
 
@@ -387,7 +391,9 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
     """
     faults, rows, (first, *_) = Faults(), None, fields
     with suppress(UsageError):
-        return ask(**{name: one for part in fields.values() for name, one in part.items()}), faults
+        return ask(
+            **{name: value for part in fields.values() for name, value in part.items()}
+        ), faults
     right = {**fields[first]}
     # Each is tried after those before it, so that an error is that of its field.
     for field, part in fields.items():
@@ -551,7 +557,7 @@ def table(
         attributes=_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
-    frame = frame or next((name for name, one in frames.items() if one is rows), None)
+    frame = frame or next((name for name, part in frames.items() if part is rows), None)
     # All texts in it are escaped.
     return Markup(html.format_table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
@@ -568,7 +574,7 @@ def _links(
     def to_game(row: Row) -> str | None:
         """The game, at the message or else the round that the row is about."""
         places = {"m": row.get("message_index"), "r": row.get("round")}
-        at = next((f"{sign}{one}" for sign, one in places.items() if one is not None), "")
+        at = next((f"{sign}{place}" for sign, place in places.items() if place is not None), "")
         game = row.get("game_id")
         return None if game is None else link("game", game=game, at=at, **game_query)
 
@@ -599,14 +605,18 @@ def _links(
     if shown.name == "leaderboard":
         own["n_missing"] = to(context, "missing", "model", when="n_missing")
     there = {name: address for name, address in own.items() if name in shown.rows.columns}
-    values = [one.value for one in shown.estimates if one.has_evidence and one.value]
+    values = [
+        estimate.value for estimate in shown.estimates if estimate.has_evidence and estimate.value
+    ]
     return there | {name: to_evidence(name) for name in values}
 
 
 def _sorting(shown: Table, context: Context) -> Callable[[str], SortLink]:
     """Return a function that gives the sort link of a heading; numbers first sort descending."""
     asked = context["asked"]
-    numbers = {one.name for one in shown.visible_fields if one.is_number or one.estimate} - {"rank"}
+    numbers = {
+        field.name for field in shown.visible_fields if field.is_number or field.estimate
+    } - {"rank"}
 
     def sorting(name: str) -> SortLink:
         if shown.rows.schema.get(name, pl.List).is_nested():
@@ -631,7 +641,7 @@ def _drawing(
     there = metric_names(edition)
     source = context.get("page") or context["report"]
     game_types = source.game_types
-    by_value = {one.value: one for one in shown.estimates if one.low}
+    by_value = {estimate.value: estimate for estimate in shown.estimates if estimate.low}
 
     def drawing(name: str, row: Row) -> str:
         metric_name = str({"metric": of or name, **row}["metric"])

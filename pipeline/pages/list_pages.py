@@ -33,7 +33,7 @@ from pipeline.pages.content import (
     EDITION,
     GAME_TYPE,
     METRIC,
-    ROWS as ROWS_PER_PAGE,
+    ROWS_PER_PAGE,
     SAME_EDITION,
     Content,
     Faults,
@@ -123,7 +123,7 @@ def _refused(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
     raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
     refused = lake.table("quarantine").filter(location.is_in(places))
     rows = refused.select(*order, raw=raw, location=location).sort(order, nulls_last=True).collect()
-    texts = [None if one is None else decode_bytes_visibly(one) for one in rows["raw"]]
+    texts = [None if raw is None else decode_bytes_visibly(raw) for raw in rows["raw"]]
     return rows.with_columns(pl.Series("raw", texts, pl.String))
 
 
@@ -181,7 +181,7 @@ def missing(lake: LakeWithMethods, asked: Any) -> Content:
 
 # --- the rows behind a value --------------------------------------------------------------------
 
-ROWS: dict[str, dict[str, Any]] = {
+HIT_FILTERS: dict[str, dict[str, Any]] = {
     "hits": {"hit": True},
     "misses": {"hit": False},
     "unclear": {"unclear": True},
@@ -208,7 +208,7 @@ def evidence(lake: LakeWithMethods, asked: Any) -> Content:
         _OF_EVIDENCE,
         title=f"Evidence of {metric_head.title}",
         first={"metric": {"metric": asked.metric, "edition": asked.edition}},
-        last={"hit": ROWS.get(asked.hit, {})},
+        last={"hit": HIT_FILTERS.get(asked.hit, {})},
     )
     faults, total = Faults(shown.faults), pl.DataFrame(schema=polars_schema(EVIDENCE_SUM_COLUMNS))
     if not asked.after and not faults:
@@ -298,7 +298,7 @@ PAGES = {
                 "hit",
                 "Rows",
                 Literal["", "hits", "misses", "unclear"],
-                values=lambda *_: ROWS,
+                values=lambda *_: HIT_FILTERS,
                 nothing="hits and misses",
             ),
             Field("where", "Filter", hint="role = 'civilian'", size=24),
@@ -308,7 +308,7 @@ PAGES = {
         ),
         evidence,
         whole=lambda lake, asked: evidence_parts(
-            lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {})
+            lake, asked.metric, **_slice(asked), **HIT_FILTERS.get(asked.hit, {})
         ),
     ),
 }
@@ -540,18 +540,23 @@ def content(lake: LakeWithMethods, asked: Any) -> Content:
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    whole = [lake.game(one, edition=asked.edition) for one in ids]
-    hides = [has_roles(one.game) and not asked.roles for one in whole]
-    transcripts = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
+    whole = [lake.game(game_id, edition=asked.edition) for game_id in ids]
+    hides = [has_roles(transcript.game) and not asked.roles for transcript in whole]
+    transcripts = [
+        without_roles(transcript) if h else transcript
+        for transcript, h in zip(whole, hides, strict=True)
+    ]
     shown = tuple(
-        _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)
+        _one_game(transcript, asked, hides_roles=h)
+        for transcript, h in zip(transcripts, hides, strict=True)
     )
-    counted = pl.concat([one.counted for one in transcripts])
+    counted = pl.concat([transcript.counted for transcript in transcripts])
     marked = counted["metric"].unique(maintain_order=True)
     return Content(
         title=" beside ".join(
-            f"{game_title(one.game).capitalize()} {str(one.game['game_id'])[:ID_PREFIX_LENGTH]}"
-            for one in transcripts
+            f"{game_title(transcript.game).capitalize()} "
+            f"{str(transcript.game['game_id'])[:ID_PREFIX_LENGTH]}"
+            for transcript in transcripts
         ),
         rows=transcripts[0].tables["messages"],
         parts={
@@ -560,7 +565,9 @@ def content(lake: LakeWithMethods, asked: Any) -> Content:
             "metrics": {name: metric_titles()[name] for name in marked},
             "are_roles_hidden": any(hides),
         },
-        unknown=unknown_game_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
+        unknown=unknown_game_notes(
+            lake, {str(transcript.game["game_type"]) for transcript in transcripts}
+        ),
     )
 
 

@@ -138,7 +138,10 @@ class Report(Struct, frozen=True, dict=True):
     @cached_property
     def game_numbers(self) -> dict[str, int]:
         """Number of each sampled game within the report, by game id."""
-        return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
+        return {
+            str(transcript.game["game_id"]): number
+            for number, transcript in enumerate(self.games, start=1)
+        }
 
     @property
     def command_options(self) -> str:
@@ -218,7 +221,7 @@ def report(
         .sort("format", "format_version")
         .rename(display_name)
         .collect(),
-        games=[one for one in sample if one.game["game_id"] in shown],
+        games=[transcript for transcript in sample if transcript.game["game_id"] in shown],
         game_types=lake.game_types,
     )
 
@@ -242,7 +245,7 @@ def _cells(
 ) -> dict[tuple[str | None, str], Cell]:
     """Return one cell per model and metric, with evidence from the first games that have any."""
     none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
-    rows = pl.concat([none, *(one.counted for one in sample)])
+    rows = pl.concat([none, *(transcript.counted for transcript in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
     for value in values.iter_rows(named=True):
@@ -320,7 +323,7 @@ def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str
         for row in part.iter_rows(named=True):
             cells[row["model"], row["other"]] = _compared(row, 1, report.confidence)
             cells[row["other"], row["model"]] = _compared(row, -1, report.confidence)
-        lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
+        lines = [(model, [cells.get((model, other)) for other in models]) for model in models]
         yield part["metric"][0], lines
 
 
@@ -452,7 +455,7 @@ def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> R
         level=3,
         is_interactive=False,
         # So that a notebook can show several games.
-        prefix_of=lambda one, _: f"g{one.game['game_id'][:12]}-",
+        prefix_of=lambda transcript, _: f"g{transcript.game['game_id'][:12]}-",
     )
     return RenderedPage(contents.rows, framed(html))
 

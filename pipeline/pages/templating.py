@@ -60,19 +60,19 @@ from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, 
 
 # Which pages there are, those of declared reports among them, and what an address says to one.
 
-_KNOWN = {one.name: one for one in (EDITION, GAME_TYPE, WHERE)}
+_KNOWN = {field.name: field for field in (EDITION, GAME_TYPE, WHERE)}
 _OF_THE_SERVER = ("engine", "master")
 """What an address does not choose."""
 
 
 def page_of(report: Report) -> Page:
     """Return the page of a report, whose form has a field for each parameter."""
-    fields = [field for one in report.parameters for field in _fields(one)]
+    fields = [field for parameter in report.parameters for field in _fields(parameter)]
     asks = content_address(
         *fields,
         is_of_system=report.is_of_system,
         has_losses=report.has_losses,
-        in_title=tuple(one.name for one in fields if one.are_names),
+        in_title=tuple(field.name for field in fields if field.are_names),
         report=report.name,
     )
     return Page(asks, partial(_content, report))
@@ -93,9 +93,14 @@ def _fields(asked: Parameter) -> Iterator[Field]:
         help = declared.help.removesuffix(REPEATABLE_HELP)
         # `[MODEL OTHER]` takes a model and another one.
         named = declared.metavar.strip("[]").lower().split()
-        for one in named if declared.is_argument else [name]:
-            own, of_lake = column_words(one).capitalize(), lambda lake, _: models_of(lake)
-            yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
+        for field_name in named if declared.is_argument else [name]:
+            field_label, of_lake = (
+                column_words(field_name).capitalize(),
+                lambda lake, _: models_of(lake),
+            )
+            yield Field(
+                field_name, field_label, values=of_lake, nothing="any", are_names=True, help=help
+            )
     elif kind is bool:
         yield Field(name, label, bool, default)
     elif get_origin(kind) is Literal:
@@ -110,25 +115,30 @@ def _fields(asked: Parameter) -> Iterator[Field]:
 def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
     """Return the content of a report's page for the requested parameters."""
     faults, names, is_asked = Faults(), list[str](), True
-    fields = {one.name: [field.name for field in _fields(one)] for one in report.parameters}
-    required = [one.name for one in report.parameters if one.default is ...]
+    fields = {
+        parameter.name: [field.name for field in _fields(parameter)]
+        for parameter in report.parameters
+    }
+    required = [parameter.name for parameter in report.parameters if parameter.default is ...]
     first = fields[required[0]][-1] if required else ""
     given: dict[str, dict[str, Any]] = {first: {}}  # with all that is required
-    for one in report.parameters:
-        own = fields[one.name]
-        said = {
-            name: text for name in own if (text := getattr(asked, name)) not in ("", ALL_GAME_TYPES)
+    for parameter in report.parameters:
+        field_names = fields[parameter.name]
+        texts_by_field = {
+            name: text
+            for name in field_names
+            if (text := getattr(asked, name)) not in ("", ALL_GAME_TYPES)
         }
-        names += said.values() if one.declared.suggested == "models" else ()
-        for name in said if one.declared.is_argument else ():
+        names += texts_by_field.values() if parameter.declared.suggested == "models" else ()
+        for name in texts_by_field if parameter.declared.is_argument else ():
             with faults.record(name):
-                check_models(lake, (said[name],))
-        is_required = one.name in required
-        for field in own[-1:] if said else ():
+                check_models(lake, (texts_by_field[name],))
+        is_required = parameter.name in required
+        for field in field_names[-1:] if texts_by_field else ():
             with faults.record(field):
-                value = _value(one, [*said.values()])
-                given.setdefault(first if is_required else field, {})[one.name] = value
-        is_asked &= bool(said) or not is_required
+                value = _value(parameter, [*texts_by_field.values()])
+                given.setdefault(first if is_required else field, {})[parameter.name] = value
+        is_asked &= bool(texts_by_field) or not is_required
     rows = None
     if is_asked and not faults:
         rows, faults = answered(getattr(lake, report.name), given)
@@ -196,7 +206,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     """
     seen = _seen(lake, asked)
     shown = page(name).content(seen, asked)
-    listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
+    listed = {field.name: field.values(seen, asked) for field in asked.FIELDS if field.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "seen_as": seen.view_options}
     if _is_refused(asked):
@@ -257,10 +267,12 @@ def parameters(name: str, given: Mapping[str, str]) -> Address:
     """
     wanted = page(name).parameters
     known = wanted.__struct_fields__
-    if strangers := [one for one in given if one not in known]:
+    if unknown_parameters := [parameter for parameter in given if parameter not in known]:
         names = ", ".join(known) or "none"
-        raise UsageError(f"no parameter {', '.join(strangers)[:200]}: this page has {names}")
-    texts = {one: text for one, text in given.items() if text}
+        raise UsageError(
+            f"no parameter {', '.join(unknown_parameters)[:200]}: this page has {names}"
+        )
+    texts = {parameter: text for parameter, text in given.items() if text}
     try:
         return msgspec.convert(texts, wanted, strict=False)
     except msgspec.ValidationError as error:
@@ -275,7 +287,7 @@ def _why_wrong(
     name = place[1] if place else ""
     kind = get_type_hints(wanted).get(name)
     choices = ("true", "false") if kind is bool else get_args(kind)
-    known = [one for one in choices if isinstance(one, str)]
+    known = [choice for choice in choices if isinstance(choice, str)]
     if not known:
         return f"a parameter is wrong: {error}"
     return f"no {name} `{texts[name][:200]}`: {suggest_names([texts[name]], filter(None, known))}"
@@ -411,9 +423,9 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     return urlencode(
         {
-            name: str(one).lower() if isinstance(one, bool) else str(one)
-            for name, one in values.items()
-            if one is not None and one != ""
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in values.items()
+            if value is not None and value != ""
         }
     )
 

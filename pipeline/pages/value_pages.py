@@ -126,11 +126,11 @@ def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
             "terms": pl.DataFrame(
                 [
                     {
-                        "term": one.name,
-                        "game types": ", ".join(one.game_types),
-                        "weight": one.weight,
+                        "term": term.name,
+                        "game types": ", ".join(term.game_types),
+                        "weight": term.weight,
                     }
-                    for one in declared.terms
+                    for term in declared.terms
                 ]
             ),
             "sql": metric_sql(asked.metric, asked.edition).lstrip()
@@ -198,7 +198,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
     other = asked.other or next((name for name in own if name != model), "")
     systems = [system_of(lake, name) or lake.system for name in (model, other)]
     parts = [lake.for_single_system(system) for system in systems]
-    one, two = (model_without_system(lake, name) for name in (model, other))
+    first_model, second_model = (model_without_system(lake, name) for name in (model, other))
     in_edition = metric_names(asked.edition)
     # Those that are defined for the game type.
     defined = tuple(
@@ -225,7 +225,9 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
         pl.DataFrame(schema=polars_schema(SETTINGS_APART_COLUMNS)),
         None,
     )
-    for field, part, name in zip(("model", "other"), parts, (one, two), strict=True):
+    for field, part, name in zip(
+        ("model", "other"), parts, (first_model, second_model), strict=True
+    ):
         with faults.record(field):
             check_models(part, (name,) if name else None)
     if model and other and not faults:
@@ -236,7 +238,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
     if model and other and is_of_one and not faults:
         with faults.record("metric"):
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
-            apart = parts[0].settings_apart(one, two, sorted_by, **slice_)
+            apart = parts[0].settings_apart(first_model, second_model, sorted_by, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
     named = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
     known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
@@ -246,7 +248,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
         parts={
             "model": model,
             "other": other,
-            "names": (one, two) if is_of_one else (),
+            "names": (first_model, second_model) if is_of_one else (),
             "metric": sorted_by,
             "apart": apart,
         },
@@ -267,7 +269,7 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
     the number of changed values.
     """
     ingests = lake.table("ingests").select("ingest_id").collect()["ingest_id"].sort()
-    earlier = [str(one) for one in ingests if one < lake.ingest_id]
+    earlier = [str(ingest_id) for ingest_id in ingests if ingest_id < lake.ingest_id]
     since = asked.since or next(reversed(earlier), "")
     rows, faults, models = None, Faults(), {*models_of(lake)}
     with faults.record("since"):

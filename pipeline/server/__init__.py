@@ -196,9 +196,11 @@ def reachable(host: str) -> str:
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens on the port; raise PipelineError if it cannot listen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    accepts_both_families = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:  # whoever reads the address may ask at once
-        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+        return socket.create_server(
+            (host, port), family=family, dualstack_ipv6=accepts_both_families
+        )
     except OverflowError:
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None
     except OSError as error:

@@ -512,10 +512,13 @@ class Site:
             return await self._missing(request, None)
         lane = pages.page(name).lane
         query = dict(request.query_params)
-        given = [one for one, _ in request.query_params.multi_items()]
-        if twice := [one for one in query if given.count(one) > 1]:
+        parameter_names = [parameter for parameter, _ in request.query_params.multi_items()]
+        if repeated_parameters := [
+            parameter for parameter in query if parameter_names.count(parameter) > 1
+        ]:
             text = (
-                f"the address has {', '.join(twice)} more than once: a page takes one value of each"
+                f"the address has {', '.join(repeated_parameters)} more than once: "
+                "a page takes one value of each"
             )
             return self._fault(form, fault(400, text))
         task = Task(name, form, query)
