@@ -137,7 +137,7 @@ def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
     return Field("sort"), Field("order", kind=Literal["up", "down"], default=order)
 
 
-def _types(lake: Any, asked: Any) -> tuple[str, ...]:
+def _game_type_choices(lake: Any, asked: Any) -> tuple[str, ...]:
     """Return the game types to choose from: those of the lake, and the requested one."""
     system = getattr(asked, "system", "")
     offered = (lake.for_system(system) if system in lake.systems else lake).game_types
@@ -164,7 +164,7 @@ FAILURES = Field(
 """Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
-GAME_TYPE = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_types)
+GAME_TYPE = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_game_type_choices)
 METRIC = Field(
     "metric", "Metric", default="win_rate", values=lambda _, asked: metric_names(asked.edition)
 )
@@ -319,7 +319,7 @@ def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
     return Head(name, texts["title"], high, *about)
 
 
-def _said(error: UsageError) -> str:
+def _page_error_message(error: UsageError) -> str:
     """Return the message of an error for a page, which has links in place of command options."""
     if isinstance(error, OtherSystemError):
         return f"{error.problem}: choose that system, above"
@@ -335,7 +335,7 @@ class Faults(dict[str, str]):
         try:
             yield
         except UsageError as error:
-            said = _said(error)
+            said = _page_error_message(error)
             if said not in self.values():  # what is wrong is said once
                 self.setdefault(field, said)
 
@@ -550,11 +550,11 @@ def table(
         headings={**shown.headings, **(headings or {})},
     )
     around = CellDecorations(
-        links=_links(shown, context, groups, game_query or {}) | dict(links or {}),
+        links=_cell_links(shown, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
-        sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
-        drawing=_drawing(shown, context, ticks or {}, asked.metric if columns else ""),
-        attributes=_attributes,
+        sorting=_heading_sort_link(shown, context) if sorts and context["is_interactive"] else None,
+        drawing=_interval_drawing(shown, context, ticks or {}, asked.metric if columns else ""),
+        attributes=_row_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
     frame = frame or next((name for name, part in frames.items() if part is rows), None)
@@ -562,7 +562,7 @@ def table(
     return Markup(html.format_table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
 
-def _links(
+def _cell_links(
     shown: Table, context: Context, groups: Sequence[str], game_query: Mapping[str, object]
 ) -> dict[str, LinkedAddress]:
     """Return a function that links names to their pages, and values to their evidence."""
@@ -584,7 +584,10 @@ def _links(
             own = groups
             if columns:  # named by its value
                 own = [*groups, columns]
-                whole |= {"metric": asked.metric, columns: _value(asked.metric, columns, name)}
+                whole |= {
+                    "metric": asked.metric,
+                    columns: _parse_displayed_value(asked.metric, columns, name),
+                }
             return link(
                 "evidence",
                 metric=whole["metric"],
@@ -611,7 +614,7 @@ def _links(
     return there | {name: to_evidence(name) for name in values}
 
 
-def _sorting(shown: Table, context: Context) -> Callable[[str], SortLink]:
+def _heading_sort_link(shown: Table, context: Context) -> Callable[[str], SortLink]:
     """Return a function that gives the sort link of a heading; numbers first sort descending."""
     asked = context["asked"]
     numbers = {
@@ -630,7 +633,7 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], SortLink]:
     return sorting
 
 
-def _drawing(
+def _interval_drawing(
     shown: Table, context: Context, ticks: Mapping[str, Sequence[float]], of: str
 ) -> Callable[[str, Row], str]:
     """Return a function that draws an interval on the range of the row's metric.
@@ -660,7 +663,7 @@ def _drawing(
     return drawing
 
 
-def _attributes(row: Row) -> dict[str, str | None]:
+def _row_attributes(row: Row) -> dict[str, str | None]:
     p_holm = row.get("p_holm")
     kinds = {
         "incomplete": row.get("is_complete") is False and "metric" not in row,
@@ -685,7 +688,7 @@ def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
     return " AND ".join(parts) if own else where
 
 
-def _value(metric: str, column: str, text: str) -> object:
+def _parse_displayed_value(metric: str, column: str, text: str) -> object:
     """Parse the displayed value of a column of the metric's rows."""
     dtype = common_row_schema(metric).get(column, pl.String())
     if text == NULL_TEXT:
@@ -720,16 +723,18 @@ def bar(
     """Return SVG with the confidence interval and the value on the range of the metric."""
     if value is None or bounds[0] >= bounds[1]:
         return Markup("")
-    marks = [_line("axis", _EDGE, _WIDTH - _EDGE, _MIDDLE, _MIDDLE)]
-    places = [_place(other, bounds) for other in field]
-    marks += [_line("tick", x, x, 1, _HEIGHT - 1) for x in places]
+    marks = [_svg_line("axis", _EDGE, _WIDTH - _EDGE, _MIDDLE, _MIDDLE)]
+    places = [_horizontal_position(other, bounds) for other in field]
+    marks += [_svg_line("tick", x, x, 1, _HEIGHT - 1) for x in places]
     if low is not None and high is not None:
-        start, end = _place(low, bounds), _place(high, bounds)
+        start, end = _horizontal_position(low, bounds), _horizontal_position(high, bounds)
         marks.append(
             f'<rect class="interval" x="{start:.1f}" y="{_MIDDLE - 2}" '
             f'width="{max(end - start, 1):.1f}" height="4" rx="2"/>'
         )
-    marks.append(f'<circle class="dot" cx="{_place(value, bounds):.1f}" cy="{_MIDDLE}" r="3"/>')
+    marks.append(
+        f'<circle class="dot" cx="{_horizontal_position(value, bounds):.1f}" cy="{_MIDDLE}" r="3"/>'
+    )
     # All of it is made of numbers.
     return Markup(
         f'<svg class="bar" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -737,12 +742,12 @@ def bar(
     )
 
 
-def _place(value: float, bounds: tuple[float, float]) -> float:
+def _horizontal_position(value: float, bounds: tuple[float, float]) -> float:
     """Return the horizontal position of a value; values beyond the range are moved to its end."""
     low, high = bounds
     share = min(max((value - low) / (high - low), 0.0), 1.0)
     return _EDGE + share * (_WIDTH - 2 * _EDGE)
 
 
-def _line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
+def _svg_line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
     return f'<line class="{kind}" x1="{left:.1f}" x2="{right:.1f}" y1="{top}" y2="{bottom}"/>'

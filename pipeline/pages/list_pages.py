@@ -109,14 +109,16 @@ def documents(lake: LakeWithMethods, asked: Any) -> Content:
     shown = listing(
         asked, document_rows.DOCUMENT_COLUMNS, lake.documents, _OF_DOCUMENTS, title="Documents"
     )
-    return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
+    return replace(
+        shown, parts={"is_counted": False, "refused": _quarantine_rows(lake, shown.rows)}
+    )
 
 
 def _is_narrowed(asked: Any) -> bool:
     return any(getattr(asked, name) for name in (*_OF_DOCUMENTS, "sort", "after"))
 
 
-def _refused(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
+def _quarantine_rows(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the quarantine for these documents, in order."""
     location, order = pl.concat_str("source", pl.lit("/"), "path"), document_rows.QUARANTINE_ORDER
     places = documents.select(location)["source"].implode()
@@ -213,26 +215,26 @@ def evidence(lake: LakeWithMethods, asked: Any) -> Content:
     faults, total = Faults(shown.faults), pl.DataFrame(schema=polars_schema(EVIDENCE_SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.record("where" if asked.where else "metric"):
-            total = _sum(lake, asked)
+            total = _evidence_sums(lake, asked)
     return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
 
 
-def _slice(asked: Any) -> dict[str, Any]:
+def _evidence_filters(asked: Any) -> dict[str, Any]:
     return {"edition": asked.edition, **given(asked, *_OF_EVIDENCE)}
 
 
-def _sum(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
+def _evidence_sums(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
     """Return the rows of `evidence_sum`; one model's rows are selected from those of all models."""
-    wanted = _slice(asked)
+    wanted = _evidence_filters(asked)
     if asked.model:
-        of_all = _values(lake, asked.metric, **wanted | {"model": None})
+        of_all = _values_of_all_models(lake, asked.metric, **wanted | {"model": None})
         for row in of_all.filter(model=asked.model).iter_rows(named=True):
             return value_sum_rows(row, asked.edition)
     return lake.evidence_sum(asked.metric, **wanted)
 
 
 @lru_cache(maxsize=16)
-def _values(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
+def _values_of_all_models(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
     """Return the metric's values of all models, cached for readers who open several models."""
     return lake.metrics(metric=metric, by=["model"], **wanted)
 
@@ -308,7 +310,7 @@ PAGES = {
         ),
         evidence,
         whole=lambda lake, asked: evidence_parts(
-            lake, asked.metric, **_slice(asked), **HIT_FILTERS.get(asked.hit, {})
+            lake, asked.metric, **_evidence_filters(asked), **HIT_FILTERS.get(asked.hit, {})
         ),
     ),
 }
@@ -407,7 +409,7 @@ def search(lake: LakeWithMethods, asked: Any) -> Content:
     )
     if asked.words or asked.secret:
         with faults.record("words"):
-            hits = _hits(lake, asked, ROWS_PER_PAGE, asked.after or None)
+            hits = _search_hits(lake, asked, ROWS_PER_PAGE, asked.after or None)
     return Content(
         title="Search",
         rows=hits.rows,
@@ -430,7 +432,7 @@ def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
     """
     if not (asked.words or asked.secret):
         return [search(lake, asked).rows]
-    hits = _hits(lake, asked, MOST_FOUND, None)
+    hits = _search_hits(lake, asked, MOST_FOUND, None)
     if hits.stopped != "end":
         raise UsageError(
             f"the search stopped after {hits.n_searched:,} of {hits.n_messages:,} messages: ask "
@@ -439,7 +441,7 @@ def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
     return [hits.rows]
 
 
-def _hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> SearchResult:
+def _search_hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> SearchResult:
     flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
     more = given(asked, "model", "game_type") | flags
     return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
@@ -628,7 +630,7 @@ def without_roles(transcript: Transcript) -> Transcript:
     phases in which only some roles speak.
     """
     tables = {
-        name: _without(
+        name: _drop_columns(
             rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())
         )
         for name, rows in transcript.tables.items()
@@ -647,7 +649,7 @@ def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
     )
 
 
-def _without(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+def _drop_columns(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
     known = [name for name in columns if name in rows.columns]
     return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in known)
 

@@ -46,21 +46,21 @@ _PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 def colours() -> str:
     """Return the CSS variables of all colours, each with a value for light and for dark mode."""
-    return _split()[0].partition(":root {")[2].partition("}")[0]
+    return _split_style()[0].partition(":root {")[2].partition("}")[0]
 
 
 def lines(*beginnings: str) -> str:
     """Return the CSS rules of the page frame that start with one of the beginnings."""
-    return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
+    return "\n".join(line for line in _split_style()[0].splitlines() if line.startswith(beginnings))
 
 
 def parts(*names: str) -> str:
     """Return the CSS rules of these sections of the style sheet, such as `tables`."""
-    return "".join(_split()[1][name] for name in names)
+    return "".join(_split_style()[1][name] for name in names)
 
 
 @cache
-def _split() -> tuple[str, dict[str, str]]:
+def _split_style() -> tuple[str, dict[str, str]]:
     frame, *named = _PART.split(_FILE.read_text(encoding="utf-8"))
     return frame, dict(zip(named[::2], named[1::2], strict=True))
 
@@ -181,9 +181,9 @@ def report(
     board = lake.leaderboard(edition=edition, confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
     values = by_type.filter(game_type=ALL_GAME_TYPES).drop("game_type")
-    sample = _sample(lake, edition, games_per_cell)
+    sample = _sample_transcripts(lake, edition, games_per_cell)
     models = board["model"].to_list()
-    cells = _cells(values, sample, edition, games_per_cell)
+    cells = _metric_cells(values, sample, edition, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
         title=title or TITLE,
@@ -226,7 +226,9 @@ def report(
     )
 
 
-def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> list[Transcript]:
+def _sample_transcripts(
+    lake: LakeWithMethods, edition: Edition, games_per_cell: int
+) -> list[Transcript]:
     """Return a few games of each model and competition: those with the lowest ids."""
     if not games_per_cell:
         return []
@@ -240,7 +242,7 @@ def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> lis
     return list(lake.transcripts(sorted(lowest["game_id"].unique()), edition=edition))
 
 
-def _cells(
+def _metric_cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """Return one cell per model and metric, with evidence from the first games that have any."""
@@ -282,19 +284,19 @@ def report_html(report: Report) -> Iterator[str]:
             # Nothing but this very text may be run or applied, whatever slips into the page.
             style_hash=b64encode(hashlib.sha256(css.encode()).digest()).decode(),
             models=models,
-            link=partial(_link, models),
+            link=partial(_report_link, models),
             asked=report.citation,
             LONGEST=LONGEST_TEXT,
             notes_of=lambda name, rows: (
                 build_result_table(name, rows, confidence=report.confidence).notes
             ),
             seats=player_table,
-            matrix=_matrix,
+            matrix=_comparison_matrices,
         )
     )
 
 
-def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
+def _report_link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
     """Return the address of an element of the report; None if the report does not contain it."""
     at = models.get(parameters.get("model"))
     match page:
@@ -315,19 +317,21 @@ def _style() -> str:
     return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
 
 
-def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+def _comparison_matrices(
+    report: Report,
+) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
     """Return for each metric one row per model with its comparison to each other model."""
     models = [model for model in report.board["model"] if model is not None]
     for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
         for row in part.iter_rows(named=True):
-            cells[row["model"], row["other"]] = _compared(row, 1, report.confidence)
-            cells[row["other"], row["model"]] = _compared(row, -1, report.confidence)
+            cells[row["model"], row["other"]] = _comparison_from_side(row, 1, report.confidence)
+            cells[row["other"], row["model"]] = _comparison_from_side(row, -1, report.confidence)
         lines = [(model, [cells.get((model, other)) for other in models]) for model in models]
         yield part["metric"][0], lines
 
 
-def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
+def _comparison_from_side(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
     """Return a comparison from the view of one of its models; `sign` is -1 for the second one."""
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]

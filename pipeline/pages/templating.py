@@ -60,14 +60,14 @@ from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, 
 
 # Which pages there are, those of declared reports among them, and what an address says to one.
 
-_KNOWN = {field.name: field for field in (EDITION, GAME_TYPE, WHERE)}
-_OF_THE_SERVER = ("engine", "master")
+_COMMON_FIELDS = {field.name: field for field in (EDITION, GAME_TYPE, WHERE)}
+_SERVER_OPTIONS = ("engine", "master")
 """What an address does not choose."""
 
 
 def page_of(report: Report) -> Page:
     """Return the page of a report, whose form has a field for each parameter."""
-    fields = [field for parameter in report.parameters for field in _fields(parameter)]
+    fields = [field for parameter in report.parameters for field in _iter_form_fields(parameter)]
     asks = content_address(
         *fields,
         is_of_system=report.is_of_system,
@@ -75,20 +75,20 @@ def page_of(report: Report) -> Page:
         in_title=tuple(field.name for field in fields if field.are_names),
         report=report.name,
     )
-    return Page(asks, partial(_content, report))
+    return Page(asks, partial(_report_content, report))
 
 
-def _fields(asked: Parameter) -> Iterator[Field]:
+def _iter_form_fields(asked: Parameter) -> Iterator[Field]:
     """Yield the form fields of a parameter; a parameter that takes two names has two fields."""
     name, kind, is_several, default, declared = asked
-    if name in _OF_THE_SERVER:
+    if name in _SERVER_OPTIONS:
         return
     label = column_words(name.removeprefix("n_"))
     if name == "metric":
         nothing = "all" if is_several else None
         yield replace(METRIC, default="" if is_several else default or "", nothing=nothing)
-    elif name in _KNOWN:
-        yield _KNOWN[name]
+    elif name in _COMMON_FIELDS:
+        yield _COMMON_FIELDS[name]
     elif declared.suggested == "models":
         help = declared.help.removesuffix(REPEATABLE_HELP)
         # `[MODEL OTHER]` takes a model and another one.
@@ -112,11 +112,11 @@ def _fields(asked: Parameter) -> Iterator[Field]:
         yield Field(name, label.capitalize(), hint=hint, size=size)
 
 
-def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
+def _report_content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
     """Return the content of a report's page for the requested parameters."""
     faults, names, is_asked = Faults(), list[str](), True
     fields = {
-        parameter.name: [field.name for field in _fields(parameter)]
+        parameter.name: [field.name for field in _iter_form_fields(parameter)]
         for parameter in report.parameters
     }
     required = [parameter.name for parameter in report.parameters if parameter.default is ...]
@@ -136,7 +136,7 @@ def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
         is_required = parameter.name in required
         for field in field_names[-1:] if texts_by_field else ():
             with faults.record(field):
-                value = _value(parameter, [*texts_by_field.values()])
+                value = _parameter_value(parameter, [*texts_by_field.values()])
                 given.setdefault(first if is_required else field, {})[parameter.name] = value
         is_asked &= bool(texts_by_field) or not is_required
     rows = None
@@ -158,7 +158,7 @@ def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
     )
 
 
-def _value(asked: Parameter, given: list[Any]) -> Any:
+def _parameter_value(asked: Parameter, given: list[Any]) -> Any:
     """Convert the field values of a parameter; raise UsageError for an invalid number."""
     if asked.is_several:
         return asked.declared.checked(given, is_several=True, default=asked.default)
@@ -168,7 +168,7 @@ def _value(asked: Parameter, given: list[Any]) -> Any:
 
 # --- all pages ------------------------------------------------------------------------------------
 
-_PLACE = re.compile(r"`\$\.(\w+)`$")
+_PARAMETER_IN_ERROR = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -204,12 +204,12 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     Raises:
         UsageError: If a parameter that the page cannot report beside its field is wrong.
     """
-    seen = _seen(lake, asked)
+    seen = _lake_for_page(lake, asked)
     shown = page(name).content(seen, asked)
     listed = {field.name: field.values(seen, asked) for field in asked.FIELDS if field.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "seen_as": seen.view_options}
-    if _is_refused(asked):
+    if _is_loss_rule_refused(asked):
         common["faults"] = {**shown.faults, "failures": LOSSES_REFUSED}
     if asked.IS_OF_SYSTEM:
         system = seen.system if shown.system is None else shown.system
@@ -221,17 +221,17 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     return msgspec.structs.replace(shown, **common)
 
 
-def _seen(lake: Any, asked: Address) -> Any:
+def _lake_for_page(lake: Any, asked: Address) -> Any:
     """Return the lake with the system and the failure handling that the page displays."""
     failures = getattr(asked, "failures", "") or lake.failures
-    has_losses = asked.HAS_LOSSES and not _is_refused(asked)
+    has_losses = asked.HAS_LOSSES and not _is_loss_rule_refused(asked)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
     return (
         lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
     )
 
 
-def _is_refused(asked: Address) -> bool:
+def _is_loss_rule_refused(asked: Address) -> bool:
     """Return whether failed games shall count as losses in an edition that has its own rule."""
     return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
 
@@ -252,7 +252,7 @@ def csv_parts(
     """
     wanted = page(name)
     if wanted.whole is not None and (asked.frame or "rows") == wanted.frame:
-        return wanted.whole(_seen(lake, asked), asked)
+        return wanted.whole(_lake_for_page(lake, asked), asked)
     contents = shown or content(name, lake, asked)
     if contents.faults:
         raise UsageError("; ".join(contents.faults.values()))
@@ -276,14 +276,14 @@ def parameters(name: str, given: Mapping[str, str]) -> Address:
     try:
         return msgspec.convert(texts, wanted, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(_why_wrong(error, wanted, texts)) from None
+        raise UsageError(_invalid_parameter_message(error, wanted, texts)) from None
 
 
-def _why_wrong(
+def _invalid_parameter_message(
     error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
 ) -> str:
     """Return the message for an invalid parameter, with suggestions from its allowed values."""
-    place = _PLACE.search(str(error))
+    place = _PARAMETER_IN_ERROR.search(str(error))
     name = place[1] if place else ""
     kind = get_type_hints(wanted).get(name)
     choices = ("true", "false") if kind is bool else get_args(kind)
@@ -358,8 +358,8 @@ def template_environment() -> Environment:
     return templates
 
 
-_CARRIED = {"edition": PAPER, "system": "", "failures": ""}
-_SEEN_AS = {
+_KEPT_PARAMETER_DEFAULTS = {"edition": PAPER, "system": "", "failures": ""}
+_VIEW_OPTION_TEXTS = {
     "joined_names": "Names of models that are joined: {}",
     "failures": "A game counts as a loss of the model that failed it",
 }
@@ -374,7 +374,7 @@ def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
     """
     chosen = {
         name: asked[name]
-        for name, default in _CARRIED.items()
+        for name, default in _KEPT_PARAMETER_DEFAULTS.items()
         if asked.get(name, default) != default
     }
 
@@ -411,7 +411,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "picture_at": None,
     }
     seen = (
-        _SEEN_AS[name].format(escape_unprintable(text)) for name, text in content.seen_as.items()
+        _VIEW_OPTION_TEXTS[name].format(escape_unprintable(text))
+        for name, text in content.seen_as.items()
     )
     lines = [*content.unknown, *seen]
     said = [Markup('<p class="key">{}.</p>\n').format(line) for line in lines]
@@ -452,7 +453,7 @@ def as_json(content: Content, asked: Address, state: int) -> str:
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts") | fields.pop("seen_as")
     fields = {"ingest": state, "parameters": msgspec.to_builtins(asked)} | fields
-    return _within_limit("JSON", chain(_object(fields, ",\n"), ["\n"]))
+    return _join_within_limit("JSON", chain(_iter_object_text(fields, ",\n"), ["\n"]))
 
 
 def as_csv(parts: Iterable[pl.DataFrame]) -> str:
@@ -461,10 +462,10 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
     Raises:
         UsageError: If the text is longer than `MOST_CHARACTERS`; it is never truncated.
     """
-    return _within_limit("CSV", iter_spreadsheet_csv(parts))
+    return _join_within_limit("CSV", iter_spreadsheet_csv(parts))
 
 
-def _within_limit(form: str, texts: Iterable[str]) -> str:
+def _join_within_limit(form: str, texts: Iterable[str]) -> str:
     """Join the strings; raise UsageError as soon as they exceed `MOST_CHARACTERS`."""
     taken, n_left = [], MOST_CHARACTERS
     for text in texts:
@@ -478,30 +479,32 @@ def _within_limit(form: str, texts: Iterable[str]) -> str:
     return "".join(taken)
 
 
-def _json(value: object) -> Iterator[str]:
+def _iter_json_text(value: object) -> Iterator[str]:
     """Yield the JSON text of a value in pieces; a data frame becomes a list of records."""
     if isinstance(value, pl.DataFrame):
         yield from iter_json_records([value])
     elif isinstance(value, msgspec.Struct):
-        yield from _object({name: getattr(value, name) for name in value.__struct_fields__})
+        yield from _iter_object_text(
+            {name: getattr(value, name) for name in value.__struct_fields__}
+        )
     elif isinstance(value, Mapping):
-        yield from _object(value)
+        yield from _iter_object_text(value)
     elif isinstance(value, (tuple, list)):
         yield "["
         for at, item in enumerate(value):
             yield ", " if at else ""
-            yield from _json(item)
+            yield from _iter_json_text(item)
         yield "]"
     else:
         yield escape_terminal_json(text_format.to_json_text(value))
 
 
-def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
+def _iter_object_text(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
     """Yield the JSON text of an object in pieces, with the separator `between` its fields."""
     for at, (name, value) in enumerate(fields.items()):
         key = escape_terminal_json(text_format.to_json_text(str(name)))
         yield f"{between if at else '{'}{key}: "
-        yield from _json(value)
+        yield from _iter_json_text(value)
     yield "}" if fields else "{}"
 
 

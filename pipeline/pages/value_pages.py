@@ -273,7 +273,7 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
     since = asked.since or next(reversed(earlier), "")
     rows, faults, models = None, Faults(), {*models_of(lake)}
     with faults.record("since"):
-        before = _state(lake, since, earlier) if since else lake
+        before = _lake_after_ingest(lake, since, earlier) if since else lake
         models |= {*models_of(before)}
     if since and not faults:
         fields = {
@@ -297,7 +297,9 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
     )
 
 
-def _state(lake: LakeWithMethods, ingest: str, earlier: Sequence[str]) -> LakeWithMethods:
+def _lake_after_ingest(
+    lake: LakeWithMethods, ingest: str, earlier: Sequence[str]
+) -> LakeWithMethods:
     """Return the lake as it was after an earlier ingest; raise UsageError if it is gone."""
     if ingest not in earlier:
         raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")

@@ -69,15 +69,15 @@ class OneLine(logging.Handler):
         super().__init__(logging.ERROR)
         self.is_over = False
         self._say = say
-        self._said: dict[str, float] = {}
+        self._reported_at: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report the record, unless its message was reported within the last minute."""
         message = record.getMessage().strip().partition("\n")[0]
         now = time.monotonic()
-        if self.is_over or now - self._said.get(message, -_QUIET_SECONDS) < _QUIET_SECONDS:
+        if self.is_over or now - self._reported_at.get(message, -_QUIET_SECONDS) < _QUIET_SECONDS:
             return
-        self._said[message] = now
+        self._reported_at[message] = now
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, OSError) or error is None:
             self._say(f"{message}: {error}" if error else message)
@@ -116,7 +116,7 @@ def serve(
         PipelineError: If the server cannot listen on the host and port.
         UsageError: If the port is not between 0 and 65535.
     """
-    with _listening(host, port) as listening:
+    with _listening_socket(host, port) as listening:
         taken = listening.getsockname()[1]
         token = None if host in LOOPBACK else Token(secrets.token_urlsafe(24), taken)
         shown = reachable(host)
@@ -193,7 +193,7 @@ def reachable(host: str) -> str:
         return "127.0.0.1" if family == socket.AF_INET else "::1"
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens on the port; raise PipelineError if it cannot listen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     accepts_both_families = family == socket.AF_INET6 and socket.has_dualstack_ipv6()

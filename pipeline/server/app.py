@@ -53,7 +53,7 @@ HEADERS: Mapping[str, str] = {
 LONGEST_ADDRESS = 16_000
 NO_TOKEN = "Open the address that the server printed: it has the token."
 WRONG_TOKEN = f"The token is wrong: each start of the server has another. {NO_TOKEN}"
-_OWN = ("same-origin", "none")
+_SAME_SITE_VALUES = ("same-origin", "none")
 
 
 class Refusal(NamedTuple):
@@ -118,10 +118,10 @@ class Guard:
 
         sent = QueryParams(scope["query_string"]).get("token") if self._token else None
         if refusal := self._refusal(scope, Headers(scope=scope), sent):
-            await _refused(scope, refusal)(scope, receive, send)
+            await _refusal_response(scope, refusal)(scope, receive, send)
         elif self._token and sent is not None:
             # To the same address without the token, which the browser keeps.
-            answer = RedirectResponse(_target(scope), 303)
+            answer = RedirectResponse(_address_after_login(scope), 303)
             answer.set_cookie(self._token.cookie, self._token.text, httponly=True, samesite="lax")
             await answer(scope, receive, send)
         else:
@@ -135,7 +135,7 @@ class Guard:
             return Refusal(414, f"The address is longer than {LONGEST_ADDRESS:,} characters.")
         if self._token is None and headers.get("host", "").lower() not in self._hosts:
             return Refusal(421, "This server has another name: use the address that it printed.")
-        if not _is_own(headers):
+        if not _is_from_allowed_source(headers):
             return Refusal(403, "The request comes from a page of another site.")
         # The address has the token, or the cookie or a header has it.
         if self._token is not None and sent is None and not self._token.is_in_request(headers):
@@ -147,7 +147,7 @@ class Guard:
 
 def is_foreign(headers: Headers) -> bool:
     """Return whether the browser declares that another site caused the request."""
-    return headers.get("sec-fetch-site", "none") not in _OWN
+    return headers.get("sec-fetch-site", "none") not in _SAME_SITE_VALUES
 
 
 def may_be_foreign(headers: Headers, token: Token | None) -> bool:
@@ -158,7 +158,9 @@ def may_be_foreign(headers: Headers, token: Token | None) -> bool:
     """
     if token is None or "sec-fetch-site" in headers:
         return is_foreign(headers)
-    return not (token.is_of_program(headers) or _is_here(headers.get("referer", ""), headers))
+    return not (
+        token.is_of_program(headers) or _is_address_of_server(headers.get("referer", ""), headers)
+    )
 
 
 def matches(text: str, token: str) -> bool:
@@ -166,7 +168,7 @@ def matches(text: str, token: str) -> bool:
     return hmac.compare_digest(text.encode(), token.encode())
 
 
-def _is_here(address: str, headers: Headers) -> bool:
+def _is_address_of_server(address: str, headers: Headers) -> bool:
     """Return whether the address that the browser sent belongs to this server."""
     host = headers.get("host", "").lower()
     try:
@@ -175,10 +177,10 @@ def _is_here(address: str, headers: Headers) -> bool:
         return False
 
 
-def _is_own(headers: Headers) -> bool:
+def _is_from_allowed_source(headers: Headers) -> bool:
     """Return whether the user, a page of this server or a plain link caused the request."""
     origin = headers.get("origin")
-    if origin is not None and not _is_here(origin, headers):
+    if origin is not None and not _is_address_of_server(origin, headers):
         return False
     is_led = (
         headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
@@ -215,18 +217,18 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
     return PlainTextResponse(f"{reason}\n", status, headers)
 
 
-def _refused(scope: Scope, refusal: Refusal) -> Response:
+def _refusal_response(scope: Scope, refusal: Refusal) -> Response:
     """Return the response to a rejected request: a form if a browser lacks the token."""
     accepted = Headers(scope=scope).get("accept", "")
     if refusal.status == 401 and "text/html" in accepted:
         template = template_environment().get_template("token.html")
-        body = template.render(reason=refusal.reason, next=_target(scope))
+        body = template.render(reason=refusal.reason, next=_address_after_login(scope))
         return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
     form = "json" if scope["path"].endswith(".json") else "text"
     return fault_answer(form, refusal.status, "Refused", refusal.reason)
 
 
-def _target(scope: Scope) -> str:
+def _address_after_login(scope: Scope) -> str:
     """Return the address to open after login: `next`, or the address without the token."""
     query = QueryParams(scope["query_string"])
     if "next" in query:
@@ -341,8 +343,10 @@ class Making:
         """
         key = (lake.state, task.page, task.form, *sorted(task.query.items()))
         if key not in self._pages:
-            self._pages[key] = page = _Page(asyncio.create_task(self._make(key, lake, task, lane)))
-            page.task.add_done_callback(lambda made: self._keep(key, made, lane))
+            self._pages[key] = page = _Page(
+                asyncio.create_task(self._render_in_thread(key, lake, task, lane))
+            )
+            page.task.add_done_callback(lambda made: self._cache_page(key, made, lane))
         page = self._pages[key]
         self._pages.move_to_end(key)
         page.n_readers += 1
@@ -355,7 +359,9 @@ class Making:
                 del self._pages[key]
         return page.task.result() if page.task.done() else None
 
-    async def _make(self, key: tuple[object, ...], lake: Lake, task: Task, lane: str) -> Reply:
+    async def _render_in_thread(
+        self, key: tuple[object, ...], lake: Lake, task: Task, lane: str
+    ) -> Reply:
         """Render the page in a new thread, as soon as the thread pool has a free place."""
         loop = asyncio.get_running_loop()
         made: asyncio.Future[Reply] = loop.create_future()
@@ -371,7 +377,7 @@ class Making:
             Thread(target=make, daemon=True).start()
             return await made
 
-    def _keep(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
+    def _cache_page(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
         """Cache a page that has no error, and drop the least recently used pages if needed."""
         if made.cancelled():
             return
@@ -426,14 +432,14 @@ def reply(lake: Lake, task: Task) -> Reply:
     return Reply(status, shown.title, str(text), slice=describe_slice(shown, values))
 
 
-_TYPES: Mapping[Form, str] = {
+_CONTENT_TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
     "json": "application/json; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-_FILES = ("csv", "svg", "png")
+_DOWNLOADED_FORMS = ("csv", "svg", "png")
 """Forms that a browser saves."""
 
 
@@ -466,7 +472,7 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
     return template_environment().get_template("frame.html").render(context)
 
 
-async def _left(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     """Wait until the client closes the connection of the request."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
@@ -497,7 +503,7 @@ class Site:
             ],
             middleware=[guard],
             lifespan=self._lifespan,
-            exception_handlers={404: self._missing, 500: self._defect},
+            exception_handlers={404: self._missing_page_response, 500: self._server_error_response},
         )
 
     async def root(self, request: Request) -> Response:
@@ -508,8 +514,8 @@ class Site:
     async def page(self, request: Request) -> Response:
         """Return the response to a request for a page."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
-        if name not in pages.NAMES or form not in _TYPES:
-            return await self._missing(request, None)
+        if name not in pages.NAMES or form not in _CONTENT_TYPES:
+            return await self._missing_page_response(request, None)
         lane = pages.page(name).lane
         query = dict(request.query_params)
         parameter_names = [parameter for parameter, _ in request.query_params.multi_items()]
@@ -520,23 +526,23 @@ class Site:
                 f"the address has {', '.join(repeated_parameters)} more than once: "
                 "a page takes one value of each"
             )
-            return self._fault(form, fault(400, text))
+            return self._error_response(form, fault(400, text))
         task = Task(name, form, query)
         if lane in USER_LANES and query and may_be_foreign(request.headers, self._token):
-            return self._asks_first(task)
-        leaving = asyncio.create_task(_left(request))
+            return self._confirmation_response(task)
+        leaving = asyncio.create_task(_wait_for_disconnect(request))
         try:
-            lake = await asyncio.to_thread(self._newest)
+            lake = await asyncio.to_thread(self._reopen_lake_if_changed)
             reply = await self._making.reply(lake, task, lane, [leaving])
         except PipelineError as error:
-            return self._fault(form, fault(500, str(error)))
+            return self._error_response(form, fault(500, str(error)))
         finally:
             leaving.cancel()
         if reply is None:
             return Response(status_code=499)  # nobody reads it
-        return self._answer(lake, task, reply)
+        return self._page_response(lake, task, reply)
 
-    def _newest(self) -> Lake:
+    def _reopen_lake_if_changed(self) -> Lake:
         """Return the lake in its newest state; open it again only if the state has changed."""
         try:
             is_newest = self._lake.is_newest()
@@ -546,44 +552,52 @@ class Site:
             self._lake = reopened(self._lake)
         return self._lake
 
-    def _answer(self, lake: Lake, task: Task, reply: Reply) -> Response:
+    def _page_response(self, lake: Lake, task: Task, reply: Reply) -> Response:
         """Return the HTTP response that contains the rendered page or its error message."""
         headers = {"cache-control": "no-cache"}
         if reply.is_fault:
-            return self._fault(task.form, reply)
+            return self._error_response(task.form, reply)
         if task.form == "html":
             text = framed(self._name, lake, reply, task)
-            return Response(text, reply.status, headers, _TYPES["html"])
-        if task.form in _FILES:
+            return Response(text, reply.status, headers, _CONTENT_TYPES["html"])
+        if task.form in _DOWNLOADED_FORMS:
             headers["content-disposition"] = f'attachment; filename="{task.page}.{task.form}"'
-        return Response(reply.data or reply.text, reply.status, headers, _TYPES[task.form])
+        return Response(reply.data or reply.text, reply.status, headers, _CONTENT_TYPES[task.form])
 
-    def _fault(self, form: str, reply: Reply, go_on: str = "", label: str = "") -> Response:
+    def _error_response(
+        self, form: str, reply: Reply, go_on: str = "", label: str = ""
+    ) -> Response:
         """Return an error response in the requested form; HTML can have a link to continue."""
-        if form != "html" and form in _TYPES:
+        if form != "html" and form in _CONTENT_TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
         template = template_environment().get_template("fault.html")
         body = template.render(title=reply.title, message=reply.text, go_on=go_on, label=label)
         text = framed(self._name, self._lake, Reply(reply.status, reply.title, body))
-        return Response(text, reply.status, None, _TYPES["html"])
+        return Response(text, reply.status, None, _CONTENT_TYPES["html"])
 
-    def _asks_first(self, task: Task) -> Response:
+    def _confirmation_response(self, task: Task) -> Response:
         """Return a page that asks for confirmation, because another site may link to a query."""
         led = "A page of another site led here"
         if task.form != "html":
-            return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))
+            return self._error_response(
+                task.form, fault(403, f"{led}: start from a page here.", "Not run")
+            )
         reason = fault(403, f"{led}. Look at the address before you run it.", "Run this?")
-        return self._fault("html", reason, pages.address(task.page, task.query), "Run it")
+        return self._error_response("html", reason, pages.address(task.page, task.query), "Run it")
 
-    async def _missing(self, request: Request, error: Exception | None) -> Response:
+    async def _missing_page_response(self, request: Request, error: Exception | None) -> Response:
         """Return the response for an address without a page."""
         form = request.url.path.rpartition(".")[2]
-        return self._fault(form, fault(404, "There is no page at this address.", "No such page"))
+        return self._error_response(
+            form, fault(404, "There is no page at this address.", "No such page")
+        )
 
-    async def _defect(self, request: Request, error: Exception) -> Response:
+    async def _server_error_response(self, request: Request, error: Exception) -> Response:
         """Return the response for an unexpected exception in the server."""
         form = request.url.path.rpartition(".")[2]
-        return self._fault(form, fault(500, f"a defect of the server: {type(error).__name__}"))
+        return self._error_response(
+            form, fault(500, f"a defect of the server: {type(error).__name__}")
+        )
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
