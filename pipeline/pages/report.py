@@ -1,7 +1,8 @@
-"""A report on a lake as one file: HTML that asks the network for nothing, Markdown, or LaTeX.
+"""Self-contained report on a lake as HTML, Markdown or LaTeX, and pages in notebooks.
 
-Everything comes from the Python API. Evidence and transcripts are a sample: for each value a few
-games, chosen by their ids, which are hashes, so that no result decides what is shown.
+`magic report` and the notebook display use it. The report reads the lake by the Python API.
+Evidence and transcripts are a sample: for each value a few games, chosen by their ids. Ids are
+hashes, so the choice does not depend on results.
 """
 
 import hashlib
@@ -44,22 +45,22 @@ _PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 
 def colours() -> str:
-    """Return the CSS variables of all colours, each a pair for light and dark."""
-    return _split()[0].partition(":root {")[2].partition("}")[0]
+    """Return the CSS variables of all colours, each with a value for light and for dark mode."""
+    return _split_style()[0].partition(":root {")[2].partition("}")[0]
 
 
 def lines(*beginnings: str) -> str:
-    """Return the lines of the style sheet that begin with a prefix."""
-    return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
+    """Return the CSS rules of the page frame that start with one of the beginnings."""
+    return "\n".join(line for line in _split_style()[0].splitlines() if line.startswith(beginnings))
 
 
 def parts(*names: str) -> str:
-    """Return the named parts of the style sheet, such as `tables`."""
-    return "".join(_split()[1][name] for name in names)
+    """Return the CSS rules of these sections of the style sheet, such as `tables`."""
+    return "".join(_split_style()[1][name] for name in names)
 
 
 @cache
-def _split() -> tuple[str, dict[str, str]]:
+def _split_style() -> tuple[str, dict[str, str]]:
     frame, *named = _PART.split(_FILE.read_text(encoding="utf-8"))
     return frame, dict(zip(named[::2], named[1::2], strict=True))
 
@@ -82,9 +83,9 @@ _FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 class Cell(Struct, frozen=True):
-    """One value with its counts, and the counted rows of the displayed games.
+    """Value of a metric for a model, with its evidence in the sampled games.
 
-    `evidence` has a row for each decision, and `sum` one for each term, as `evidence_sum`.
+    `evidence` contains one row per decision, and `sum` one row per term, as `evidence_sum`.
     """
 
     metric: str
@@ -94,7 +95,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def evidence_command(self) -> str:
-        """The command that prints all rows behind the value, without the report's options."""
+        """Command line that prints all rows behind the value, without the report's options."""
         model = self.value["model"]
         return shlex.join(
             ["magic", "evidence", self.metric, *([] if model is None else ["--model", model])]
@@ -102,16 +103,16 @@ class Cell(Struct, frozen=True):
 
     @property
     def n_games(self) -> int:
-        """The number of games of the sample in which something was counted."""
+        """Number of sampled games in which the metric counts something."""
         return self.evidence["game_id"].n_unique()
 
 
 class Report(Struct, frozen=True, dict=True):
-    """The content of a report.
+    """Content of a report.
 
-    `values` are the rows of `metrics` over all game types, and `by_type` those of each; `heads` say
-    what the metrics are. `cells` are by model and metric. `games` are those of the sample, in the
-    order of their ids.
+    `values` contains rows of `metrics` over all game types, and `by_type` rows by game type.
+    `heads` describes the metrics, `cells` has the values by model and metric, and `games` the
+    sampled games in the order of their ids.
     """
 
     title: str
@@ -136,23 +137,26 @@ class Report(Struct, frozen=True, dict=True):
 
     @cached_property
     def game_numbers(self) -> dict[str, int]:
-        """The number of each game within the report, by the game's id."""
-        return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
+        """Number of each sampled game within the report, by game id."""
+        return {
+            str(transcript.game["game_id"]): number
+            for number, transcript in enumerate(self.games, start=1)
+        }
 
     @property
     def command_options(self) -> str:
-        """The command-line options that select what the report counts; empty for the defaults."""
+        """Command-line options that select the report's games; empty for the defaults."""
         system = self.citation.system
         return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
     def option_of_show(self) -> str:
-        """The options for a command that prints one game."""
+        """Option `--edition` for a command that displays a game; empty for the default edition."""
         edition = self.citation.edition
         return "" if edition == PAPER else f" --edition {edition}"
 
     def of_model(self, model: str | None) -> pl.DataFrame:
-        """Return the values of a model, also of a model without a name."""
+        """Return the rows of one model; None selects the games without a model name."""
         return self.values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
 
 
@@ -164,10 +168,12 @@ def report(
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
 ) -> Report:
-    """Compute the content of a report on the lake's state.
+    """Return the content of a report on the lake in its current state.
 
-    Of each value, up to `games_per_cell` games are in it. Raises UsageError for a number that is
-    not in 0..`MOST_GAMES_PER_CELL`.
+    Each value has evidence from up to `games_per_cell` games.
+
+    Raises:
+        UsageError: If `games_per_cell` is not between 0 and `MOST_GAMES_PER_CELL`.
     """
     if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
@@ -175,9 +181,9 @@ def report(
     board = lake.leaderboard(edition=edition, confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
     values = by_type.filter(game_type=ALL_GAME_TYPES).drop("game_type")
-    sample = _sample(lake, edition, games_per_cell)
+    sample = _sample_transcripts(lake, edition, games_per_cell)
     models = board["model"].to_list()
-    cells = _cells(values, sample, edition, games_per_cell)
+    cells = _metric_cells(values, sample, edition, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
         title=title or TITLE,
@@ -215,13 +221,15 @@ def report(
         .sort("format", "format_version")
         .rename(display_name)
         .collect(),
-        games=[one for one in sample if one.game["game_id"] in shown],
+        games=[transcript for transcript in sample if transcript.game["game_id"] in shown],
         game_types=lake.game_types,
     )
 
 
-def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> list[Transcript]:
-    """Return some games of each model and competition: those with the lowest ids."""
+def _sample_transcripts(
+    lake: LakeWithMethods, edition: Edition, games_per_cell: int
+) -> list[Transcript]:
+    """Return a few games of each model and competition: those with the lowest ids."""
     if not games_per_cell:
         return []
     finished = lake.table("results").filter("is_tested", "is_finished")
@@ -234,12 +242,12 @@ def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> lis
     return list(lake.transcripts(sorted(lowest["game_id"].unique()), edition=edition))
 
 
-def _cells(
+def _metric_cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
-    """Return a cell for each model and metric, with the rows of its first games."""
+    """Return one cell per model and metric, with evidence from the first games that have any."""
     none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
-    rows = pl.concat([none, *(one.counted for one in sample)])
+    rows = pl.concat([none, *(transcript.counted for transcript in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
     for value in values.iter_rows(named=True):
@@ -257,14 +265,14 @@ def _cells(
 def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> str:
     """Return the report on a lake as the text of one file: html, markdown or latex.
 
-    The `choices` are those of `pipeline.pages.report.report`.
+    The `choices` are the options of `pipeline.pages.report.report`.
     """
     content = report(lake, **choices)
     return "".join(report_html(content) if form == "html" else report_text(content, form))
 
 
 def report_html(report: Report) -> Iterator[str]:
-    """Iterate over the pieces of the report's HTML file."""
+    """Yield the report as HTML in pieces."""
     css = _style()
     models = {model: at for at, model in enumerate(report.board["model"], start=1)}
     return (
@@ -276,20 +284,20 @@ def report_html(report: Report) -> Iterator[str]:
             # Nothing but this very text may be run or applied, whatever slips into the page.
             style_hash=b64encode(hashlib.sha256(css.encode()).digest()).decode(),
             models=models,
-            link=partial(_link, models),
+            link=partial(_report_link, models),
             asked=report.citation,
             LONGEST=LONGEST_TEXT,
             notes_of=lambda name, rows: (
                 build_result_table(name, rows, confidence=report.confidence).notes
             ),
             seats=player_table,
-            matrix=_matrix,
+            matrix=_comparison_matrices,
         )
     )
 
 
-def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
-    """Return the anchor of something in the file, or None if the file does not contain it."""
+def _report_link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
+    """Return the address of an element of the report; None if the report does not contain it."""
     at = models.get(parameters.get("model"))
     match page:
         case "model" if at is not None:
@@ -303,26 +311,28 @@ def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str
 
 @cache
 def _style() -> str:
-    """Return the style sheet of the file: that of `magic view`, and its own."""
+    """Return the report's style sheet: that of `magic view` for tables and texts, and its own."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
     shared = parts(*_PARTS)
     return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
 
 
-def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
-    """Return, for each metric, a row for each model with its comparisons with all other models."""
+def _comparison_matrices(
+    report: Report,
+) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+    """Return for each metric one row per model with its comparison to each other model."""
     models = [model for model in report.board["model"] if model is not None]
     for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
         for row in part.iter_rows(named=True):
-            cells[row["model"], row["other"]] = _compared(row, 1, report.confidence)
-            cells[row["other"], row["model"]] = _compared(row, -1, report.confidence)
-        lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
+            cells[row["model"], row["other"]] = _comparison_from_side(row, 1, report.confidence)
+            cells[row["other"], row["model"]] = _comparison_from_side(row, -1, report.confidence)
+        lines = [(model, [cells.get((model, other)) for other in models]) for model in models]
         yield part["metric"][0], lines
 
 
-def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
-    """Return a comparison from the view of one of its two models."""
+def _comparison_from_side(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
+    """Return a comparison from the view of one of its models; `sign` is -1 for the second one."""
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
     return {
@@ -338,7 +348,7 @@ def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str,
 
 
 def report_text(report: Report, form: str) -> Iterator[str]:
-    """Iterate over the report's tables and notes in `markdown` or `latex`."""
+    """Yield the tables of the report with their notes in pieces, as Markdown or LaTeX."""
     write = DOCUMENT_RENDERERS[form]
     definitions = [
         {
@@ -405,12 +415,18 @@ h3.title { margin-top: .3rem; }
 
 
 class RenderedPage(Struct, frozen=True):
-    """A page of `magic view` for a notebook. `rows` is its frame, `html` the page."""
+    """Page of `magic view` for display in a notebook.
+
+    Attributes:
+        rows: The main table of the page.
+        html: The page as HTML.
+    """
 
     rows: pl.DataFrame
     html: str
 
     def __repr__(self) -> str:
+        """Return the main table as text."""
         return repr(self.rows)
 
     def _repr_html_(self) -> str:
@@ -418,9 +434,15 @@ class RenderedPage(Struct, frozen=True):
 
 
 def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> RenderedPage:
-    """Render the page of this name with these parameters.
+    """Return a rendered page for a notebook.
 
-    Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
+    Args:
+        lake: The lake to display.
+        name: Name of the page.
+        given: Parameters of the page by name.
+
+    Raises:
+        UsageError: If the page or a parameter is unknown, or a value is invalid.
     """
     texts = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -439,13 +461,13 @@ def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> R
         level=3,
         is_interactive=False,
         # So that a notebook can show several games.
-        prefix_of=lambda one, _: f"g{one.game['game_id'][:12]}-",
+        prefix_of=lambda transcript, _: f"g{transcript.game['game_id'][:12]}-",
     )
     return RenderedPage(contents.rows, framed(html))
 
 
 def format_lake_html(lake: LakeWithMethods) -> str:
-    """Return the lake's state and its tables as HTML."""
+    """Return HTML with the state of the lake and the number of rows of its tables."""
     sizes = [
         (name, row_description(name).rstrip("."), sum(lake.row_counts_by_file(name).values()))
         for name in TABLES
@@ -459,13 +481,13 @@ def format_lake_html(lake: LakeWithMethods) -> str:
 
 
 def framed(html: Markup) -> str:
-    """Return the HTML in a shadow frame with its style, which does not affect the notebook."""
+    """Return the HTML in a frame whose style does not affect the rest of the notebook."""
     return f'<div class="magic-page"><style>{_style_notebook()}</style>\n{html}</div>'
 
 
 @cache
 def _style_notebook() -> str:
-    """Return the part of the style sheet that a notebook cell needs."""
+    """Return the CSS rules of `magic view` that a notebook cell needs, limited to its frame."""
     own = "".join([colours(), lines(*_FRAME_notebook), parts(*_PARTS_notebook), _OWN])
     # The name is doubled, so that our rules win over those of the notebook itself.
     return f".magic-page.magic-page {{{own}}}"
