@@ -190,7 +190,11 @@ def create_click_parameter(one: Parameter) -> click.Parameter:
 def _complete(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
     """Return the shell completions that begin with the typed text."""
     module, _, name = suggested.rpartition(".")
-    names: Any = getattr(import_module(f"pipeline.{module}") if module else options, name)
+    names: Any = (
+        getattr(import_module(f"pipeline.{module}"), name)
+        if module
+        else getattr(options, f"complete_{name}")
+    )
     if callable(names):
         names = names() if module else names(context, incomplete)
     return [name for name in names if name.startswith(incomplete)]

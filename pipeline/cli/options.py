@@ -259,9 +259,9 @@ def _complete_games(lake: "Lake", begin: str) -> Iterable[str]:
     return rows.collect()["game_id"].sort()
 
 
-systems = _complete_from_lake(lambda lake, _: lake.systems)
-games = _complete_from_lake(_complete_games)
-models = _complete_from_lake(_complete_models)
+complete_systems = _complete_from_lake(lambda lake, _: lake.systems)
+complete_games = _complete_from_lake(_complete_games)
+complete_models = _complete_from_lake(_complete_models)
 
 
 def complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:

@@ -82,7 +82,7 @@ def games(
     competition: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "NAME", "Only games that count for this competition", "games.competitions"
+            "NAME", "Only games that count for this competition", "games.win_rate_competitions"
         ),
     ] = None,
     setting_id: Annotated[
