@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-import pipeline
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
@@ -294,9 +293,10 @@ def _register_metrics(
     """Register the metrics of files in the context, after checking them on the (last) lake."""
     if not metric_file:
         return nullcontext()
+    from pipeline.api import open_lake
     from pipeline.metrics.registry import use_lake_metrics
 
-    opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
+    opened = open_lake((lakes or [lake])[-1])  # `magic diff` names several
     for file in metric_file:
         opened = opened.with_metric_file(file)
     return use_lake_metrics(opened)

@@ -227,7 +227,7 @@ def test_a_change_that_is_killed_leaves_the_version_before(
         return commit(change, table)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Transaction, "_commit", killed)
+        patched.setattr(Transaction, "_commit_table", killed)
         with pytest.raises(KeyboardInterrupt):
             add_a_game(before)
     assert used(pipeline.open_lake(before)) == [(336, 0, 0)] * 2

@@ -104,7 +104,7 @@ class Ballot(Struct, gc=False):
 
 
 class Row(Struct, gc=False):
-    """A row of the conversation. `reflection_content` is the text after a summary."""
+    """A row of the conversation. `reflection_content` is the full text of a private reflection."""
 
     phase: str
     round: Count
@@ -276,11 +276,11 @@ def _read_proposals(
 
 
 def _share_of_items(proposal: Proposed, items: object, n_items: int) -> float | None:
-    """Return the share of these items, or None if an item is unknown or given twice.
+    """Return the share of these items, or None if they are not a list of distinct known numbers.
 
-    So it is where the agent itself proposed nothing that could be read.
+    It is also None for a proposal that the system made because it could not read the agent's.
     """
-    # So the system begins where it could not read an agent's answer.
+    # Such proposals begin with this text.
     is_fallback = (proposal.reasoning or "").startswith("Failed to parse")
     if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None

@@ -208,7 +208,7 @@ def _reason(log: Log) -> str | None:
 
 
 def _invalid_move(log: Log) -> str | None:
-    """Return the invalid move, if there was one; the engine then moved in its place."""
+    """Return why the game ended early: the invalid move, or else the engine's reason."""
     if not any(info.invalid_move for info in log.game_info.values()):
         return None if _read_outcome(log) else _reason(log)
     moderated = (row.message for row in log.logs if row.sender == ENGINE)
@@ -272,7 +272,10 @@ def _recipients(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
 
 
 def _read_proposals(moments: Sequence[Moment]) -> Iterator[Event]:
-    """Return the leaders' teams, from the states after them; none if the log is truncated."""
+    """Return the leaders' teams, from the states after them.
+
+    A proposal without a later state is left out.
+    """
     # By round and attempt, whether the vote was for the team, whose players then play.
     approved = {
         (state.round, state.attempt): later.phase == "Mission"

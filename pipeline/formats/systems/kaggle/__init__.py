@@ -102,7 +102,7 @@ class Episode(Struct, gc=False):
 
 
 class Data(Struct, gc=False):
-    """The fields that all entries share."""
+    """The fields of all kinds of entries; each entry has some of them."""
 
     actor_id: str | None = None
     target_id: Any = None  # whatever an agent's answer was taken for
@@ -229,7 +229,7 @@ def _read_werewolf(sniffer: DocumentSniffer) -> GameRecord:
 
 
 def _read_actions(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
-    """Return the entries with actions or roles, and an error for each other entry."""
+    """Return the entries with actions or roles, and an error for each invalid one."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
             if entry.data_type in _READ:
