@@ -55,10 +55,14 @@ Instant = Annotated[float, Meta(ge=0, le=2**32)]
 
 
 class Item(Struct, gc=False):
+    """An item to divide."""
+
     name: str
 
 
 class Experiment(Struct, gc=False):
+    """The start time of the game."""
+
     start_time: Instant | None = None
 
 
@@ -95,11 +99,15 @@ class Proposed(Struct, gc=False):
 
 
 class Enumerated(Struct, gc=False):
+    """A proposal's number and author."""
+
     proposal_number: int
     proposer: str
 
 
 class Ballot(Struct, gc=False):
+    """An agent's vote on the proposals."""
+
     vote: str | None
 
 
@@ -118,6 +126,8 @@ class Row(Struct, gc=False):
 
 
 class Log(Struct, gc=False):
+    """The document of a game."""
+
     config: Config
     consensus_reached: bool
     final_round: Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -127,6 +137,7 @@ class Log(Struct, gc=False):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of a bargaining log."""
     return sniffer.has_keys(_KEYS, 4)
 
 

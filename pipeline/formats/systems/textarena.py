@@ -52,11 +52,14 @@ _OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted
 
 
 class Row(Struct):
+    """A row of the log: sender, recipient and message."""
+
     sender: Int64 = field(name="from")
     logged: str | None = field(name="message", default=None)
 
     @property
     def message(self) -> str:
+        """The text of the row."""
         return self.logged or ""
 
 
@@ -73,10 +76,12 @@ class State(Struct):
 
     @property
     def round(self) -> int:
+        """The number of the quest."""
         return self.mission_index + 1
 
     @property
     def attempt(self) -> int:
+        """The number of the proposal in the quest."""
         return self.consecutive_failed_team_proposals + 1
 
 
@@ -90,12 +95,16 @@ class Moment(NamedTuple):
 
 
 class Info(Struct):
+    """A player's role, and whether its invalid move ended the game."""
+
     role: Literal["Merlin", "Percival", "Servant", "Minion", "Morgana", "Mordred", "Oberon"]
     invalid_move: bool = False
     reason: str | None = None
 
 
 class Log(Struct):
+    """The document of a game."""
+
     game_info: dict[str, Info]
     logs: list[Row]
     agent: str | None = None
@@ -107,6 +116,7 @@ class Log(Struct):
 
 def claims(sniffer: DocumentSniffer) -> bool:
     # TextArena has other environments.
+    """Return whether the document is a TextArena log of a supported environment."""
     return _environment(sniffer).startswith(b'"Avalon')
 
 
