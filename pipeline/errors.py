@@ -99,6 +99,7 @@ class QueryError(PipelineError):
         self.place = place
 
     def __str__(self) -> str:
+        """Return the message, and below it the place if the error has one."""
         return f"{self.message}\n{self.place}" if self.place else self.message
 
 

@@ -285,6 +285,7 @@ class Messages(Struct, frozen=True, gc=False):
     content: Sequence[str]
 
     def __len__(self) -> int:
+        """Return the number of messages."""
         return len(self.content)
 
 

@@ -33,10 +33,14 @@ _BETWEEN = b", \t\r\n"
 
 
 class Role(Struct, omit_defaults=True):
+    """The model that plays a role in an Inspect log."""
+
     model: str | None = None
 
 
 class EvalHeader(Struct, omit_defaults=True):
+    """The task and the models of an Inspect log, from its header."""
+
     task: str | None = None
     model: str | None = None
     model_roles: dict[str, Role | list[Role]] | None = None

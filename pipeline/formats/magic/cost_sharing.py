@@ -65,6 +65,7 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log has a proposal or a negotiation turn."""
     return log.proposal is not UNSET or value_or_none(log.nego_turn) is not None
 
 

@@ -35,10 +35,13 @@ class Payoffs(Struct, omit_defaults=True):
 
 
 class Setting(Opponents, kw_only=True):
+    """The opponents and payoffs of a Prisoner's Dilemma log."""
+
     topic_values: Payoffs
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log's setting has payoffs."""
     return "topic_values" in setting_keys(log)
 
 
