@@ -339,24 +339,24 @@ Fixed = defstruct(
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
-def parse_document(data: bytes, at: str = "$") -> Document:
+def parse_document(data: bytes, json_path: str = "$") -> Document:
     """Parse an interchange document; raise an error with all mistyped values."""
     try:
-        return decode(Document, data, at)
+        return decode(Document, data, json_path)
     except InvalidDocumentError as error:
-        faults = _document_type_faults(data, at) if error.fault.rule == TYPE_RULE else []
+        faults = _document_type_faults(data, json_path) if error.fault.rule == TYPE_RULE else []
         raise InvalidDocumentError(*(faults or error.faults)) from error
 
 
-def _document_type_faults(data: bytes, at: str) -> list[RecordError]:
+def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
     try:
         value = msgspec.json.decode(data)
     except UNDECODABLE:  # the decoder of documents got only as far as its first fault
         return []
-    faults = find_type_errors(value, Document, at)
+    faults = find_type_errors(value, Document, json_path)
     setting = value.get("setting") if isinstance(value, dict) else None
     if isinstance(setting, dict):
-        faults += _setting_type_faults(setting, f"{at}.setting")
+        faults += _setting_type_faults(setting, f"{json_path}.setting")
     return [
         replace(fault, message=f"{fault.message}: choose from {', '.join(ACTS)}")
         if fault.json_path.endswith(".act")
@@ -365,8 +365,8 @@ def _document_type_faults(data: bytes, at: str) -> list[RecordError]:
     ]
 
 
-def _setting_type_faults(setting: Mapping[str, Any], at: str) -> list[RecordError]:
-    return find_type_errors(setting, OfWords if "code" in setting else Fixed, at)
+def _setting_type_faults(setting: Mapping[str, Any], json_path: str) -> list[RecordError]:
+    return find_type_errors(setting, OfWords if "code" in setting else Fixed, json_path)
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:

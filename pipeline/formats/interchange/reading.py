@@ -479,9 +479,9 @@ def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: D
         _check_unique_acts(table, of_table, document.events)
         for number, row in enumerate(of_table if table == "proposals" else ()):
             if (row["party_seat"] or 0) > len(around.seats):
-                at = f"{_act_path_of_row(document.events, table, number)}.party_seat"
+                json_path = f"{_act_path_of_row(document.events, table, number)}.party_seat"
                 raise invalid_document_error(
-                    at, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
+                    json_path, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
                 )
         made = [_build_event(table, row) for row in of_table]
         if table in OWN_TABLES:
@@ -527,18 +527,18 @@ def _build_event(table: str, row: dict[str, Any]) -> GameEvent:
 def _build_stated_results(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
     """Return the stated results; raise an error unless they cover the sides under test."""
     for number, one in enumerate(given):
-        at = f"$.results[{number}]"
+        json_path = f"$.results[{number}]"
         if kind.role(one.role) is None:
             raise invalid_document_error(
-                f"{at}.role", f"the role is one of {kind.name}", repr(one.role)
+                f"{json_path}.role", f"the role is one of {kind.name}", repr(one.role)
             )
         for name in ("seat", "first_choice_seat"):
             if (getattr(one, name) or 0) > len(game.seats):
                 rule = f"a seat is one of {len(game.seats)}"
-                raise invalid_document_error(f"{at}.{name}", rule, str(getattr(one, name)))
+                raise invalid_document_error(f"{json_path}.{name}", rule, str(getattr(one, name)))
         if (one.message_index or 0) >= max(len(game.messages), 1):
             raise invalid_document_error(
-                f"{at}.message_index", "it is that of a text", str(one.message_index)
+                f"{json_path}.message_index", "it is that of a text", str(one.message_index)
             )
     stated, follow = (Counter(map(_side, of)) for of in (given, game.results))
     if stated != follow:

@@ -478,12 +478,12 @@ def _parse_seat_truths(
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) == n_seats and None not in truths:
         return truths
-    at = f"$.{key}.{measure}"
+    json_path = f"$.{key}.{measure}"
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
-        faults.append(RecordError(at, rule, f"{len(logged)} answers"))
+        faults.append(RecordError(json_path, rule, f"{len(logged)} answers"))
     faults += [
-        _not_a_truth_fault(f"{at}[{number}]", logged[number])
+        _not_a_truth_fault(f"{json_path}[{number}]", logged[number])
         for number, truth in enumerate(truths)
         if truth is None
     ]
@@ -508,9 +508,9 @@ def _add_missing_judgement_faults(
         built.faults.append(RecordError(f"$.{key}.{number}", rule, f"none of {names}"))
 
 
-def _no_such_player_fault(at: str, player: str) -> RecordError:
-    return RecordError(at, "every player named has a seat", repr(player))
+def _no_such_player_fault(json_path: str, player: str) -> RecordError:
+    return RecordError(json_path, "every player named has a seat", repr(player))
 
 
-def _not_a_truth_fault(at: str, value: int) -> RecordError:
-    return RecordError(at, "the answer of a seat is 0 or 1", repr(value))
+def _not_a_truth_fault(json_path: str, value: int) -> RecordError:
+    return RecordError(json_path, "the answer of a seat is 0 or 1", repr(value))
