@@ -376,17 +376,17 @@ def _normalize_name(name: str) -> str:
 
 
 def find_target(
-    value: object, known: Mapping[Any, str], json_path: str, faults: list[RecordError]
+    value: object, players_by_name: Mapping[Any, str], json_path: str, faults: list[RecordError]
 ) -> str | None:
     """Return the player at whom an action is aimed; None for nobody.
 
     Args:
         value: The logged target.
-        known: The player for each name or number that a log may use.
+        players_by_name: The player for each name or number that a log may use.
         json_path: The JSON path of the target.
         faults: The list to which a fault is added if the value means neither a player nor nobody.
     """
-    player = find_player(value, known)
+    player = find_player(value, players_by_name)
     if player is None and not means_nobody(value):
         faults.append(
             RecordError(json_path, "an act is aimed at a player, or at nobody", repr(value)[:50])

@@ -72,7 +72,7 @@ def parse_contribution(text: str, is_pgm: bool) -> float | None:
         is_pgm: Whether the tested player is a PGM player.
     """
     if is_pgm:
-        found = _TEMPLATE.search(text)
-        return float(found[1]) if found else None
+        match = _TEMPLATE.search(text)
+        return float(match[1]) if match else None
     first = _FIRST_INTEGER.search(text)
     return float(first[0]) if first else None
