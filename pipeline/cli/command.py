@@ -208,6 +208,7 @@ class PathType(click.ParamType[Any]):
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as a path, or as a string for a URL; refuse an empty string."""
         if not str(value):
             raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY_PATH_HINT}")
         return self._kind(value)
@@ -259,6 +260,7 @@ class Command(click.Command):
         return super().parse_args(ctx, [*known, *end, *queries])
 
     def invoke(self, ctx: click.Context) -> None:
+        """Run the command with the lake's metrics registered, and with read errors re-raised."""
         given, function = dict(ctx.params), self.callback
         assert function is not None
         if given.pop("safe", False):

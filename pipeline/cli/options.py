@@ -265,6 +265,7 @@ complete_models = _complete_from_lake(_complete_models)
 
 
 def complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    """Return the names of all metrics."""
     from pipeline.metrics.registry import metric_names
 
     return metric_names("paper")
@@ -278,6 +279,7 @@ def complete_game_types(_context: click.Context, _incomplete: str) -> Iterable[s
 
 
 def complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    """Return the names of all tables."""
     from pipeline.events.contracts import TABLES
     from pipeline.reports.sql_views import all_views
 

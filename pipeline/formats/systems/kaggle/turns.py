@@ -237,8 +237,14 @@ _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the oth
 
 
 class Step(NamedTuple):
-    """What both players did at a step: `choices` is null if that was no round, and one of them is
-    null if it could not be read. `points` are those of the round.
+    """The actions of both players at a step.
+
+    Attributes:
+        round: The number of the round.
+        actions: The action of each player.
+        choices: The registered choices; None if the step was not a round. A choice is None if it
+            could not be read.
+        points: The points of each player in the round.
     """
 
     round: int
