@@ -286,7 +286,9 @@ def test_a_game_is_completed(lake: Path, magic: Magic) -> None:
     (first, *_) = magic(
         "sql", "SELECT game_id FROM games", "--lake", lake, "--format", "json"
     ).records
-    found = suggestions.games(SimpleNamespace(params={"lake": str(lake)}), first["game_id"][:8])
+    found = suggestions.complete_games(
+        SimpleNamespace(params={"lake": str(lake)}), first["game_id"][:8]
+    )
     assert found == [first["game_id"]]
 
 
@@ -1142,7 +1144,7 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
     monkeypatch.setattr(output, "LINES_SHOWN", 4)
     monkeypatch.setattr(terminal, "terminal_width", lambda: 200)
     cut = magic(*command)
-    assert "cut after 4 lines" in cut.err
+    assert "truncated after 4 lines" in cut.err
     assert "are shown" not in cut.err
     assert "rows without a hit" in cut.err
     assert "; 1 of them is shown" in magic(*command, "--limit", 1).err
@@ -1154,7 +1156,7 @@ def test_a_result_is_cut_only_if_it_is_longer(
 ) -> None:
     monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     result = magic("sql", f"FROM range({n_rows})", "--lake", lake)
-    assert ("cut after" in result.err) == (n_rows == 999)
+    assert ("truncated after" in result.err) == (n_rows == 999)
     assert len(result.text.splitlines()) == 1000
 
 

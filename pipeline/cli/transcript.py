@@ -1,4 +1,7 @@
-"""A game's transcript as text for a terminal, as markdown, and as JSON."""
+"""Output of a game's transcript as text for a terminal, as Markdown and as JSON.
+
+`magic show` uses this module. The items of a transcript come from `reports.transcript_items`.
+"""
 
 from collections.abc import Mapping
 
@@ -19,54 +22,83 @@ from pipeline.text_format import escape_to_one_line, escape_unprintable, replace
 
 _INDENT = "    "
 _STYLES = {"none": "aside", "hit": "hit", "miss": "miss"}
-_FACTS = ("game_id", "setting_id", "game_index", "outcome", "outcome_code")
-_COUNTS = ("n_rounds", "n_messages")
-_VOTES = ("player", "target", "is_correct", "stated_target", "parse_status")
-_VOTES_FOR_PROPOSALS = ("round", "player", "candidate", "parse_status")
+_GAME_FIELDS = (
+    "game_id",
+    "setting_id",
+    "game_index",
+    "outcome",
+    "outcome_code",
+    "n_rounds",
+    "n_messages",
+)
+_VOTE_COLUMNS = ("player", "target", "is_correct", "stated_target", "parse_status")
+_PROPOSAL_VOTE_COLUMNS = ("round", "player", "candidate", "parse_status")
 
 
 def write_transcript(transcript: Transcript, form: str) -> None:
-    """Write the whole game as `text` or `markdown`."""
+    """Write a game to stdout: its fields, players, messages, votes and counted rows.
+
+    Args:
+        transcript: The game.
+        form: `text` or `markdown`.
+    """
     game, edition = transcript.game, transcript.edition
     output.print_heading(game_title(game), form, level=1)
-    _format_facts({name: game[name] for name in (*_FACTS, *_COUNTS)} | {"log": game["path"]}, form)
-    _format_section("Players", player_table(transcript.tables), form)
+    _write_fields({name: game[name] for name in _GAME_FIELDS} | {"log": game["path"]}, form)
+    _write_section("Players", player_table(transcript.tables), form)
     output.print_heading("Messages", form)
-    for part in transcript.items:
-        _format_item(part, form)
+    for item in transcript.items:
+        _write_item(item, form)
     votes = transcript.tables["votes"]
     rounds = ["round"] if votes["round"].n_unique() > 1 else []
     sections = {
-        "Votes": votes.select(*rounds, *_VOTES),
-        "Votes for proposals": transcript.tables["proposal_votes"].select(_VOTES_FOR_PROPOSALS),
+        "Votes": votes.select(*rounds, *_VOTE_COLUMNS),
+        "Votes for proposals": transcript.tables["proposal_votes"].select(_PROPOSAL_VOTE_COLUMNS),
         f"What the metrics counted, edition {edition}": transcript.counted.sort("message_index")
         .group_by("metric", "term", "model", maintain_order=True)
         .agg(hits=exact_sum(pl.col("hit")), counted=pl.len()),
     }
     for name, rows in sections.items():
-        _format_section(name, rows, form)
+        _write_section(name, rows, form)
     if transcript.counted.is_empty():
         terminal.print_note(f"no metric of the edition {edition} counted anything in this game")
 
 
 def write_seat_view(transcript: Transcript, seat: int, form: str) -> None:
-    """Write the messages that a seat could see."""
-    seen, game = transcript.items_seen_by(seat), transcript.game
+    """Write to stdout the messages of a game that one player could see.
+
+    Args:
+        transcript: The game.
+        seat: The number of the player's seat.
+        form: `text` or `markdown`.
+
+    Raises:
+        UsageError: If the game does not have the seat.
+    """
+    # Read before anything is written, because a seat that the game does not have is an error.
+    messages, game = transcript.items_seen_by(seat), transcript.game
     output.print_heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
-    _format_facts({"game_id": game["game_id"]}, form)
-    for part in items_seen_by_player(seen):
-        _format_item(part, form)
+    _write_fields({"game_id": game["game_id"]}, form)
+    for item in items_seen_by_player(messages):
+        _write_item(item, form)
 
 
 def transcript_to_json(transcript: Transcript, seat: int | None) -> str:
-    """Return the game's rows of each table and the counted rows.
+    """Return a game as a JSON object with a list of rows for each table.
 
-    With a seat, return what the seat could see.
+    Args:
+        transcript: The game.
+        seat: The number of a player's seat; None for the whole game.
+
+    Returns:
+        The rows of each table, and in `counted` the rows that the metrics counted. With a seat, the
+        game's ids in `games` and the messages that the player could see in `messages`.
+
+    Raises:
+        UsageError: If the game does not have the seat.
     """
-    said = {"edition": transcript.edition, "system": transcript.game["system"]}
-    counted = transcript.counted.with_columns(
-        pl.lit(text).alias(name) for name, text in said.items()
-    )
+    edition, system = transcript.edition, transcript.game["system"]
+    counted = transcript.counted.with_columns(edition=pl.lit(edition), system=pl.lit(system))
     frames = transcript.tables | {"counted": counted}
     if seat is not None:
         game = transcript.tables["games"].select("game_id", "game_type", seat=pl.lit(seat))
@@ -75,12 +107,10 @@ def transcript_to_json(transcript: Transcript, seat: int | None) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-# --- how each form is written -------------------------------------------------------------------
-
-
-def _format_facts(facts: Mapping[str, object], form: str) -> None:
+def _write_fields(fields: Mapping[str, object], form: str) -> None:
+    """Write the fields of a game that are not None, each with its name."""
     texts = {
-        name: escape_to_one_line(str(value)) for name, value in facts.items() if value is not None
+        name: escape_to_one_line(str(value)) for name, value in fields.items() if value is not None
     }
     if form == "markdown":
         terminal.write_result(
@@ -92,53 +122,55 @@ def _format_facts(facts: Mapping[str, object], form: str) -> None:
         terminal.write_result(line + "\n")
 
 
-def _format_section(title: str, rows: pl.DataFrame, form: str) -> None:
+def _write_section(title: str, rows: pl.DataFrame, form: str) -> None:
+    """Write a heading and a table, or nothing if the table has no rows."""
     if rows.height:
         output.print_heading(title, form)
         output.print_table(rows, "markdown" if form == "markdown" else "table")
         terminal.write_result("\n" if form == "markdown" else "")
 
 
-def _format_item(part: TranscriptItem, form: str) -> None:
-    if part.started_round is not None:
-        _format_item(TranscriptItem("", f"Round {part.started_round}", ""), form)
-    write = _format_item_as_markdown if form == "markdown" else _format_item_as_text
+def _write_item(item: TranscriptItem, form: str) -> None:
+    if item.started_round is not None:
+        _write_item(TranscriptItem("", f"Round {item.started_round}", ""), form)
+    write = _write_item_as_markdown if form == "markdown" else _write_item_as_text
     write(
-        part,
-        replace_line_breaks(escape_unprintable(part.heading)),
-        [escape_unprintable(line) for line in part.content],
+        item,
+        replace_line_breaks(escape_unprintable(item.heading)),
+        [escape_unprintable(line) for line in item.content],
     )
 
 
-def _format_item_as_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
+def _write_item_as_text(item: TranscriptItem, heading: str, lines: list[str]) -> None:
     terminal.write_result("\n")
     terminal.write_result(heading, "heading")
-    terminal.write_result(f"  {part.phase_and_round}" if part.phase_and_round else "", "aside")
+    terminal.write_result(f"  {item.phase_and_round}" if item.phase_and_round else "", "aside")
     terminal.write_result("\n")
     width = terminal.terminal_width()
-    room = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
+    text_width = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
     for line in lines:
-        for piece in layout.wrap_text(line, room):
-            terminal.write_result(f"{_INDENT}{piece}".rstrip() + "\n")
+        for wrapped_line in layout.wrap_text(line, text_width):
+            terminal.write_result(f"{_INDENT}{wrapped_line}".rstrip() + "\n")
     styles = _STYLES | {"act": "aside" if lines else ""}
-    for item in part.items:
-        for number, (text, style) in enumerate(item):
-            terminal.write_result("  " if number else _INDENT)
-            terminal.write_result(replace_line_breaks(text), styles[style])
+    for action_line in item.items:
+        for part_number, (part_text, style) in enumerate(action_line):
+            terminal.write_result("  " if part_number else _INDENT)
+            terminal.write_result(replace_line_breaks(part_text), styles[style])
         terminal.write_result("\n")
 
 
-def _format_item_as_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
+def _write_item_as_markdown(item: TranscriptItem, heading: str, lines: list[str]) -> None:
     terminal.write_result(
-        f"**{markdown.escape_text(heading)}** {markdown.escape_text(part.phase_and_round)}".rstrip()
+        f"**{markdown.escape_text(heading)}** {markdown.escape_text(item.phase_and_round)}".rstrip()
         + "\n\n"
     )
-    # As code, in which nothing is markdown.
+    # Indented as code, so that no character of a message is interpreted as Markdown.
     terminal.write_result("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
-    items = [
-        "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in item)
-        for item in part.items
+    list_items = [
+        "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in action_line)
+        for action_line in item.items
     ]
     terminal.write_result(
-        "".join(f"- {markdown.escape_text(item)}\n" for item in items) + ("\n" if items else "")
+        "".join(f"- {markdown.escape_text(action_line)}\n" for action_line in list_items)
+        + ("\n" if list_items else "")
     )
