@@ -18,8 +18,8 @@ from pipeline.events.contracts import (
     Table,
     are_kept,
     broken_rules,
-    columns_of,
-    own_contract,
+    columns_by_rule,
+    contract_without_shared_columns,
     rules,
 )
 from pipeline.lake.tables import RENAMED_WORDS
@@ -119,8 +119,8 @@ def test_a_row_that_breaks_its_contract(wrong: dict[str, Any], rule: str) -> Non
 
 
 def test_each_rule_names_its_columns() -> None:
-    assert columns_of(Example).keys() == rules(Example).keys() | {"no two rows have one key"}
-    for rule, columns in columns_of(Example).items():
+    assert columns_by_rule(Example).keys() == rules(Example).keys() | {"no two rows have one key"}
+    for rule, columns in columns_by_rule(Example).items():
         own = ["flag", "word"] if rule == "word_is_flagged" else [rule.split()[0]]
         assert sorted(columns) == (["key"] if rule.startswith("no two rows") else own)
 
@@ -189,7 +189,7 @@ def test_rows_are_held_against_all_that_is_declared(records: list[dict[str, Any]
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_rule_for_whatever_a_contract_declares(table: str) -> None:
-    for contract in (TABLES[table], own_contract(table)):
+    for contract in (TABLES[table], contract_without_shared_columns(table)):
         known = rules(contract)
         for name, column in contract.columns().items():
             of_column = [rule for rule in known if rule.startswith(f"{name} ")]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipeline.events import contracts
 from pipeline.events.contracts import TABLES, table_schema
 
-_TYPES: dict[pl.DataType, pa.DataType] = {
+_ARROW_TYPES: dict[pl.DataType, pa.DataType] = {
     pl.String(): pa.string(),
     pl.Binary(): pa.binary(),
     pl.Boolean(): pa.bool_(),
@@ -21,7 +21,7 @@ _TYPES: dict[pl.DataType, pa.DataType] = {
 }
 
 
-def array(column: pl.Series) -> pa.Array:
+def to_arrow_array(column: pl.Series) -> pa.Array:
     """The column as an Arrow array; texts and lists have large offsets."""
     return column.to_arrow(compat_level=pl.CompatLevel.oldest())
 
@@ -52,7 +52,9 @@ def arrow_schema(table: str) -> pa.Schema:
 
 def _arrow_type(dtype: pl.DataType) -> pa.DataType:
     if isinstance(dtype, pl.List):
-        return pa.list_(pa.field("element", _arrow_type(contracts.instance(dtype.inner))))
+        return pa.list_(pa.field("element", _arrow_type(contracts.dtype_instance(dtype.inner))))
     if isinstance(dtype, pl.Struct):
-        return pa.struct([(f.name, _arrow_type(contracts.instance(f.dtype))) for f in dtype.fields])
-    return _TYPES[dtype]
+        return pa.struct(
+            [(f.name, _arrow_type(contracts.dtype_instance(f.dtype))) for f in dtype.fields]
+        )
+    return _ARROW_TYPES[dtype]

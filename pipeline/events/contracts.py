@@ -68,12 +68,12 @@ def rules(table: type[Table]) -> dict[str, pl.Expr]:
     of_columns = {
         f"{name} {words}": holds
         for name, column in table.columns().items()
-        for words, holds in _asked(column, pl.col(name))
+        for words, holds in _column_rules(column, pl.col(name))
     }
     return of_columns | table.rules()
 
 
-def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
+def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
     if not column.nullable:
         yield "is not null", value.is_not_null()
     if column.min is not None:
@@ -84,10 +84,10 @@ def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
         yield f"is one of {', '.join(column.words)}", value.is_in(column.words)
     if column.regex is not None:
         yield f"matches {column.regex}", value.str.contains(column.regex)
-    yield from _of_type(value, column.dtype)
+    yield from _type_rules(value, column.dtype)
 
 
-def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
+def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
     """What is asked of values for their type: numbers are finite, and nothing in them is null."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
@@ -95,18 +95,18 @@ def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]
         element = pl.element()
         for words, holds in (
             ("is not null", element.is_not_null()),
-            *_of_type(element, instance(dtype.inner)),
+            *_type_rules(element, dtype_instance(dtype.inner)),
         ):
             yield f"has elements of which each {words}", value.list.eval(holds).list.all()
     elif isinstance(dtype, pl.Struct):
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for words, holds in _of_type(inner, instance(field.dtype)):
+            for words, holds in _type_rules(inner, dtype_instance(field.dtype)):
                 yield f"has a {field.name} that {words}", holds
 
 
-def instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
+def dtype_instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
     """The type of an element or a field, which polars can give as a class."""
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
@@ -116,21 +116,21 @@ def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]
 
     Rows of which several have one key all break the rule that none have.
     """
-    hold = _rules_and_key(table)
+    hold = _rules_with_key(table)
     found = rows.select((~holds).fill_null(value=False).alias(rule) for rule, holds in hold.items())
     return {breaks.name: breaks for breaks in found if breaks.any()}
 
 
-def columns_of(table: type[Table]) -> dict[str, list[str]]:
+def columns_by_rule(table: type[Table]) -> dict[str, list[str]]:
     """The columns that each rule is about."""
     names = table.columns().keys()
     return {
         rule: [name for name in dict.fromkeys(holds.meta.root_names()) if name in names]
-        for rule, holds in _rules_and_key(table).items()
+        for rule, holds in _rules_with_key(table).items()
     }
 
 
-def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
+def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
     key = table.primary_key()
     if not key:
         return rules(table)
@@ -436,7 +436,7 @@ class Ingests(Table):
     )
 
 
-_FIRST: dict[str, type[Table]] = {
+_TABLES_BEFORE_ACTIONS: dict[str, type[Table]] = {
     "documents": Documents,
     "archives": Archives,
     "quarantine": Quarantine,
@@ -445,13 +445,15 @@ _FIRST: dict[str, type[Table]] = {
     "results": Results,
     "messages": Messages,
 }
-_LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-GAME_TYPE_TABLES = games.game_type_tables({*_FIRST, *ACTION_TABLES, *_LAST})
-_OF_ACTS = {
+_TABLES_AFTER_ACTIONS: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
+GAME_TYPE_TABLES = games.game_type_tables(
+    {*_TABLES_BEFORE_ACTIONS, *ACTION_TABLES, *_TABLES_AFTER_ACTIONS}
+)
+_ACTION_TABLES = {
     name: type(name, (SeatActionRow,), {"__doc__": table.row}, columns=table.columns)
     for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()
 }
-TABLES = _FIRST | _OF_ACTS | _LAST
+TABLES = _TABLES_BEFORE_ACTIONS | _ACTION_TABLES | _TABLES_AFTER_ACTIONS
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
 
 
@@ -468,7 +470,7 @@ def shared_columns(table: str) -> frozenset[str]:
 
 
 @cache
-def own_contract(table: str) -> type[Table]:
+def contract_without_shared_columns(table: str) -> type[Table]:
     """The rules for what a table's rows do not share; `GAME_ROW` is a number for their game."""
     contract, shared = TABLES[table], shared_columns(table)
     if not shared:
@@ -493,12 +495,12 @@ def table_schema(table: str) -> Mapping[str, pl.DataType]:
 
 def empty_table(table: str) -> pl.DataFrame:
     """The table without a row, a frame that its owner may change."""
-    return _no_rows(table).clone()
+    return _cached_empty_table(table).clone()
 
 
 # To make one takes half a millisecond, and a game has no row in most tables.
 @cache
-def _no_rows(table: str) -> pl.DataFrame:
+def _cached_empty_table(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=table_schema(table))
 
 

@@ -24,8 +24,8 @@ from pipeline.events.contracts import (
     GAME_TYPE_TABLES,
     OfGame,
     PlayerRow,
+    contract_without_shared_columns,
     empty_table,
-    own_contract,
     registered_roles,
     table_schema,
 )
@@ -50,20 +50,22 @@ from pipeline.game_record import (
 from pipeline.games import SEAT_COLUMNS
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
-_OF_GAME = tuple(OfGame.columns())
-_OF_PLAYER = tuple(name for name in PlayerRow.columns() if name not in _OF_GAME)
-_OF_COURSE = tuple(f.name for f in fields(MessageColumns) if f.name in table_schema("messages"))
-_PLAYER_ROW, _COURSE_ROW = "seated", "placed"
-_SPOKEN = (GAME_ROW, "message_index", "round", "player", "content")
-_TEXTS = pl.List(pl.String)
+_GAME_COLUMNS = tuple(OfGame.columns())
+_PLAYER_COLUMNS = tuple(name for name in PlayerRow.columns() if name not in _GAME_COLUMNS)
+_MESSAGE_COLUMNS = tuple(
+    f.name for f in fields(MessageColumns) if f.name in table_schema("messages")
+)
+_PLAYER_ROW, _MESSAGE_ROW = "seated", "placed"
+_SPEECH_COLUMNS = (GAME_ROW, "message_index", "round", "player", "content")
+_STRING_LIST = pl.List(pl.String)
 # Fields of events which are no columns of a table, though columns are derived from them.
-_BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
-_VALUE_LENGTH = 60
-SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
-_NOBODY = pl.lit([], _TEXTS)
+_TEMPORARY_DTYPES = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
+_MAX_VALUE_LENGTH = 60
+SEAT_RULE = "the seat of an event is 1 to the number of players"
+_EMPTY_STRING_LIST = pl.lit([], _STRING_LIST)
 # The only player that a vote's text names; an empty text if it decides for nobody.
-_STATED = text_parsing.only(pl.col("stated"))
-_STATED_PLAYER = pl.when(_STATED != "").then(_STATED)
+_STATED_NAME = text_parsing.single_element(pl.col("stated"))
+_STATED_PLAYER = pl.when(_STATED_NAME != "").then(_STATED_NAME)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
@@ -100,8 +102,8 @@ class EventFrames(Struct):
 def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
     """The rows of the games, in their order."""
     rows = _Batch(batch)
-    tables = {table: rows.complete_table(table) for table in GAME_TABLES}
-    return EventFrames(tables, rows.games_with_broken_rows(), rows.read_votes())
+    tables = {table: rows.build_table(table) for table in GAME_TABLES}
+    return EventFrames(tables, rows.validation_errors(), rows.count_parsed_votes())
 
 
 class _Batch:
@@ -113,24 +115,26 @@ class _Batch:
     """
 
     def __init__(self, batch: Sequence[IdentifiedGame]) -> None:
-        self._whole: dict[str, pa.Table] = {}
+        self._built_tables: dict[str, pa.Table] = {}
         self._games = [identified.game for identified in batch]
         games = _game_rows(batch)
-        self._of_game = {name: _encoded(games[name]) for name in _OF_GAME}
+        self._game_columns = {name: _encode_strings(games[name]) for name in _GAME_COLUMNS}
         self._game_types = games["game_type"]
-        self._of_nobody: set[int] = set()  # games with an event of a seat that no player has
+        self._games_with_invalid_seats: set[int] = (
+            set()
+        )  # games with an event of a seat that no player has
         self._n_players = games["n_players"]
-        self._first_player = _firsts(self._n_players)
-        self._first_message = _firsts(games["n_messages"])
+        self._first_player = _first_row_numbers(self._n_players)
+        self._first_message = _first_row_numbers(games["n_messages"])
         players = self._player_rows()
-        self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
+        self._player_columns = {name: _encode_strings(players[name]) for name in _PLAYER_COLUMNS}
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
         # The games whose seats are not all called `Player N`.
-        self.named = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
+        self.games_with_custom_names = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
         messages = self._message_rows()
-        self._content, self._status = messages["content"], messages["parse_status"]
+        self._content, self._message_status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
-        for table, kind in _EVENTS.items():
+        for table, kind in _EVENT_CLASSES.items():
             # Its own field of a game, or a table of the game's kind.
             is_field = table in GameRecord.__struct_fields__
             of_games = [
@@ -139,95 +143,101 @@ class _Batch:
             ]
             self.tables[table] = self._event_rows(table, kind, of_games)
 
-    def complete_table(self, table: str) -> pa.Table:
+    def build_table(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
         if self.tables[table].is_empty():
             return arrow.to_arrow_table(empty_table(table))
-        if table not in self._whole:
-            self._whole[table] = self._completed(table)
-        return self._whole[table]
+        if table not in self._built_tables:
+            self._built_tables[table] = self._add_shared_columns(table)
+        return self._built_tables[table]
 
-    def _completed(self, table: str) -> pa.Table:
+    def _add_shared_columns(self, table: str) -> pa.Table:
         rows, schema = self.tables[table], table_schema(table)
-        of_course = self._of_course if _COURSE_ROW in rows else {}
+        of_course = self._message_columns if _MESSAGE_ROW in rows else {}
         own = [name for name in schema if name in rows and name not in of_course]
         own_rows = rows.select(pl.col(name).cast(schema[name]) for name in own)
         arrays = dict(zip(own, arrow.to_arrow_table(own_rows).columns, strict=True))
         # What a course tells comes first: its moderator has a name, and is no player.
-        shared = {_COURSE_ROW: of_course, GAME_ROW: self._of_game, _PLAYER_ROW: self._of_player}
+        shared = {
+            _MESSAGE_ROW: of_course,
+            GAME_ROW: self._game_columns,
+            _PLAYER_ROW: self._player_columns,
+        }
         for number, columns in shared.items():
             missing = [name for name in schema if name in columns and name not in arrays]
             if missing:
                 of_row = rows[number].cast(pl.UInt32)  # else each column would do so
-                arrays |= {name: columns[name].of_rows(of_row) for name in missing}
+                arrays |= {name: columns[name].gather_rows(of_row) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
-    def games_with_broken_rows(self) -> dict[str, RecordError]:
+    def validation_errors(self) -> dict[str, RecordError]:
         """The games that have a row which breaks its contract, each with its fault."""
         games = self.tables["games"]["game_id"]
-        of_nobody = RecordError("$", SEAT_OF_NOBODY, f"a row breaks {SEAT_OF_NOBODY}")
-        broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), of_nobody)
+        of_nobody = RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}")
+        broken = dict.fromkeys(games.gather(sorted(self._games_with_invalid_seats)), of_nobody)
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
-            rows = self._own(table)
-            if rows.select(_are_kept(table)).item():
+            rows = self._validated_columns(table)
+            if rows.select(_is_table_valid(table)).item():
                 continue
-            breaks = contracts.broken_rules(own_contract(table), rows)
+            breaks = contracts.broken_rules(contract_without_shared_columns(table), rows)
             if breaks:
                 whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
-                broken |= _faults(table, rows, whose, breaks)
+                broken |= _record_errors(table, rows, whose, breaks)
         return broken
 
-    def read_votes(self) -> dict[str, tuple[int, int]]:
+    def count_parsed_votes(self) -> dict[str, tuple[int, int]]:
         """By game that has any, the votes read from text, and how many it does not decide."""
         read = self.tables["votes"].filter(~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE)
         counts = read.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
         games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
         return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
-    def _own(self, table: str) -> pl.DataFrame:
+    def _validated_columns(self, table: str) -> pl.DataFrame:
         """The columns that the table's own contract is about."""
-        columns = own_contract(table).columns()
+        columns = contract_without_shared_columns(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
-            rows = pl.DataFrame(self.complete_table(table))
+            rows = pl.DataFrame(self.build_table(table))
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
-    def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    def add_seat(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """The rows with `<name>_seat` of the player of their game named there, and `is_sought`."""
         named = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
         return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
 
-    def text_of(self, rows: pl.DataFrame) -> pl.Series:
+    def message_texts(self, rows: pl.DataFrame) -> pl.Series:
         """The text of each row's message, as `text`."""
-        return self._content.gather(self._message(rows)).alias("text")
+        return self._content.gather(self._message_numbers(rows)).alias("text")
 
-    def answer_of(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
+    def message_answers(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
         """The answer in the text of each row's message, as one of this phase, as `answer`."""
-        return text_parsing.answers_without_thoughts(self.text_of(rows), phase).alias("answer")
+        return text_parsing.answers_without_thoughts(self.message_texts(rows), phase).alias(
+            "answer"
+        )
 
-    def status_of(self, rows: pl.DataFrame) -> pl.Series:
+    def message_statuses(self, rows: pl.DataFrame) -> pl.Series:
         """The parse status of each row's message, null where there is none."""
-        return self._status.gather(self._message(rows))
+        return self._message_status.gather(self._message_numbers(rows))
 
-    def of_player(self, rows: pl.DataFrame, name: str) -> pl.Series:
+    def player_values(self, rows: pl.DataFrame, name: str) -> pl.Series:
         """A column of `seats` for each row's player."""
         return self.seats[name].gather(rows[_PLAYER_ROW])
 
-    def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
+    def game_type_column(self, rows: pl.DataFrame) -> pl.Series:
         """The type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
     def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
         """The messages of one phase of all games, with the answer in each as its `content`."""
-        messages = self.tables["messages"].select(*_SPOKEN, "phase")
+        messages = self.tables["messages"].select(*_SPEECH_COLUMNS, "phase")
         of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
         return of_phase.with_columns(
             text_parsing.answers_without_thoughts(of_phase["content"], phase)
         )
 
-    def _message(self, rows: pl.DataFrame) -> pl.Series:
+    def _message_numbers(self, rows: pl.DataFrame) -> pl.Series:
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
@@ -236,18 +246,18 @@ class _Batch:
     ) -> pl.DataFrame:
         """The rows of an event table, with all that is derived."""
         if not any(of_games):
-            return _no_rows(table)
-        rows = _columns(table, kind, chain.from_iterable(of_games))
-        placed = self._seated(rows.with_columns(_group_of_each(of_games)))
-        return _DERIVED.get(table, _acts)(placed, self)
+            return _empty_rows(table)
+        rows = _frame_from_structs(table, kind, chain.from_iterable(of_games))
+        placed = self._add_player_numbers(rows.with_columns(_group_numbers(of_games)))
+        return _DERIVED.get(table, _derive_actions)(placed, self)
 
     def _player_rows(self) -> pl.DataFrame:
         of_games = [game.seats for game in self._games]
-        rows = _columns("players", Seat, chain.from_iterable(of_games))
-        rows = rows.with_columns(_group_of_each(of_games))
+        rows = _frame_from_structs("players", Seat, chain.from_iterable(of_games))
+        rows = rows.with_columns(_group_numbers(of_games))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
-        rows = rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank)
+        rows = rows.with_columns(self.game_type_column(rows), seat=seat, score_rank=rank)
         used = chain.from_iterable(
             game.usage or (Usage(),) * len(game.seats) for game in self._games
         )
@@ -257,28 +267,32 @@ class _Batch:
             for number in range(1, len(game.seats) + 1)
         ]
         failure = pl.Series("failure", failures, pl.String)
-        return _with_role(rows.with_columns(*_columns("players", Usage, used), failure))
+        return _add_side_and_competition(
+            rows.with_columns(*_frame_from_structs("players", Usage, used), failure)
+        )
 
     def _message_rows(self) -> pl.DataFrame:
         of_games = [game.messages for game in self._games]
         content = list(chain.from_iterable(map(attrgetter("content"), of_games)))
-        rows = _typed("messages", {"content": content}).with_columns(_group_of_each(of_games))
+        rows = _typed_frame("messages", {"content": content}).with_columns(_group_numbers(of_games))
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = text_parsing.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
-        first_of_course, courses = _course_rows([messages.course for messages in of_games])
-        self._of_course = {name: _encoded(courses[name]) for name in _OF_COURSE}
+        first_of_course, courses = _distinct_message_rows(
+            [messages.course for messages in of_games]
+        )
+        self._message_columns = {name: _encode_strings(courses[name]) for name in _MESSAGE_COLUMNS}
         identified = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
         rows = pl.concat([rows, courses[identified]], how="horizontal")
-        return self._seated(rows.with_columns(identified.alias(_COURSE_ROW)))
+        return self._add_player_numbers(rows.with_columns(identified.alias(_MESSAGE_ROW)))
 
-    def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _add_player_numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
         # Before the first seat and after the last are other games' players.
         last = self._n_players.gather(rows[GAME_ROW])
         seat = rows.select(pl.when(pl.col("seat").is_between(1, last)).then("seat")).to_series()
         if seat.null_count() != rows["seat"].null_count():
-            self._of_nobody |= set(
+            self._games_with_invalid_seats |= set(
                 rows.filter(seat.is_null(), pl.col("seat").is_not_null())[GAME_ROW]
             )
         seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
@@ -286,22 +300,22 @@ class _Batch:
 
 
 @cache
-def _are_kept(table: str) -> pl.Expr:
-    return contracts.are_kept(own_contract(table))
+def _is_table_valid(table: str) -> pl.Expr:
+    return contracts.are_kept(contract_without_shared_columns(table))
 
 
-def _faults(
+def _record_errors(
     table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
     """By game that has rows which break rules: these rules, and a value that breaks each."""
-    columns = contracts.columns_of(own_contract(table))
+    columns = contracts.columns_by_rule(contract_without_shared_columns(table))
     contract = f"the contract of {table}"
     faults = {}
     is_invalid = pl.select(pl.any_horizontal(*breaks.values())).to_series()
     for game_id in whose.filter(is_invalid).unique():
         of_game = {rule: rows.filter(breaks[rule] & (whose == game_id)) for rule in breaks}
         examples = {
-            rule: f"{rule} ({_example(invalid, columns[rule])})"
+            rule: f"{rule} ({_format_example(invalid, columns[rule])})"
             for rule, invalid in of_game.items()
             if invalid.height
         }
@@ -310,15 +324,17 @@ def _faults(
     return faults
 
 
-def _example(rows: pl.DataFrame, names: Sequence[str]) -> str:
+def _format_example(rows: pl.DataFrame, names: Sequence[str]) -> str:
     """The values of the first row, and how many rows there are."""
-    values = [f"{name} {_short(rows[name].item(0))}" for name in names if name != GAME_ROW]
+    values = [
+        f"{name} {_format_short_value(rows[name].item(0))}" for name in names if name != GAME_ROW
+    ]
     return f"{', '.join(values)} in {rows.height:,} row{'s' if rows.height > 1 else ''}"
 
 
-def _short(value: object) -> str:
+def _format_short_value(value: object) -> str:
     text = "null" if value is None else repr(value)
-    return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}..."
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
@@ -332,7 +348,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     settings = _setting_rows(batch)
     unchanged = [n for n in table_schema("games") if n not in columns and n not in settings]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
-    rows = _typed("games", columns).hstack(settings)
+    rows = _typed_frame("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
@@ -354,39 +370,39 @@ def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     columns |= {
         name: [game.setting_value(name) for game in one_of_each] for name in FIXED_SETTING_KEYS
     }
-    return _typed("games", columns)[number]
+    return _typed_frame("games", columns)[number]
 
 
-def _course_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
+def _distinct_message_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
     """The rows of all different courses, and for each one given the number of its first row."""
     numbers: dict[MessageColumns, int] = {}
     number = [numbers.setdefault(course, len(numbers)) for course in courses]
     columns = {
-        name: list(chain.from_iterable(map(attrgetter(name), numbers))) for name in _OF_COURSE
+        name: list(chain.from_iterable(map(attrgetter(name), numbers))) for name in _MESSAGE_COLUMNS
     }
     is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
-    shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
+    shown = pl.when(is_question).then(_EMPTY_STRING_LIST).otherwise("visible_to")
     sizes = pl.Series([len(course.player) for course in numbers], dtype=pl.Int64)
-    first = _firsts(sizes).gather(number)
-    return first, _typed("messages", columns).with_columns(visible_to=shown)
+    first = _first_row_numbers(sizes).gather(number)
+    return first, _typed_frame("messages", columns).with_columns(visible_to=shown)
 
 
-def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _with_stated(rows, batch)
+def _derive_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _add_stated_players(rows, batch)
     rows = rows.with_columns(
-        _chosen("target"), _vote_status("target"), stated_target=_STATED_PLAYER
+        _registered_or_stated_player("target"), _vote_status("target"), stated_target=_STATED_PLAYER
     )
     # Of a vote that nobody registered, and whose text does not decide, nothing is known.
-    known = pl.when(pl.col("is_logged") | _STATED.is_not_null())
+    known = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
-    rows = batch.seat_of(rows, "target").with_columns(
+    rows = batch.add_seat(rows, "target").with_columns(
         is_correct=known.then(pl.col("is_sought").fill_null(value=False)),
         is_valid=known.then(is_valid.fill_null(value=False)),
     )
-    return _without_the_dead(rows, batch)
+    return _invalidate_votes_for_eliminated(rows, batch)
 
 
-def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The votes, none of them valid if its target was out of the game by then."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
@@ -398,20 +414,26 @@ def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
-def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _with_stated(rows, batch)
-    rows = rows.with_columns(_chosen("candidate"), _vote_status("candidate"))
-    return batch.seat_of(rows, "candidate")
+def _derive_proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _add_stated_players(rows, batch)
+    rows = rows.with_columns(_registered_or_stated_player("candidate"), _vote_status("candidate"))
+    return batch.add_seat(rows, "candidate")
 
 
-def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_stated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
-    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.of_player(rows, "player"))
-    rows = _with_read(rows, ["answer", "player"], stated=text_parsing.stated_players)
-    return rows if batch.named.is_empty() else _with_named(rows, batch)
+    rows = rows.with_columns(
+        batch.message_answers(rows, Phase.VOTE), batch.player_values(rows, "player")
+    )
+    rows = _add_columns_per_distinct_row(
+        rows, ["answer", "player"], stated=text_parsing.stated_players
+    )
+    return (
+        rows if batch.games_with_custom_names.is_empty() else _add_stated_custom_names(rows, batch)
+    )
 
 
-def _with_read(
+def _add_columns_per_distinct_row(
     rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
 ) -> pl.DataFrame:
     """The rows with what is read of some of their columns, once for those that are alike there.
@@ -424,13 +446,15 @@ def _with_read(
     return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_stated_custom_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows, those of games whose seats have names of their own with the names they state."""
     rows = rows.with_row_index("row")
-    asked = rows.join(batch.named, on=GAME_ROW, how="semi").rename({"answer": "text"})
+    asked = rows.join(batch.games_with_custom_names, on=GAME_ROW, how="semi").rename(
+        {"answer": "text"}
+    )
     if asked.is_empty():
         return rows
-    seats = batch.seats.join(batch.named, on=GAME_ROW, how="semi")
+    seats = batch.seats.join(batch.games_with_custom_names, on=GAME_ROW, how="semi")
     found = asked.select("row", GAME_ROW, number=text_parsing.stated_seats(asked, seats))
     names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
     # Nobody has the seats of a name in doubt, but they count among the names that are stated.
@@ -445,7 +469,7 @@ def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
-def _chosen(name: str) -> pl.Expr:
+def _registered_or_stated_player(name: str) -> pl.Expr:
     return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
@@ -453,86 +477,101 @@ def _vote_status(name: str) -> pl.Expr:
     """How clearly the text says what was registered or, where nothing is logged, who is named."""
     registered = pl.col(name)
     is_lost = pl.col("answer").is_null() & registered.is_not_null()
-    is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED)
+    is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED_NAME)
     status = (
         pl.when(is_lost)
         .then(_OK)  # no text contradicts the log
         .when(is_other)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
-        .otherwise(text_parsing.certainty(pl.col("stated")))
+        .otherwise(text_parsing.status_by_count(pl.col("stated")))
     )
-    return text_parsing.outage_or(pl.col("answer"), status).alias("parse_status")
+    return text_parsing.status_unless_outage(pl.col("answer"), status).alias("parse_status")
 
 
-def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_actions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with their status, and the seat of whoever a column names that has such a column."""
-    rows = _answers(rows, batch)
+    rows = _add_message_status(rows, batch)
     for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
-        rows = batch.seat_of(rows, name)
+        rows = batch.add_seat(rows, name)
     return rows
 
 
-def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_message_status(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     # An answer counts as the game logged it, also where a strict reading of the text differs.
-    return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
+    return rows.with_columns(batch.message_statuses(rows).fill_null(str(ParseStatus.OK)))
 
 
-def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _answers(rows, batch)
+def _derive_identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _add_message_status(rows, batch)
     asked = rows.with_columns(
-        batch.of_player(rows, "player"), batch.of_player(rows, "side"), batch.game_type_of(rows)
+        batch.player_values(rows, "player"),
+        batch.player_values(rows, "side"),
+        batch.game_type_column(rows),
     )
     read = read_identifications(asked, batch.messages_of_phase(Phase.IDENTIFICATION))
     return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
 
 
-def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _answers(rows, batch).with_columns(
-        kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
+def _derive_analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _add_message_status(rows, batch).with_columns(
+        kind=pl.lit(list(AnalysisKind), _STRING_LIST), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
     asked = rows.with_columns(
-        batch.of_player(rows, "player"), batch.game_type_of(rows), batch.of_player(rows, "side")
+        batch.player_values(rows, "player"),
+        batch.game_type_column(rows),
+        batch.player_values(rows, "side"),
     )
     read = read_analyses(asked, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
     return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 
 
-def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.DECISION))
+def _derive_decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = rows.with_columns(batch.message_texts(rows), batch.message_answers(rows, Phase.DECISION))
     answer = pl.col("answer")
     status = text_parsing.choice_status(answer, pl.col("choice"))
     return rows.with_columns(
-        parse_status=_silent_or("choice", text_parsing.outage_or(answer, status))
+        parse_status=_status_unless_text_missing(
+            "choice", text_parsing.status_unless_outage(answer, status)
+        )
     )
 
 
-def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
-    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.CONTRIBUTION))
-    rows = rows.with_columns(own=readings.own(rows["answer"]))
-    written = pl.when(~text_parsing.is_outage(answer)).then(readings.written_amount(pl.col("own")))
-    rows = _with_read(rows, ["answer", "own"], written=written)
-    rows = _with_read(rows, ["written"], stated_amount=readings.amount(pl.col("written")))
+    rows = rows.with_columns(
+        batch.message_texts(rows), batch.message_answers(rows, Phase.CONTRIBUTION)
+    )
+    rows = rows.with_columns(own=readings.remove_other_amounts(rows["answer"]))
+    written = pl.when(~text_parsing.is_outage(answer)).then(
+        readings.extract_written_amount(pl.col("own"))
+    )
+    rows = _add_columns_per_distinct_row(rows, ["answer", "own"], written=written)
+    rows = _add_columns_per_distinct_row(
+        rows, ["written"], stated_amount=readings.parse_amount(pl.col("written"))
+    )
     status = text_parsing.amount_status(
         pl.col("amount"), pl.col("written"), pl.col("stated_amount")
     )
     return rows.with_columns(
-        parse_status=_silent_or("amount", text_parsing.outage_or(answer, status))
+        parse_status=_status_unless_text_missing(
+            "amount", text_parsing.status_unless_outage(answer, status)
+        )
     )
 
 
-def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
+def _status_unless_text_missing(registered: str, status: pl.Expr) -> pl.Expr:
     """The status of what a text says; what was registered without one, nothing contradicts."""
     is_silent = pl.col("answer").is_null() & pl.col(registered).is_not_null()
     return pl.when(is_silent).then(_OK).otherwise(status)
 
 
-def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(
-        batch.status_of(rows).alias("spoken"), numbers=text_parsing.numbers(pl.col("share_text"))
+        batch.message_statuses(rows).alias("spoken"),
+        numbers=text_parsing.extract_numbers(pl.col("share_text")),
     )
-    stated = text_parsing.share(pl.col("numbers"))
+    stated = text_parsing.parse_share(pl.col("numbers"))
     rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
     status = (
         pl.when(pl.col("spoken") == _OUTAGE)
@@ -546,7 +585,7 @@ def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(parse_status=status)
 
 
-def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Adds whether the tested seat is the author of what was agreed.
 
     That is the seat which most of the final round's voters named; a tie goes to the earliest
@@ -562,9 +601,9 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         .select(GAME_ROW, author="candidate_seat")
     )
     rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
-    return _with_role(
+    return _add_side_and_competition(
         rows.with_columns(
-            batch.game_type_of(rows),
+            batch.game_type_column(rows),
             is_tested=True,
             round=pl.lit(None, pl.Int32),
             parse_status=_OK,
@@ -575,64 +614,64 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 # What is derived for all rows of an event table at once, and not by `_acts`.
 _DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
-    "votes": _votes,
+    "votes": _derive_votes,
     "guesses": lambda rows, _: rows,
-    "role_identifications": _identifications,
-    "role_analyses": _analyses,
-    "decisions": _decisions,
-    "contributions": _contributions,
-    "proposals": _proposals,
-    "proposal_votes": _proposal_votes,
-    "results": _results,
+    "role_identifications": _derive_identifications,
+    "role_analyses": _derive_analyses,
+    "decisions": _derive_decisions,
+    "contributions": _derive_contributions,
+    "proposals": _derive_proposals,
+    "proposal_votes": _derive_proposal_votes,
+    "results": _derive_results,
 }
 
 
 # What the rows of each event table are made of: eliminations first, and results last, since others
 # are derived from those, and these from others.
-_EVENTS: dict[str, type[Struct]] = {
+_EVENT_CLASSES: dict[str, type[Struct]] = {
     "eliminations": ACTION_TABLES["eliminations"].event,
     **{name: table.event for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()},
     "results": Result,
 }
 
 
-def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
+def _frame_from_structs(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
     """The rows' own fields as columns, typed by the table's contract."""
     names = kind.__struct_fields__
     columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
-    return _typed(table, dict(zip(names, columns, strict=True)))
+    return _typed_frame(table, dict(zip(names, columns, strict=True)))
 
 
-def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
-    schema = {**table_schema(table), **_BEFORE_DERIVED}
-    return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
+def _typed_frame(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
+    schema = {**table_schema(table), **_TEMPORARY_DTYPES}
+    return pl.DataFrame([_typed_series(n, values, schema[n]) for n, values in columns.items()])
 
 
-def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
+def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
     """A column; in one of lists of texts, a text stands for a list of itself."""
-    if dtype != _TEXTS:
+    if dtype != _STRING_LIST:
         return pl.Series(name, values, dtype=dtype)
     lists = [(value,) if isinstance(value, str) else value for value in values]
     texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
     # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
     return arrow.series_from_arrow(
-        name, pa.LargeListArray.from_arrays(*map(arrow.array, (ends, texts)))
+        name, pa.LargeListArray.from_arrays(*map(arrow.to_arrow_array, (ends, texts)))
     )
 
 
 # Most games have rows in few tables, and a table without rows has nothing to derive.
 @cache
-def _no_rows(table: str) -> pl.DataFrame:
-    return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
+def _empty_rows(table: str) -> pl.DataFrame:
+    return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_TEMPORARY_DTYPES})
 
 
-def _firsts(sizes: pl.Series) -> pl.Series:
+def _first_row_numbers(sizes: pl.Series) -> pl.Series:
     """The number of the first row of each group, where the groups' rows follow one another."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
-def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
+def _group_numbers(groups: Sequence[Sized]) -> pl.Series:
     """For each member of each group, the group's number, as `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
@@ -643,31 +682,33 @@ def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
     )
 
 
-class _Shared(NamedTuple):
+class _SharedColumn(NamedTuple):
     """A column to be repeated; of one of texts their numbers, and the texts without repetition."""
 
     values: pl.Series
     texts: pa.Array | None
 
-    def of_rows(self, rows: pl.Series) -> pa.Array:
+    def gather_rows(self, rows: pl.Series) -> pa.Array:
         """The rows of the column; one of nobody's, the moderator's or a whole team's, is null."""
         taken = self.values[rows]
         if self.texts is None:
-            return arrow.array(taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken)
+            return arrow.to_arrow_array(
+                taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken
+            )
         texts = self.texts
         if len(rows) < len(self.values):  # what hardly any row needs is not to be written with them
-            taken, texts = _encoded(arrow.series_from_arrow("", texts)[taken])
-        return pa.DictionaryArray.from_arrays(arrow.array(taken), texts)
+            taken, texts = _encode_strings(arrow.series_from_arrow("", texts)[taken])
+        return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(taken), texts)
 
 
-def _encoded(column: pl.Series) -> _Shared:
+def _encode_strings(column: pl.Series) -> _SharedColumn:
     if column.dtype != pl.String:
-        return _Shared(column, None)
-    encoded = arrow.array(column.cast(pl.Categorical(pl.Categories.random())))
-    return _Shared(arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary)
+        return _SharedColumn(column, None)
+    encoded = arrow.to_arrow_array(column.cast(pl.Categorical(pl.Categories.random())))
+    return _SharedColumn(arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary)
 
 
-def _with_role(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_side_and_competition(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what their role is in their game: its side, and the competition if tested."""
     known = registered_roles()
     is_tested = pl.col("is_tested")

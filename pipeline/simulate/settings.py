@@ -22,7 +22,7 @@ from msgspec import UNSET, Struct, UnsetType
 T = TypeVar("T")
 
 
-def fallen(roll: float, forms: Mapping[float, T]) -> T:
+def pick_by_roll(roll: float, forms: Mapping[float, T]) -> T:
     """What a roll falls on: the first whose bound, which is its key, is above the roll."""
     return next(form for bound, form in forms.items() if roll < bound)
 
@@ -62,14 +62,14 @@ class Dice:
 # long-run share of the thing that it names. `truth.json` holds them, so that an estimate made from
 # the logs can be laid beside what it estimates.
 
-NAMES = (
+MODEL_NAMES = (
     "atlas", "birch", "cedar", "delta", "ember", "fjord", "garnet", "hazel", "indigo", "juniper",
     "kestrel", "larch", "meadow", "nimbus", "onyx", "pepper", "quartz", "rowan", "sorrel", "tundra",
 )  # fmt: skip
 
 SEATS = (1, 2, 3)
 PLAYERS = ("Player 1", "Player 2", "Player 3")
-SEATED = tuple(zip(SEATS, PLAYERS, strict=True))
+SEATS_AND_PLAYERS = tuple(zip(SEATS, PLAYERS, strict=True))
 
 
 class Skill(NamedTuple):
@@ -113,7 +113,7 @@ class Model(NamedTuple):
     is_pgm: bool
 
 
-def roster(seed: int, n_models: int) -> tuple[Model, ...]:
+def draw_models(seed: int, n_models: int) -> tuple[Model, ...]:
     """The models of a run, from the weakest to the strongest; the second of three is a PGM model.
 
     Each probability is drawn from the model's own slice of the range, so that no model is equal to
@@ -128,13 +128,13 @@ def roster(seed: int, n_models: int) -> tuple[Model, ...]:
                 for low, high in zip(WEAKEST, STRONGEST, strict=True)
             )
         )
-        is_pgm, (turn, place) = rank % 3 == 1, divmod(rank, len(NAMES))
-        name = f"sim-{NAMES[place]}" + (f"-{turn + 1}" if turn else "") + "-pgm" * is_pgm
+        is_pgm, (turn, place) = rank % 3 == 1, divmod(rank, len(MODEL_NAMES))
+        name = f"sim-{MODEL_NAMES[place]}" + (f"-{turn + 1}" if turn else "") + "-pgm" * is_pgm
         models.append(Model(name, skill, is_pgm))
     return tuple(models)
 
 
-def others(seat: int) -> tuple[int, int]:
+def other_seats(seat: int) -> tuple[int, int]:
     """The two other seats, in seat order."""
     return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
@@ -146,21 +146,23 @@ def others(seat: int) -> tuple[int, int]:
 
 Clues = list[str]
 
-_WORDS = tomllib.loads(files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8"))
+_TEXTS = tomllib.loads(files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8"))
 
-TOPICS: dict[str, dict[str, Clues]] = _WORDS["topics"]
-VAGUE_CLUES: Clues = _WORDS["vague"]["clues"]
-PAIRS: list[dict[str, Clues]] = _WORDS["pairs"]
-SAID: dict[str, list[str]] = _WORDS["said"]
+TOPICS: dict[str, dict[str, Clues]] = _TEXTS["topics"]
+VAGUE_CLUES: Clues = _TEXTS["vague"]["clues"]
+WORD_PAIRS: list[dict[str, Clues]] = _TEXTS["pairs"]
+PHRASES: dict[str, list[str]] = _TEXTS["said"]
 """What may be said, all equally likely, by what it is for."""
-ROLLS: dict[str, dict[float, str]] = {name: dict(forms) for name, forms in _WORDS["rolls"].items()}
+PHRASES_BY_ROLL: dict[str, dict[float, str]] = {
+    name: dict(forms) for name, forms in _TEXTS["rolls"].items()
+}
 """What is said where a roll falls: by the bound below which it does."""
 
-MORE, LESS, SAME = "more suspicious", "less suspicious", "no change"
-VERDICTS = (MORE, LESS, SAME)
+MORE_SUSPICIOUS, LESS_SUSPICIOUS, NO_CHANGE = "more suspicious", "less suspicious", "no change"
+VERDICTS = (MORE_SUSPICIOUS, LESS_SUSPICIOUS, NO_CHANGE)
 
-WHY = {
-    MORE: (
+REASONS = {
+    MORE_SUSPICIOUS: (
         "that hint would suit half of the things one can think of",
         "nothing in it is particular to what we were given",
         "it sounded like an echo of what had been said before",
@@ -170,7 +172,7 @@ WHY = {
         "it points in a direction that neither of us had in mind",
         "it only became broader the longer I looked at it",
     ),
-    LESS: (
+    LESS_SUSPICIOUS: (
         "only a person who has read the card would bring that up",
         "it goes well together with my own idea",
         "the detail is right and gives nothing away",
@@ -178,7 +180,7 @@ WHY = {
         "one learns that from the thing itself, not from the heading",
         "it can’t be luck that it fits so closely",
     ),
-    SAME: (
+    NO_CHANGE: (
         "we have had no hint from that seat yet",
         "the one hint there is could be read in two ways",
         "I would rather wait for the next hint",
@@ -188,22 +190,24 @@ WHY = {
 }
 
 
-EOS = "<eos>"
+END_MARK = "<eos>"
 
 
-def _statements(player: str, verdict: str) -> tuple[str, ...]:
+def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
     """A verdict with each of its reasons; a tenth lacks the reason, three tenths the full stop."""
     bare = f"{player} is {verdict}"
-    given = [f"{bare}, because {why}" for why in WHY[verdict]]
+    given = [f"{bare}, because {why}" for why in REASONS[verdict]]
     n_bare = round(len(given) / 3)
     return (*[bare] * n_bare, *given, *[f"{text}." for text in given * 2])
 
 
-STATEMENTS = {(p, v): _statements(player, v) for p, player in SEATED for v in VERDICTS}
+VERDICT_SENTENCES = {
+    (p, v): _verdict_sentences(player, v) for p, player in SEATS_AND_PLAYERS for v in VERDICTS
+}
 """Seat, verdict -> what may be said about it, all equally likely."""
 
 
-def _runs(sentences: list[str]) -> tuple[str, ...]:
+def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
     """One to three sentences in a row, from each of them on."""
     return tuple(
         " ".join((sentences * 2)[start : start + n])
@@ -212,34 +216,34 @@ def _runs(sentences: list[str]) -> tuple[str, ...]:
     )
 
 
-ASIDES = _runs(SAID["caution"])
-ROUND_ASIDES = _runs(SAID["foresight"])
+ASIDES = _sentence_runs(PHRASES["caution"])
+ROUND_ASIDES = _sentence_runs(PHRASES["foresight"])
 
 
-def asides(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
+def random_aside(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
     """Nothing, or with the given chance one to three sentences that lead nowhere."""
     roll = dice.random()
     return runs[int(roll / chance * len(runs))] if roll < chance else ""
 
 
-def rambling(dice: Dice, text: str, chance: float) -> str:
+def add_aside(dice: Dice, text: str, chance: float) -> str:
     """The text, with asides after it by the given chance."""
-    more = asides(dice, chance)
+    more = random_aside(dice, chance)
     return f"{text} {more}" if more else text
 
 
-def ended(dice: Dice, text: str) -> str:
+def add_end_mark(dice: Dice, text: str) -> str:
     """The text, rarely with the end mark that a model forgot to take off."""
-    return text + EOS if dice.random() < 0.006 else text
+    return text + END_MARK if dice.random() < 0.006 else text
 
 
 Shares = tuple[float, float, float]
 
-remembered = lru_cache(maxsize=1 << 12)
+cache_setting = lru_cache(maxsize=1 << 12)
 """Every model asks for the same settings again."""
 
 
-class Secret(NamedTuple):
+class ChameleonSetting(NamedTuple):
     """Chameleon: the word, who does not know it, and the clues that fixed opponents give."""
 
     topic: str
@@ -248,7 +252,7 @@ class Secret(NamedTuple):
     clues: tuple[str, ...]
 
 
-class Pair(NamedTuple):
+class UndercoverSetting(NamedTuple):
     """Undercover: two words, who has the odd one, and the hints that fixed opponents give first."""
 
     hidden_word: str
@@ -261,7 +265,7 @@ class Pair(NamedTuple):
         return self.hidden_word if seat == self.hidden else self.civilian_word
 
 
-class Fee(NamedTuple):
+class CostSharingSetting(NamedTuple):
     """Cost Sharing: the text put before the airlines, and what fixed opponents propose first."""
 
     tested: int
@@ -269,7 +273,7 @@ class Fee(NamedTuple):
     proposals: tuple[Shares, ...]
 
 
-class Payoffs(NamedTuple):
+class PrisonersDilemmaSetting(NamedTuple):
     """Prisoner's Dilemma: points for all cooperating, all defecting, one or two traitors."""
 
     tested: int
@@ -284,7 +288,7 @@ class Payoffs(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "tested"}
 
 
-class Pool(NamedTuple):
+class PublicGoodSetting(NamedTuple):
     """Public Good: how long it is played and by how much the pool grows."""
 
     tested: int
@@ -292,45 +296,45 @@ class Pool(NamedTuple):
     multiplier: float
 
 
-@remembered
-def secret(seed: int, index: int) -> Secret:
+@cache_setting
+def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
     """A word not met before, until all words have been hidden from every seat."""
-    deck = _secrets(seed)
+    deck = _chameleon_deck(seed)
     topic, word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "chameleon", index)
     clues = dice.shuffled(TOPICS[topic][word])[:3]
     clues[hidden - 1] = dice.pick(VAGUE_CLUES)
-    return Secret(topic, word, hidden, tuple(clues))
+    return ChameleonSetting(topic, word, hidden, tuple(clues))
 
 
 @lru_cache(maxsize=4)
-def _secrets(seed: int) -> list[tuple[str, str, int]]:
+def _chameleon_deck(seed: int) -> list[tuple[str, str, int]]:
     words = [(topic, word) for topic, clues in TOPICS.items() for word in clues]
     return Dice(seed, "secrets").shuffled([(*word, seat) for word in words for seat in SEATS])
 
 
-@remembered
-def pair(seed: int, index: int) -> Pair:
+@cache_setting
+def undercover_setting(seed: int, index: int) -> UndercoverSetting:
     """Two near words, either of them the odd one."""
-    deck = _pairs(seed)
+    deck = _undercover_deck(seed)
     hidden_word, civilian_word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "undercover", index)
     clues = dice.shuffled(HINTS[civilian_word])[:3]
     clues[hidden - 1] = dice.pick(HINTS[hidden_word])
-    return Pair(hidden_word, civilian_word, hidden, tuple(clues))
+    return UndercoverSetting(hidden_word, civilian_word, hidden, tuple(clues))
 
 
-HINTS = {word: hints for pair in PAIRS for word, hints in pair.items()}
+HINTS = {word: hints for pair in WORD_PAIRS for word, hints in pair.items()}
 
 
 @lru_cache(maxsize=4)
-def _pairs(seed: int) -> list[tuple[str, str, int]]:
-    orders = [order for one, other in PAIRS for order in ((one, other), (other, one))]
+def _undercover_deck(seed: int) -> list[tuple[str, str, int]]:
+    orders = [order for one, other in WORD_PAIRS for order in ((one, other), (other, one))]
     return Dice(seed, "pairs").shuffled([(*order, seat) for order in orders for seat in SEATS])
 
 
-@remembered
-def fee(seed: int, index: int) -> Fee:
+@cache_setting
+def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
     """Three airlines of random size and the shares that each of them would like."""
     dice = Dice(seed, "airportfee", index)
     total = dice.between(8, 24) * 100_000
@@ -342,38 +346,40 @@ def fee(seed: int, index: int) -> Fee:
             f"Airline {airline}:\nNumber of Flights: {flights}/month\n"
             f"Number of Passengers: {passengers:,}/month\n"
             f"Average Flight Duration: {dice.between(3, 14) / 4:g} hours\n"
-            f"Flight Size: Primarily {dice.pick(SAID['fleets'])} aircraft\n\n"
+            f"Flight Size: Primarily {dice.pick(PHRASES['fleets'])} aircraft\n\n"
         )
     head = f"Fixed Airport Fee: ${total:,}\n\nAirline Usage Frequency Data: \n\n"
-    return Fee(index % 3 + 1, head + "".join(airlines), tuple(shares(dice) for _ in SEATS))
+    return CostSharingSetting(
+        index % 3 + 1, head + "".join(airlines), tuple(random_shares(dice) for _ in SEATS)
+    )
 
 
-def shares(dice: Dice) -> Shares:
+def random_shares(dice: Dice) -> Shares:
     """A division of the whole into three, in steps of five per cent."""
     a = dice.between(2, 9)
     b = dice.between(2, 9)
     return float(5 * a), float(5 * b), float(100 - 5 * (a + b))
 
 
-@remembered
-def payoffs(seed: int, index: int) -> Payoffs:
+@cache_setting
+def prisoners_dilemma_setting(seed: int, index: int) -> PrisonersDilemmaSetting:
     """Points of a dilemma, sometimes one with an enormous temptation."""
     dice = Dice(seed, "prisoner", index)
     cooperate = dice.between(3, 7)
     defect = dice.between(1, 2)
     one_defect = 150 if dice.chance(0.04) else cooperate + dice.between(1, 7)
-    return Payoffs(index % 3 + 1, cooperate, defect, one_defect, dice.between(2, 5))
+    return PrisonersDilemmaSetting(index % 3 + 1, cooperate, defect, one_defect, dice.between(2, 5))
 
 
 ROUNDS = (3, 4, 5, 5, 5, 5, 5, 6, 6, 6, 7)
 MULTIPLIERS: tuple[float, ...] = (1.25, 1.5, 1.6, 1.8, 2, 2.2, 2.4, 2.75, 3, 3, 3.6, 4)
 
 
-@remembered
-def pool(seed: int, index: int) -> Pool:
+@cache_setting
+def public_good_setting(seed: int, index: int) -> PublicGoodSetting:
     """Length and growth; every seventh game is played on the setting of three games before."""
     dice = Dice(seed, "public_good", index - 3 if index % 7 == 6 else index)
-    return Pool(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
+    return PublicGoodSetting(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
 
 
 # The growing log of one game, message by message, as the benchmark's environments write it.
@@ -447,34 +453,34 @@ def timestamp(seed: int, model: Model, competition: str) -> str:
     return str(1_690_000_000 + dice.between(0, 60_000_000)) + f"{dice.between(0, 999_999_999):09d}"
 
 
-OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"
+OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
-def outage(dice: Dice, agent: str) -> str:
+def outage_text(dice: Dice, agent: str) -> str:
     """What the environment logs in the place of an answer that never came."""
     digits = "0123456789abcdef"
     uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
-    cause = dice.pick(SAID["outage_causes"])
+    cause = dice.pick(PHRASES["outage_causes"])
     return (
-        f"{OUTAGE}{uuid}Agent {agent} failed to generate a response. "
+        f"{OUTAGE_MARK}{uuid}Agent {agent} failed to generate a response. "
         f"Error: {cause}. Sending signal to end the conversation."
     )
 
 
 # What games of rounds share: decisions sent to the moderator, and what a PGM player foresees.
 
-NEXT = (
+NEXT_ROUND_TEXT = (
     "You can look around others' decisions and think your decision for next round. "
     "Now let us move to next round"
 )
 
-OPENING = ("In my opinion:",)
+FORECAST_OPENING = ("In my opinion:",)
 
 NO_NAME_RATE = 0.006
 """Games whose log lacks `test_player_name` at the top, as older ones do."""
 
 
-def head(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
+def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
     """The first keys of a log: who is tested, and on what."""
     name = PLAYERS[tested - 1]
     document: Document = {} if dice.chance(NO_NAME_RATE) else {"test_player_name": name}
@@ -489,24 +495,24 @@ def head(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> 
     return document
 
 
-def decide(log: Transcript, decisions: list[str]) -> None:
+def log_decisions(log: Transcript, decisions: list[str]) -> None:
     """The three decisions of a round, seen by the moderator only."""
     for player, text in zip(PLAYERS, decisions, strict=True):
         log.say(player, text, MODERATOR)
 
 
-def forecast(
+def log_forecast(
     dice: Dice, log: Transcript, tested: int, moves: Sequence[str], opening: tuple[str, ...] = ()
 ) -> None:
     """A PGM player's private view of what the others will do, and think, in the round to come."""
     me = PLAYERS[tested - 1]
-    one, other = (PLAYERS[seat - 1] for seat in others(tested))
+    one, other = (PLAYERS[seat - 1] for seat in other_seats(tested))
     lines = [*opening, f"As {me},"]
     lines += [f"I think {player} {dice.pick(moves)}" for player in (one, other)]
     lines.append("As for other players,")
     for player, third in ((one, other), (other, one)):
         lines.append(f"I think {player} thinks:")
         lines += [f"{who} {dice.pick(moves)}" for who in (me, third)]
-    if more := asides(dice, 0.3, ROUND_ASIDES):
+    if more := random_aside(dice, 0.3, ROUND_ASIDES):
         lines.append(more)
     log.say(me, "\n".join(lines), me)

@@ -35,24 +35,26 @@ def stated_players(texts: Sequence[str]) -> list[Reading]:
     answers = pl.DataFrame({"answer": texts, "player": [SPEAKER] * len(texts)})
     found = pl.lit(text_parsing.stated_players(answers))
     return read_in(
-        texts, text_parsing.only(found), text_parsing.outage_or(TEXT, text_parsing.certainty(found))
+        texts,
+        text_parsing.single_element(found),
+        text_parsing.status_unless_outage(TEXT, text_parsing.status_by_count(found)),
     )
 
 
 def shares(texts: Sequence[str | None]) -> list[Reading]:
-    numbers = text_parsing.numbers(TEXT)
+    numbers = text_parsing.extract_numbers(TEXT)
     return read_in(
         texts,
-        text_parsing.share(numbers),
-        text_parsing.share_status(numbers, text_parsing.share(numbers)),
+        text_parsing.parse_share(numbers),
+        text_parsing.share_status(numbers, text_parsing.parse_share(numbers)),
     )
 
 
 def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
     """The amounts, and how surely each text states what the game registered."""
-    written = readings.written_amount(TEXT)
-    stated = readings.amount(written)
-    own = readings.own(pl.Series(texts)).to_list()
+    written = readings.extract_written_amount(TEXT)
+    stated = readings.parse_amount(written)
+    own = readings.remove_other_amounts(pl.Series(texts)).to_list()
     return read_in(own, stated, text_parsing.amount_status(pl.lit(registered), written, stated))
 
 
