@@ -1,7 +1,10 @@
-"""The contracts' types, and columns of polars, as Arrow has them, by what both have built in.
+"""Conversions between polars and Arrow, and the Arrow schemas of the tables.
 
-Arrow's own functions, such as a cast, are in a module that takes a process 20 ms to load; polars
-loads it for a Series of an Arrow array, and not for a frame.
+Only types and constructors of Arrow are used. Its compute functions, such as a cast, are in a
+module that takes 20 ms to load in each process; polars loads that module to convert a single Arrow
+array into a Series, but not to convert a table into a frame.
+
+Used by `pipeline.events.frames`, the ingest, the lake and the warehouse.
 """
 
 import polars as pl
@@ -22,22 +25,52 @@ _ARROW_TYPES: dict[pl.DataType, pa.DataType] = {
 
 
 def to_arrow_array(column: pl.Series) -> pa.Array:
-    """The column as an Arrow array; texts and lists have large offsets."""
+    """Convert a column to an Arrow array; strings and lists have 64-bit offsets.
+
+    Args:
+        column: A column of any type in the table schemas.
+
+    Returns:
+        An array of the same length.
+    """
     return column.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def to_arrow_table(rows: pl.DataFrame) -> pa.Table:
-    """The rows as an Arrow table, the same way."""
+    """Convert rows to an Arrow table; strings and lists have 64-bit offsets.
+
+    Args:
+        rows: Rows whose columns have types of the table schemas.
+
+    Returns:
+        A table with the same columns and rows.
+    """
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def series_from_arrow(name: str, column: pa.Array) -> pl.Series:
-    """The Arrow array as a column of this name."""
+    """Convert an Arrow array to a polars Series.
+
+    Args:
+        name: The name of the new Series.
+        column: The values.
+
+    Returns:
+        A Series of the same length.
+    """
     return pl.DataFrame(pa.table([column], names=[name])).to_series()
 
 
 def arrow_schema(table: str) -> pa.Schema:
-    """The table's Arrow schema: names, types, nullability, and each column's comment."""
+    """Return the Arrow schema of a table.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The fields in the order of the table, with their types and nullability. The metadata
+        `comment` of each field is the description of the column.
+    """
     columns = TABLES[table].columns()
     return pa.schema(
         pa.field(

@@ -1,9 +1,11 @@
-"""The contracts of the tables: what a row is, and each column's type, unit, range and keys.
+"""The contracts of the tables: the columns, types, ranges, keys and rules of each table.
 
-A docstring's first line says what one row is; with the columns' descriptions it becomes the SQL
-comments, `magic schema` and the data dictionary. `VERSION` changes with the shape: a new table or
-column, or one that can be null now, raises it. It is stored in every table. A new word, such as a
-game type, needs no other.
+The first line of a table's docstring says what one row is. Together with the descriptions of the
+columns it becomes the SQL comments, the output of `magic schema` and the data dictionary.
+
+`VERSION` is stored in every table. Increase it when the shape of a table changes: a new table or
+column, or a column that becomes nullable. A new value of a category, such as a game type, does
+not need a new version.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,61 +21,74 @@ from pipeline.action_tables import ACTION_TABLES, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
-# How a table is declared, and rows held against it: its rules, and the rows that break them.
-#
-# A declaration is a class with a line for each column, and what its values are held to.
+# The base class of the tables, the rules that follow from a table's columns, and the search for
+# rows that break them.
 
 
 class Table:
-    """Base of every table; its columns and rules are those of its base, then its own.
+    """Base class of the tables: collects the columns and rules that subclasses define.
 
-    Columns that are declared elsewhere, `columns` of the class, come last. A rule is what rows are
-    held to beyond their columns: an expression, true for each that keeps it.
+    A class attribute of type `Column` defines a column, and one of type `pl.Expr` a rule: an
+    expression over the columns that is false for each row that breaks the rule. Subclasses inherit
+    both.
     """
 
     _columns: ClassVar[dict[str, Column]] = {}
     _rules: ClassVar[dict[str, pl.Expr]] = {}
 
     def __init_subclass__(cls, columns: Mapping[str, Column] = MappingProxyType({})) -> None:
-        own = vars(cls).items()
+        """Collect the columns and rules of a subclass.
+
+        Args:
+            columns: Columns that are defined elsewhere; they follow those of the class.
+        """
+        members = vars(cls).items()
         cls._columns = {
             **cls._columns,
-            **{n: declared for n, declared in own if isinstance(declared, Column)},
+            **{name: definition for name, definition in members if isinstance(definition, Column)},
             **columns,
         }
-        own_rules = {n: declared for n, declared in own if isinstance(declared, pl.Expr)}
-        cls._rules = cls._rules | own_rules
+        new_rules = {
+            name: definition for name, definition in members if isinstance(definition, pl.Expr)
+        }
+        cls._rules = cls._rules | new_rules
 
     @classmethod
     def columns(cls) -> dict[str, Column]:
-        """The columns by name, in order; one declared anew keeps its place."""
+        """Return the columns by name, in order; a redefined column keeps its position."""
         return cls._columns
 
     @classmethod
     def rules(cls) -> dict[str, pl.Expr]:
-        """The rules by name."""
+        """Return the rules that the class defines as expressions, by name."""
         return cls._rules
 
     @classmethod
     def primary_key(cls) -> list[str]:
-        """The columns that tell rows apart, none if rows need not differ."""
+        """Return the names of the primary key's columns; empty if rows may be equal."""
         return [name for name, column in cls._columns.items() if column.primary_key]
 
 
 def rules(table: type[Table]) -> dict[str, pl.Expr]:
-    """The rules that the table has for each of its rows, by what they ask for in words.
+    """Return the rules that each row of a table must satisfy, except for the primary key.
 
-    An expression is false for a row that breaks the rule, and true or null for one that keeps it.
+    Args:
+        table: The contract.
+
+    Returns:
+        The expressions by a description of the rule, such as `seat is at least 1`. An expression is
+        false for a row that breaks the rule, and true or null otherwise.
     """
-    of_columns = {
-        f"{name} {words}": holds
+    column_rules = {
+        f"{name} {requirement}": is_satisfied
         for name, column in table.columns().items()
-        for words, holds in _column_rules(column, pl.col(name))
+        for requirement, is_satisfied in _column_rules(column, pl.col(name))
     }
-    return of_columns | table.rules()
+    return column_rules | table.rules()
 
 
 def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
+    """Yield the rules that a column's definition implies, each with its description."""
     if not column.nullable:
         yield "is not null", value.is_not_null()
     if column.min is not None:
@@ -88,49 +103,76 @@ def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr
 
 
 def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
-    """What is asked of values for their type: numbers are finite, and nothing in them is null."""
+    """Yield the rules of a type: floats are finite, list elements and struct fields not null."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
     elif isinstance(dtype, pl.List):
         element = pl.element()
-        for words, holds in (
+        for requirement, is_satisfied in (
             ("is not null", element.is_not_null()),
             *_type_rules(element, dtype_instance(dtype.inner)),
         ):
-            yield f"has elements of which each {words}", value.list.eval(holds).list.all()
+            yield (
+                f"has elements of which each {requirement}",
+                value.list.eval(is_satisfied).list.all(),
+            )
     elif isinstance(dtype, pl.Struct):
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for words, holds in _type_rules(inner, dtype_instance(field.dtype)):
-                yield f"has a {field.name} that {words}", holds
+            for requirement, is_satisfied in _type_rules(inner, dtype_instance(field.dtype)):
+                yield f"has a {field.name} that {requirement}", is_satisfied
 
 
 def dtype_instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
-    """The type of an element or a field, which polars can give as a class."""
+    """Return the data type as an instance, because polars may give an inner type as a class.
+
+    Args:
+        dtype: The type of a list's elements or of a struct's field.
+
+    Returns:
+        An instance of the type.
+    """
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
 def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
-    """By rule that is broken, for each row whether it breaks the rule; the rows have its columns.
+    """Find the rules that rows break.
 
-    Rows of which several have one key all break the rule that none have.
+    Args:
+        table: The contract.
+        rows: Rows with the columns of the contract.
+
+    Returns:
+        By description of each broken rule, a boolean for each row: whether the row breaks the rule.
+        All rows that share a primary key break the rule that keys are unique.
     """
-    hold = _rules_with_key(table)
-    found = rows.select((~holds).fill_null(value=False).alias(rule) for rule, holds in hold.items())
-    return {breaks.name: breaks for breaks in found if breaks.any()}
+    rules_by_name = _rules_with_key(table)
+    violations = rows.select(
+        (~is_satisfied).fill_null(value=False).alias(rule)
+        for rule, is_satisfied in rules_by_name.items()
+    )
+    return {violation.name: violation for violation in violations if violation.any()}
 
 
 def columns_by_rule(table: type[Table]) -> dict[str, list[str]]:
-    """The columns that each rule is about."""
-    names = table.columns().keys()
+    """Return the columns that each rule of a table involves.
+
+    Args:
+        table: The contract.
+
+    Returns:
+        By description of each rule, the names of its columns.
+    """
+    columns = table.columns().keys()
     return {
-        rule: [name for name in dict.fromkeys(holds.meta.root_names()) if name in names]
-        for rule, holds in _rules_with_key(table).items()
+        rule: [name for name in dict.fromkeys(is_satisfied.meta.root_names()) if name in columns]
+        for rule, is_satisfied in _rules_with_key(table).items()
     }
 
 
 def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
+    """Return the rules of a table, and the rule that its primary key is unique."""
     key = table.primary_key()
     if not key:
         return rules(table)
@@ -138,27 +180,33 @@ def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
 
 
 def are_kept(table: type[Table]) -> pl.Expr:
-    """Whether all rows keep the contract: one boolean for all of them.
+    """Return an expression that tests quickly whether rows satisfy a contract.
 
-    It is quick where they do. False does not prove that they do not, since keys are compared by
-    their hashes: `broken` decides then, and tells which rows and rules.
+    Keys are compared by their hashes, so a false result does not prove that a rule is broken. In
+    that case `broken_rules` decides, and returns the rules and rows.
+
+    Args:
+        table: The contract.
+
+    Returns:
+        An expression over the columns of the contract, with one boolean for all rows.
     """
-    hold = [holds.all() for holds in rules(table).values()]
+    conditions = [is_satisfied.all() for is_satisfied in rules(table).values()]
     key = table.primary_key()
     if key:
-        hold.append(pl.struct(key).hash().n_unique() == pl.len())
-    return pl.all_horizontal(hold)
+        conditions.append(pl.struct(key).hash().n_unique() == pl.len())
+    return pl.all_horizontal(conditions)
 
 
-# Lakes from `OLDEST_VERSION` on lack columns, or nulls in them; the next change gives them these
-# and the newest version.
+# Lakes of the versions from `OLDEST_VERSION` to `VERSION` can be read. They may lack columns, or
+# have columns that are not nullable; the next write adds these and stores the newest version.
 VERSION = 11
 OLDEST_VERSION = 9
 SHA256_LENGTH = 64
 
 
 class OfGame(Table):
-    """Base of every table whose rows belong to a game."""
+    """Base class of the tables whose rows belong to a game."""
 
     game_id = column.identifier_column(
         "the game: a hash of its document and of its index there", primary_key=True
@@ -177,7 +225,7 @@ class OfGame(Table):
 
 
 class PlayerRow(OfGame):
-    """Base of every table whose rows belong to a player."""
+    """Base class of the tables whose rows belong to a player."""
 
     player = column.text_column("the player's name in the log", nullable=True)
     model = column.text_column("the player's model, null if unknown", nullable=True)
@@ -192,7 +240,7 @@ class PlayerRow(OfGame):
 
 
 class SeatActionRow(PlayerRow):
-    """Base of every table whose rows are something that a seat did."""
+    """Base class of the tables whose rows are an action of a seat."""
 
     seat = column.small_integer_column("the player's seat, from 1", primary_key=True)
     round = column.small_integer_column(
@@ -295,7 +343,8 @@ class Players(PlayerRow):
 class Results(PlayerRow, columns=RESULT_COLUMNS):
     """The result of one game for one tested side (a tested model's role, or a tested seat)."""
 
-    # Not unique: hidden roles have a row for each model and role, see the rule below.
+    # Not unique, because games with hidden roles have a row for each model and role, as the rule
+    # below requires.
     game_id = column.identifier_column("the game: a hash of its document and of its index there")
 
     one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
@@ -462,7 +511,14 @@ GAME_ROW = "game"
 
 @cache
 def shared_columns(table: str) -> frozenset[str]:
-    """The columns that a table's rows repeat of their game and their player."""
+    """Return the columns whose values are equal for all rows of a game or of a player.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The names of the columns; empty if rows of the table share no values.
+    """
     contract = TABLES[table]
     if issubclass(contract, (SeatActionRow, Messages)):
         return frozenset(PlayerRow.columns())
@@ -471,34 +527,67 @@ def shared_columns(table: str) -> frozenset[str]:
 
 @cache
 def contract_without_shared_columns(table: str) -> type[Table]:
-    """The rules for what a table's rows do not share; `GAME_ROW` is a number for their game."""
-    contract, shared = TABLES[table], shared_columns(table)
-    if not shared:
+    """Return a contract for the columns of a table whose values differ from row to row.
+
+    Values that rows share are checked once, in the tables `games` and `players`.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The table's own contract if it shares no columns. Otherwise a contract without the shared
+        columns, in which the integer column `GAME_ROW` identifies the game.
+    """
+    contract, shared_names = TABLES[table], shared_columns(table)
+    if not shared_names:
         return contract
-    own = {name: column for name, column in contract.columns().items() if name not in shared}
-    number = Column(pl.Int64(), primary_key=True)
-    return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: number, **own})
+    columns = {
+        name: column for name, column in contract.columns().items() if name not in shared_names
+    }
+    game_column = Column(pl.Int64(), primary_key=True)
+    return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: game_column, **columns})
 
 
 def row_description(table: str) -> str:
-    """What one row of the table is, in a sentence."""
+    """Return a sentence that says what one row of a table is.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The first line of the contract's docstring.
+    """
     return (TABLES[table].__doc__ or "").splitlines()[0]
 
 
 @cache
 def table_schema(table: str) -> Mapping[str, pl.DataType]:
-    """The table's columns and their polars types, in order; a game's id comes first."""
+    """Return the polars schema of a table.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The types by column, in order; `game_id` comes first if the table has it from its game.
+    """
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
-    first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
-    return MappingProxyType(first | columns)
+    leading_columns = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
+    return MappingProxyType(leading_columns | columns)
 
 
 def empty_table(table: str) -> pl.DataFrame:
-    """The table without a row, a frame that its owner may change."""
+    """Return a table without rows, as a frame that the caller may change.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        A frame with the table's schema.
+    """
     return _cached_empty_table(table).clone()
 
 
-# To make one takes half a millisecond, and a game has no row in most tables.
+# Cached, because building an empty frame takes 0.5 ms and a game has no rows in most tables.
 @cache
 def _cached_empty_table(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=table_schema(table))
@@ -506,10 +595,14 @@ def _cached_empty_table(table: str) -> pl.DataFrame:
 
 @cache
 def registered_roles() -> pl.DataFrame:
-    """The rows of the table `roles` for all games that are known here."""
+    """Return the rows of the table `roles` for all registered games.
+
+    Returns:
+        One row per game type and role, with the schema of `roles`.
+    """
     rows = [
-        (name, role.name, str(role.side), role.competition, role.is_sought)
-        for name, kind in games.game_definitions().items()
-        for role in kind.roles
+        (game_type, role.name, str(role.side), role.competition, role.is_sought)
+        for game_type, game_definition in games.game_definitions().items()
+        for role in game_definition.roles
     ]
     return pl.DataFrame(rows, dict(table_schema("roles")), orient="row")
