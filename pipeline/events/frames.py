@@ -1,7 +1,10 @@
-"""Games made into the rows of the event tables, a batch at a time and column by column.
+"""Build the rows of the event tables from games, one batch of games and one column at a time.
 
-What all events of a game or of a seat share is written down once for each, and repeated only as
-numbers; what texts say is read for all of a table's texts at once.
+Values that the events of a game or of a seat share are stored once; rows refer to them by number
+until the Arrow tables are built. The texts of a table are parsed all at once.
+
+Used by the ingest, `pipeline.conversion` and `pipeline.testing`; depends on
+`pipeline.events.readings` and `pipeline.events.text_parsing`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -55,10 +58,10 @@ _PLAYER_COLUMNS = tuple(name for name in PlayerRow.columns() if name not in _GAM
 _MESSAGE_COLUMNS = tuple(
     f.name for f in fields(MessageColumns) if f.name in table_schema("messages")
 )
-_PLAYER_ROW, _MESSAGE_ROW = "seated", "placed"
+_PLAYER_ROW, _MESSAGE_ROW = "player_row", "message_row"
 _SPEECH_COLUMNS = (GAME_ROW, "message_index", "round", "player", "content")
 _STRING_LIST = pl.List(pl.String)
-# Fields of events which are no columns of a table, though columns are derived from them.
+# Fields of events from which columns are derived, but which are not columns themselves.
 _TEMPORARY_DTYPES = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _MAX_VALUE_LENGTH = 60
 SEAT_RULE = "the seat of an event is 1 to the number of players"
@@ -71,7 +74,17 @@ _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
 
 class IdentifiedGame(Struct, frozen=True, gc=False):
-    """A game with its identity and the place that it was found in."""
+    """A game with its identity and the location of its document.
+
+    Attributes:
+        game: The parsed game.
+        game_id: The game's id, a hash.
+        game_index: The game's number in its competition; None if unknown.
+        sha256: The hash of the document.
+        content_id: The hash of the parsed content.
+        source: The folder or archive that contains the document.
+        path: The path of the document within the source.
+    """
 
     game: GameRecord
     game_id: str
@@ -83,11 +96,13 @@ class IdentifiedGame(Struct, frozen=True, gc=False):
 
 
 class EventFrames(Struct):
-    """The rows of every event table as Arrow's columns, what rows share as dictionaries.
+    """The event tables of a batch of games, and the games that break a contract.
 
-    `broken` are the games that have a row which breaks its contract, each with its fault.
-    `read_votes` are, by game, the number of votes that only a text tells, and how many of these it
-    does not decide.
+    Attributes:
+        tables: The Arrow tables by name. Values that rows share are dictionary-encoded.
+        invalid_games: The error of each game that has an invalid row, by game id.
+        read_votes: By game id, the number of votes that were parsed from text because the log does
+            not register them, and the number of these that the text leaves undecided.
     """
 
     tables: dict[str, pa.Table]
@@ -95,23 +110,37 @@ class EventFrames(Struct):
     read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the tables, with the columns and types of its contract."""
+        """Return a table with the columns and types of its contract.
+
+        Args:
+            name: The name of the table.
+
+        Returns:
+            The rows as a polars frame.
+        """
         return pl.DataFrame(self.tables[name]).cast(pl.Schema(table_schema(name)))
 
 
 def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
-    """The rows of the games, in their order."""
-    rows = _Batch(batch)
-    tables = {table: rows.build_table(table) for table in GAME_TABLES}
-    return EventFrames(tables, rows.validation_errors(), rows.count_parsed_votes())
+    """Build the event tables of a batch of games.
+
+    Args:
+        batch: The games; their order is the order of the rows.
+
+    Returns:
+        The tables, the games with invalid rows, and the number of parsed votes.
+    """
+    builder = _Batch(batch)
+    tables = {table: builder.build_table(table) for table in GAME_TABLES}
+    return EventFrames(tables, builder.validation_errors(), builder.count_parsed_votes())
 
 
 class _Batch:
-    """The games of a batch as `tables`; each may be derived from those before it.
+    """The tables of a batch of games; a table may be derived from those before it.
 
-    Beside columns of its contract a row has `game`, the number of its game in the batch, and
-    `seated`, that of its player among all players, null where it has none; a message also `placed`,
-    its number among the messages of all courses.
+    Besides columns of its contract, a row has `game`, the number of its game in the batch, and
+    `player_row`, the number of its player among all players of the batch (null if it has none). A
+    message also has `message_row`, its number among the distinct rows of message columns.
     """
 
     def __init__(self, batch: Sequence[IdentifiedGame]) -> None:
@@ -120,31 +149,30 @@ class _Batch:
         games = _game_rows(batch)
         self._game_columns = {name: _encode_strings(games[name]) for name in _GAME_COLUMNS}
         self._game_types = games["game_type"]
-        self._games_with_invalid_seats: set[int] = (
-            set()
-        )  # games with an event of a seat that no player has
+        # The numbers of the games that have an event of a seat that does not exist.
+        self._games_with_invalid_seats: set[int] = set()
         self._n_players = games["n_players"]
         self._first_player = _first_row_numbers(self._n_players)
         self._first_message = _first_row_numbers(games["n_messages"])
         players = self._player_rows()
         self._player_columns = {name: _encode_strings(players[name]) for name in _PLAYER_COLUMNS}
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
-        # The games whose seats are not all called `Player N`.
+        # The games in which not all players are called `Player N`.
         self.games_with_custom_names = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
         messages = self._message_rows()
         self._content, self._message_status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
-        for table, kind in _EVENT_CLASSES.items():
-            # Its own field of a game, or a table of the game's kind.
-            is_field = table in GameRecord.__struct_fields__
-            of_games = [
-                getattr(game, table) if is_field else game.events.get(table, ())
+        for table, event_class in _EVENT_CLASSES.items():
+            # The events are a field of the record, or belong to a table of the game type.
+            is_record_field = table in GameRecord.__struct_fields__
+            events_by_game = [
+                getattr(game, table) if is_record_field else game.events.get(table, ())
                 for game in self._games
             ]
-            self.tables[table] = self._event_rows(table, kind, of_games)
+            self.tables[table] = self._event_rows(table, event_class, events_by_game)
 
     def build_table(self, table: str) -> pa.Table:
-        """A table with all columns of its contract."""
+        """Return a table with all columns of its contract; built once."""
         if self.tables[table].is_empty():
             return arrow.to_arrow_table(empty_table(table))
         if table not in self._built_tables:
@@ -152,50 +180,53 @@ class _Batch:
         return self._built_tables[table]
 
     def _add_shared_columns(self, table: str) -> pa.Table:
+        """Return a table's rows with the columns of their message, their game and their player."""
         rows, schema = self.tables[table], table_schema(table)
-        of_course = self._message_columns if _MESSAGE_ROW in rows else {}
-        own = [name for name in schema if name in rows and name not in of_course]
-        own_rows = rows.select(pl.col(name).cast(schema[name]) for name in own)
-        arrays = dict(zip(own, arrow.to_arrow_table(own_rows).columns, strict=True))
-        # What a course tells comes first: its moderator has a name, and is no player.
+        message_columns = self._message_columns if _MESSAGE_ROW in rows else {}
+        row_columns = [name for name in schema if name in rows and name not in message_columns]
+        unshared = rows.select(pl.col(name).cast(schema[name]) for name in row_columns)
+        arrays = dict(zip(row_columns, arrow.to_arrow_table(unshared).columns, strict=True))
+        # Columns of messages come first, because the moderator has a name but is not a player.
         shared = {
-            _MESSAGE_ROW: of_course,
+            _MESSAGE_ROW: message_columns,
             GAME_ROW: self._game_columns,
             _PLAYER_ROW: self._player_columns,
         }
-        for number, columns in shared.items():
+        for row_number, columns in shared.items():
             missing = [name for name in schema if name in columns and name not in arrays]
             if missing:
-                of_row = rows[number].cast(pl.UInt32)  # else each column would do so
-                arrays |= {name: columns[name].gather_rows(of_row) for name in missing}
+                row_numbers = rows[row_number].cast(pl.UInt32)  # cast once for all columns
+                arrays |= {name: columns[name].gather_rows(row_numbers) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
     def validation_errors(self) -> dict[str, RecordError]:
-        """The games that have a row which breaks its contract, each with its fault."""
+        """Return the validation error of each game that has an invalid row, by game id."""
         games = self.tables["games"]["game_id"]
-        of_nobody = RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}")
-        broken = dict.fromkeys(games.gather(sorted(self._games_with_invalid_seats)), of_nobody)
+        seat_error = RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}")
+        errors = dict.fromkeys(games.gather(sorted(self._games_with_invalid_seats)), seat_error)
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
             rows = self._validated_columns(table)
             if rows.select(_is_table_valid(table)).item():
                 continue
-            breaks = contracts.broken_rules(contract_without_shared_columns(table), rows)
-            if breaks:
-                whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
-                broken |= _record_errors(table, rows, whose, breaks)
-        return broken
+            violations = contracts.broken_rules(contract_without_shared_columns(table), rows)
+            if violations:
+                game_ids = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
+                errors |= _record_errors(table, rows, game_ids, violations)
+        return errors
 
     def count_parsed_votes(self) -> dict[str, tuple[int, int]]:
-        """By game that has any, the votes read from text, and how many it does not decide."""
-        read = self.tables["votes"].filter(~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE)
-        counts = read.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
+        """Return, by game id, the number of votes parsed from text, and how many are undecided."""
+        parsed_votes = self.tables["votes"].filter(
+            ~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE
+        )
+        counts = parsed_votes.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
         games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
         return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
     def _validated_columns(self, table: str) -> pl.DataFrame:
-        """The columns that the table's own contract is about."""
+        """Return the columns of a table that its contract without shared columns checks."""
         columns = contract_without_shared_columns(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
@@ -203,62 +234,64 @@ class _Batch:
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def add_seat(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
-        """The rows with `<name>_seat` of the player of their game named there, and `is_sought`."""
-        named = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
-        return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
+        """Add `<name>_seat` and `is_sought` of the player whose name is in the column `name`."""
+        seats = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
+        return rows.join(seats, on=[GAME_ROW, name], how="left", maintain_order="left")
 
     def message_texts(self, rows: pl.DataFrame) -> pl.Series:
-        """The text of each row's message, as `text`."""
+        """Return the text of each row's message, as `text`."""
         return self._content.gather(self._message_numbers(rows)).alias("text")
 
     def message_answers(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
-        """The answer in the text of each row's message, as one of this phase, as `answer`."""
+        """Return the text of each row's message without the model's thoughts, as `answer`."""
         return text_parsing.answers_without_thoughts(self.message_texts(rows), phase).alias(
             "answer"
         )
 
     def message_statuses(self, rows: pl.DataFrame) -> pl.Series:
-        """The parse status of each row's message, null where there is none."""
+        """Return the parse status of each row's message; null if the row has no message."""
         return self._message_status.gather(self._message_numbers(rows))
 
     def player_values(self, rows: pl.DataFrame, name: str) -> pl.Series:
-        """A column of `seats` for each row's player."""
+        """Return the values of a column of `seats`, one for each row's player."""
         return self.seats[name].gather(rows[_PLAYER_ROW])
 
     def game_type_column(self, rows: pl.DataFrame) -> pl.Series:
-        """The type of each row's game, as `game_type`."""
+        """Return the type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
     def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
-        """The messages of one phase of all games, with the answer in each as its `content`."""
+        """Return the messages of a phase in all games, without the thoughts in `content`."""
         messages = self.tables["messages"].select(*_SPEECH_COLUMNS, "phase")
-        of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
-        return of_phase.with_columns(
-            text_parsing.answers_without_thoughts(of_phase["content"], phase)
+        messages_of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
+        return messages_of_phase.with_columns(
+            text_parsing.answers_without_thoughts(messages_of_phase["content"], phase)
         )
 
     def _message_numbers(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the position of each row's message among all messages of the batch."""
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
     def _event_rows(
-        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
+        self, table: str, event_class: type[Struct], events_by_game: Sequence[Sequence[Event]]
     ) -> pl.DataFrame:
-        """The rows of an event table, with all that is derived."""
-        if not any(of_games):
+        """Build the rows of an event table, with all derived columns."""
+        if not any(events_by_game):
             return _empty_rows(table)
-        rows = _frame_from_structs(table, kind, chain.from_iterable(of_games))
-        placed = self._add_player_numbers(rows.with_columns(_group_numbers(of_games)))
-        return _DERIVED.get(table, _derive_actions)(placed, self)
+        rows = _frame_from_structs(table, event_class, chain.from_iterable(events_by_game))
+        located_rows = self._add_player_numbers(rows.with_columns(_group_numbers(events_by_game)))
+        return _DERIVED.get(table, _derive_actions)(located_rows, self)
 
     def _player_rows(self) -> pl.DataFrame:
-        of_games = [game.seats for game in self._games]
-        rows = _frame_from_structs("players", Seat, chain.from_iterable(of_games))
-        rows = rows.with_columns(_group_numbers(of_games))
+        """Build the rows of `players`: each game's seats with their rank, usage and failure."""
+        seats_by_game = [game.seats for game in self._games]
+        rows = _frame_from_structs("players", Seat, chain.from_iterable(seats_by_game))
+        rows = rows.with_columns(_group_numbers(seats_by_game))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
         rows = rows.with_columns(self.game_type_column(rows), seat=seat, score_rank=rank)
-        used = chain.from_iterable(
+        usage = chain.from_iterable(
             game.usage or (Usage(),) * len(game.seats) for game in self._games
         )
         failures = [
@@ -268,160 +301,183 @@ class _Batch:
         ]
         failure = pl.Series("failure", failures, pl.String)
         return _add_side_and_competition(
-            rows.with_columns(*_frame_from_structs("players", Usage, used), failure)
+            rows.with_columns(*_frame_from_structs("players", Usage, usage), failure)
         )
 
     def _message_rows(self) -> pl.DataFrame:
-        of_games = [game.messages for game in self._games]
-        content = list(chain.from_iterable(map(attrgetter("content"), of_games)))
-        rows = _typed_frame("messages", {"content": content}).with_columns(_group_numbers(of_games))
+        """Build the rows of `messages`, and keep the columns that games share for later."""
+        messages_by_game = [game.messages for game in self._games]
+        content = list(chain.from_iterable(map(attrgetter("content"), messages_by_game)))
+        rows = _typed_frame("messages", {"content": content}).with_columns(
+            _group_numbers(messages_by_game)
+        )
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = text_parsing.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
-        first_of_course, courses = _distinct_message_rows(
-            [messages.course for messages in of_games]
+        first_rows, distinct_rows = _distinct_message_rows(
+            [messages.course for messages in messages_by_game]
         )
-        self._message_columns = {name: _encode_strings(courses[name]) for name in _MESSAGE_COLUMNS}
-        identified = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
-        rows = pl.concat([rows, courses[identified]], how="horizontal")
-        return self._add_player_numbers(rows.with_columns(identified.alias(_MESSAGE_ROW)))
+        self._message_columns = {
+            name: _encode_strings(distinct_rows[name]) for name in _MESSAGE_COLUMNS
+        }
+        message_row = first_rows.gather(rows[GAME_ROW]) + rows["message_index"]
+        rows = pl.concat([rows, distinct_rows[message_row]], how="horizontal")
+        return self._add_player_numbers(rows.with_columns(message_row.alias(_MESSAGE_ROW)))
 
     def _add_player_numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
-        # Before the first seat and after the last are other games' players.
+        """Add the number of each row's player; note games with a seat that does not exist."""
+        # Seats outside of the range would refer to players of other games.
         last = self._n_players.gather(rows[GAME_ROW])
         seat = rows.select(pl.when(pl.col("seat").is_between(1, last)).then("seat")).to_series()
         if seat.null_count() != rows["seat"].null_count():
             self._games_with_invalid_seats |= set(
                 rows.filter(seat.is_null(), pl.col("seat").is_not_null())[GAME_ROW]
             )
-        seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
-        return rows.with_columns(seated.alias(_PLAYER_ROW))
+        player_row = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
+        return rows.with_columns(player_row.alias(_PLAYER_ROW))
 
 
 @cache
 def _is_table_valid(table: str) -> pl.Expr:
+    """Return the expression that tests quickly whether a table's rows are valid."""
     return contracts.are_kept(contract_without_shared_columns(table))
 
 
 def _record_errors(
-    table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
+    table: str, rows: pl.DataFrame, game_ids: pl.Series, violations: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
-    """By game that has rows which break rules: these rules, and a value that breaks each."""
+    """Return, for each game with invalid rows, the broken rules and an example of each."""
     columns = contracts.columns_by_rule(contract_without_shared_columns(table))
     contract = f"the contract of {table}"
-    faults = {}
-    is_invalid = pl.select(pl.any_horizontal(*breaks.values())).to_series()
-    for game_id in whose.filter(is_invalid).unique():
-        of_game = {rule: rows.filter(breaks[rule] & (whose == game_id)) for rule in breaks}
+    errors = {}
+    is_invalid = pl.select(pl.any_horizontal(*violations.values())).to_series()
+    for game_id in game_ids.filter(is_invalid).unique():
+        rows_by_rule = {
+            rule: rows.filter(violations[rule] & (game_ids == game_id)) for rule in violations
+        }
         examples = {
             rule: f"{rule} ({_format_example(invalid, columns[rule])})"
-            for rule, invalid in of_game.items()
+            for rule, invalid in rows_by_rule.items()
             if invalid.height
         }
         message = f"a row breaks {contract}: {'; '.join(examples.values())}"
-        faults[game_id] = RecordError("$", f"{contract}: {'; '.join(examples)}", message)
-    return faults
+        errors[game_id] = RecordError("$", f"{contract}: {'; '.join(examples)}", message)
+    return errors
 
 
-def _format_example(rows: pl.DataFrame, names: Sequence[str]) -> str:
-    """The values of the first row, and how many rows there are."""
+def _format_example(rows: pl.DataFrame, columns: Sequence[str]) -> str:
+    """Format the values of the first row and the number of rows."""
     values = [
-        f"{name} {_format_short_value(rows[name].item(0))}" for name in names if name != GAME_ROW
+        f"{name} {_format_short_value(rows[name].item(0))}" for name in columns if name != GAME_ROW
     ]
     return f"{', '.join(values)} in {rows.height:,} row{'s' if rows.height > 1 else ''}"
 
 
 def _format_short_value(value: object) -> str:
+    """Format a value, truncated to `_MAX_VALUE_LENGTH` characters."""
     text = "null" if value is None else repr(value)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
+    """Build the rows of `games`."""
     games = [identified.game for identified in batch]
     columns: dict[str, Sequence[object]] = {
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
-    own = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
-    columns |= {name: list(map(attrgetter(name), batch)) for name in own}
+    identity_fields = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
+    columns |= {name: list(map(attrgetter(name), batch)) for name in identity_fields}
     settings = _setting_rows(batch)
-    unchanged = [n for n in table_schema("games") if n not in columns and n not in settings]
-    columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
+    copied_fields = [n for n in table_schema("games") if n not in columns and n not in settings]
+    columns |= {name: list(map(attrgetter(name), games)) for name in copied_fields}
     rows = _typed_frame("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
-    """What the setting of each game fixes; games of one setting come by the hundred."""
+    """Return the columns of `games` that the setting determines, computed once per setting."""
     games = [identified.game for identified in batch]
     settings = [setting_with_id(game.game_type, game.setting) for game in games]
-    # A game that nobody can repeat has a setting of its own, which has its id.
+    # If a game cannot be repeated, no other game has its setting, which gets the game's id.
     settings = [
-        setting if one.game.is_repeatable else setting._replace(setting_id=one.game_id)
-        for setting, one in zip(settings, batch, strict=True)
+        setting
+        if game_with_id.game.is_repeatable
+        else setting._replace(setting_id=game_with_id.game_id)
+        for setting, game_with_id in zip(settings, batch, strict=True)
     ]
     numbers: dict[Setting, int] = {}
-    number = [numbers.setdefault(setting, len(numbers)) for setting in settings]
-    one_of_each = dict(zip(number, games, strict=True)).values()
+    row_numbers = [numbers.setdefault(setting, len(numbers)) for setting in settings]
+    example_games = dict(zip(row_numbers, games, strict=True)).values()
     columns: dict[str, Sequence[object]] = {
         name: list(map(attrgetter(name), numbers)) for name in Setting._fields
     }
     columns |= {
-        name: [game.setting_value(name) for game in one_of_each] for name in FIXED_SETTING_KEYS
+        name: [game.setting_value(name) for game in example_games] for name in FIXED_SETTING_KEYS
     }
-    return _typed_frame("games", columns)[number]
+    return _typed_frame("games", columns)[row_numbers]
 
 
-def _distinct_message_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
-    """The rows of all different courses, and for each one given the number of its first row."""
-    numbers: dict[MessageColumns, int] = {}
-    number = [numbers.setdefault(course, len(numbers)) for course in courses]
+def _distinct_message_rows(
+    columns_by_game: Sequence[MessageColumns],
+) -> tuple[pl.Series, pl.DataFrame]:
+    """Return the number of each game's first row, and the distinct rows of message columns."""
+    columns_numbers: dict[MessageColumns, int] = {}
+    row_numbers = [
+        columns_numbers.setdefault(message_columns, len(columns_numbers))
+        for message_columns in columns_by_game
+    ]
     columns = {
-        name: list(chain.from_iterable(map(attrgetter(name), numbers))) for name in _MESSAGE_COLUMNS
+        name: list(chain.from_iterable(map(attrgetter(name), columns_numbers)))
+        for name in _MESSAGE_COLUMNS
     }
     is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
-    shown = pl.when(is_question).then(_EMPTY_STRING_LIST).otherwise("visible_to")
-    sizes = pl.Series([len(course.player) for course in numbers], dtype=pl.Int64)
-    first = _first_row_numbers(sizes).gather(number)
-    return first, _typed_frame("messages", columns).with_columns(visible_to=shown)
+    visible_to = pl.when(is_question).then(_EMPTY_STRING_LIST).otherwise("visible_to")
+    sizes = pl.Series(
+        [len(message_columns.player) for message_columns in columns_numbers], dtype=pl.Int64
+    )
+    first_rows = _first_row_numbers(sizes).gather(row_numbers)
+    return first_rows, _typed_frame("messages", columns).with_columns(visible_to=visible_to)
 
 
 def _derive_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the target, parse status and correctness of votes."""
     rows = _add_stated_players(rows, batch)
     rows = rows.with_columns(
         _registered_or_stated_player("target"), _vote_status("target"), stated_target=_STATED_PLAYER
     )
-    # Of a vote that nobody registered, and whose text does not decide, nothing is known.
-    known = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
+    # If a vote is not logged and its text is undecided, its correctness is unknown.
+    if_known = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
     rows = batch.add_seat(rows, "target").with_columns(
-        is_correct=known.then(pl.col("is_sought").fill_null(value=False)),
-        is_valid=known.then(is_valid.fill_null(value=False)),
+        is_correct=if_known.then(pl.col("is_sought").fill_null(value=False)),
+        is_valid=if_known.then(is_valid.fill_null(value=False)),
     )
     return _invalidate_votes_for_eliminated(rows, batch)
 
 
 def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The votes, none of them valid if its target was out of the game by then."""
+    """Mark votes as invalid if their target was eliminated before the vote."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
         return rows
-    first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
-    out = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_without)
-    rows = rows.join(out, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
+    first_round_out = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
+    eliminated = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_round_out)
+    rows = rows.join(eliminated, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
     is_out = (pl.col("first_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
 def _derive_proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the candidate and parse status of votes for proposals."""
     rows = _add_stated_players(rows, batch)
     rows = rows.with_columns(_registered_or_stated_player("candidate"), _vote_status("candidate"))
     return batch.add_seat(rows, "candidate")
 
 
 def _add_stated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The rows with the players that their texts name, as `stated`."""
+    """Add the names of the players that each row's text names, as the list `stated`."""
     rows = rows.with_columns(
         batch.message_answers(rows, Phase.VOTE), batch.player_values(rows, "player")
     )
@@ -434,54 +490,62 @@ def _add_stated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _add_columns_per_distinct_row(
-    rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
+    rows: pl.DataFrame,
+    columns: list[str],
+    **new_columns: pl.Expr | Callable[[pl.DataFrame], pl.Series],
 ) -> pl.DataFrame:
-    """The rows with what is read of some of their columns, once for those that are alike there.
+    """Add columns that depend on a few columns, computed once for each distinct combination.
 
-    Votes and amounts are said in the same few words again and again.
+    This is faster because players repeat the same short votes and amounts.
     """
-    alike = rows.select(of).unique()
-    columns = {name: one(alike) if callable(one) else one for name, one in read.items()}
-    alike = alike.with_columns(**columns)
-    return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
+    distinct_rows = rows.select(columns).unique()
+    computed_columns = {
+        name: expression(distinct_rows) if callable(expression) else expression
+        for name, expression in new_columns.items()
+    }
+    distinct_rows = distinct_rows.with_columns(**computed_columns)
+    return rows.join(distinct_rows, on=columns, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _add_stated_custom_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The rows, those of games whose seats have names of their own with the names they state."""
+    """Replace `stated` in games with custom player names by the names found in the text."""
     rows = rows.with_row_index("row")
-    asked = rows.join(batch.games_with_custom_names, on=GAME_ROW, how="semi").rename(
+    rows_to_parse = rows.join(batch.games_with_custom_names, on=GAME_ROW, how="semi").rename(
         {"answer": "text"}
     )
-    if asked.is_empty():
+    if rows_to_parse.is_empty():
         return rows
     seats = batch.seats.join(batch.games_with_custom_names, on=GAME_ROW, how="semi")
-    found = asked.select("row", GAME_ROW, number=text_parsing.stated_seats(asked, seats))
+    stated_seats = rows_to_parse.select(
+        "row", GAME_ROW, number=text_parsing.stated_seats(rows_to_parse, seats)
+    )
     names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
-    # Nobody has the seats of a name in doubt, but they count among the names that are stated.
-    named = (
-        found.explode("number", empty_as_null=True)
+    # The seats of an ambiguous name have no player, but they count as stated names.
+    stated_names = (
+        stated_seats.explode("number", empty_as_null=True)
         .join(names, on=[GAME_ROW, "number"], how="left")
         .with_columns(pl.coalesce("name", "number").alias("name"))
         .group_by("row")
         .agg(named=pl.col("name").drop_nulls())
     )
-    rows = rows.join(named, on="row", how="left", maintain_order="left")
+    rows = rows.join(stated_names, on="row", how="left", maintain_order="left")
     return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
 def _registered_or_stated_player(name: str) -> pl.Expr:
+    """Return the player that the log registers, or else the only one that the text names."""
     return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
 def _vote_status(name: str) -> pl.Expr:
-    """How clearly the text says what was registered or, where nothing is logged, who is named."""
+    """Return how clearly a vote's text names the registered player, or any if none is logged."""
     registered = pl.col(name)
-    is_lost = pl.col("answer").is_null() & registered.is_not_null()
-    is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED_NAME)
+    is_text_missing = pl.col("answer").is_null() & registered.is_not_null()
+    is_contradicted = pl.col("is_logged") & (registered.fill_null("") != _STATED_NAME)
     status = (
-        pl.when(is_lost)
+        pl.when(is_text_missing)
         .then(_OK)  # no text contradicts the log
-        .when(is_other)
+        .when(is_contradicted)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
         .otherwise(text_parsing.status_by_count(pl.col("stated")))
     )
@@ -489,7 +553,7 @@ def _vote_status(name: str) -> pl.Expr:
 
 
 def _derive_actions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """The rows with their status, and the seat of whoever a column names that has such a column."""
+    """Add the parse status, and the seat of each player that a column names."""
     rows = _add_message_status(rows, batch)
     for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
         rows = batch.add_seat(rows, name)
@@ -497,36 +561,40 @@ def _derive_actions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _add_message_status(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    # An answer counts as the game logged it, also where a strict reading of the text differs.
+    """Add the parse status of each row's message."""
+    # An answer counts as logged, even if a strict parse of the text gives another result.
     return rows.with_columns(batch.message_statuses(rows).fill_null(str(ParseStatus.OK)))
 
 
 def _derive_identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the claimed role of identifications, and whether it is correct."""
     rows = _add_message_status(rows, batch)
-    asked = rows.with_columns(
+    rows_to_parse = rows.with_columns(
         batch.player_values(rows, "player"),
         batch.player_values(rows, "side"),
         batch.game_type_column(rows),
     )
-    read = read_identifications(asked, batch.messages_of_phase(Phase.IDENTIFICATION))
-    return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
+    parsed = read_identifications(rows_to_parse, batch.messages_of_phase(Phase.IDENTIFICATION))
+    return rows.with_columns(parsed["claimed_role"], parsed["is_correct_as_read"])
 
 
 def _derive_analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Split analyses by kind, and add whether each is correct according to its text."""
     rows = _add_message_status(rows, batch).with_columns(
         kind=pl.lit(list(AnalysisKind), _STRING_LIST), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
-    asked = rows.with_columns(
+    rows_to_parse = rows.with_columns(
         batch.player_values(rows, "player"),
         batch.game_type_column(rows),
         batch.player_values(rows, "side"),
     )
-    read = read_analyses(asked, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
-    return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
+    parsed = read_analyses(rows_to_parse, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
+    return rows.with_columns(parsed["is_own_view_stated"], parsed["is_correct_as_read"])
 
 
 def _derive_decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the parse status of decisions."""
     rows = rows.with_columns(batch.message_texts(rows), batch.message_answers(rows, Phase.DECISION))
     answer = pl.col("answer")
     status = text_parsing.choice_status(answer, pl.col("choice"))
@@ -538,15 +606,16 @@ def _derive_decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _derive_contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the amount that the text states, and the parse status."""
     answer = pl.col("answer")
     rows = rows.with_columns(
         batch.message_texts(rows), batch.message_answers(rows, Phase.CONTRIBUTION)
     )
-    rows = rows.with_columns(own=readings.remove_other_amounts(rows["answer"]))
+    rows = rows.with_columns(speaker_text=readings.remove_other_amounts(rows["answer"]))
     written = pl.when(~text_parsing.is_outage(answer)).then(
-        readings.extract_written_amount(pl.col("own"))
+        readings.extract_written_amount(pl.col("speaker_text"))
     )
-    rows = _add_columns_per_distinct_row(rows, ["answer", "own"], written=written)
+    rows = _add_columns_per_distinct_row(rows, ["answer", "speaker_text"], written=written)
     rows = _add_columns_per_distinct_row(
         rows, ["written"], stated_amount=readings.parse_amount(pl.col("written"))
     )
@@ -561,20 +630,21 @@ def _derive_contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _status_unless_text_missing(registered: str, status: pl.Expr) -> pl.Expr:
-    """The status of what a text says; what was registered without one, nothing contradicts."""
-    is_silent = pl.col("answer").is_null() & pl.col(registered).is_not_null()
-    return pl.when(is_silent).then(_OK).otherwise(status)
+    """Return the status, or `ok` for a registered value without a text that contradicts it."""
+    is_text_missing = pl.col("answer").is_null() & pl.col(registered).is_not_null()
+    return pl.when(is_text_missing).then(_OK).otherwise(status)
 
 
 def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the share and the parse status of proposals."""
     rows = rows.with_columns(
-        batch.message_statuses(rows).alias("spoken"),
+        batch.message_statuses(rows).alias("message_status"),
         numbers=text_parsing.extract_numbers(pl.col("share_text")),
     )
     stated = text_parsing.parse_share(pl.col("numbers"))
     rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
     status = (
-        pl.when(pl.col("spoken") == _OUTAGE)
+        pl.when(pl.col("message_status") == _OUTAGE)
         .then(_OUTAGE)
         .when("is_logged", pl.col("share").is_not_null())
         .then(_OK)
@@ -586,10 +656,10 @@ def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Adds whether the tested seat is the author of what was agreed.
+    """Add whether the tested seat proposed the agreement.
 
-    That is the seat which most of the final round's voters named; a tie goes to the earliest
-    voter's choice, votes that name no player are left out.
+    The author is the seat that most votes of the final round name. A tie goes to the choice of the
+    earliest voter; votes that name no player do not count.
     """
     author = (
         batch.tables["proposal_votes"]
@@ -612,7 +682,7 @@ def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     )
 
 
-# What is derived for all rows of an event table at once, and not by `_acts`.
+# The functions that derive the columns of an event table, if not `_derive_actions`.
 _DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
     "votes": _derive_votes,
     "guesses": lambda rows, _: rows,
@@ -626,8 +696,8 @@ _DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
 }
 
 
-# What the rows of each event table are made of: eliminations first, and results last, since others
-# are derived from those, and these from others.
+# The class of the events in each table. Eliminations come first because votes depend on them, and
+# results come last because they depend on other tables.
 _EVENT_CLASSES: dict[str, type[Struct]] = {
     "eliminations": ACTION_TABLES["eliminations"].event,
     **{name: table.event for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()},
@@ -635,47 +705,53 @@ _EVENT_CLASSES: dict[str, type[Struct]] = {
 }
 
 
-def _frame_from_structs(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
-    """The rows' own fields as columns, typed by the table's contract."""
-    names = kind.__struct_fields__
-    columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
-    return _typed_frame(table, dict(zip(names, columns, strict=True)))
+def _frame_from_structs(
+    table: str, struct_class: type[Struct], structs: Iterable[Struct]
+) -> pl.DataFrame:
+    """Convert structs to a frame with one column per field, typed by the table's contract."""
+    field_names = struct_class.__struct_fields__
+    columns = list(zip(*map(astuple, structs), strict=True)) or [()] * len(field_names)
+    return _typed_frame(table, dict(zip(field_names, columns, strict=True)))
 
 
 def _typed_frame(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
+    """Build a frame whose columns have the types of the table's contract."""
     schema = {**table_schema(table), **_TEMPORARY_DTYPES}
-    return pl.DataFrame([_typed_series(n, values, schema[n]) for n, values in columns.items()])
+    return pl.DataFrame(
+        [_typed_series(name, values, schema[name]) for name, values in columns.items()]
+    )
 
 
 def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
-    """A column; in one of lists of texts, a text stands for a list of itself."""
+    """Build a Series; in a column of string lists, a plain string counts as a list of one."""
     if dtype != _STRING_LIST:
         return pl.Series(name, values, dtype=dtype)
     lists = [(value,) if isinstance(value, str) else value for value in values]
     texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
-    # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
+    # polars would build a Series for each list, and Arrow would import pandas if it is installed.
     return arrow.series_from_arrow(
         name, pa.LargeListArray.from_arrays(*map(arrow.to_arrow_array, (ends, texts)))
     )
 
 
-# Most games have rows in few tables, and a table without rows has nothing to derive.
+# Most games have rows in few tables, and no columns are derived for an empty table.
 @cache
 def _empty_rows(table: str) -> pl.DataFrame:
+    """Return an empty frame with the columns of a table before columns are derived."""
     return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_TEMPORARY_DTYPES})
 
 
 def _first_row_numbers(sizes: pl.Series) -> pl.Series:
-    """The number of the first row of each group, where the groups' rows follow one another."""
+    """Return the number of the first row of each group, if groups are consecutive."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
 def _group_numbers(groups: Sequence[Sized]) -> pl.Series:
-    """For each member of each group, the group's number, as `game`."""
+    """Return the group's number for each member of each group, as `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
-    # Of an array of numpy's, polars loads numpy.ma first, and Arrow pandas: 10 ms in each worker.
+    # To convert a numpy array, polars loads numpy.ma and Arrow loads pandas: 10 ms per worker.
     buffers = [None, pa.py_buffer(numbers)]
     return arrow.series_from_arrow(
         GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers)
@@ -683,25 +759,31 @@ def _group_numbers(groups: Sequence[Sized]) -> pl.Series:
 
 
 class _SharedColumn(NamedTuple):
-    """A column to be repeated; of one of texts their numbers, and the texts without repetition."""
+    """A column whose values are repeated for many rows.
+
+    Attributes:
+        values: The values, or for strings their indices in `texts`.
+        texts: The distinct strings; None if the column has another type.
+    """
 
     values: pl.Series
     texts: pa.Array | None
 
     def gather_rows(self, rows: pl.Series) -> pa.Array:
-        """The rows of the column; one of nobody's, the moderator's or a whole team's, is null."""
-        taken = self.values[rows]
+        """Return the values of the given rows; a null row number gives null, or False."""
+        gathered = self.values[rows]
         if self.texts is None:
             return arrow.to_arrow_array(
-                taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken
+                gathered.fill_null(value=False) if gathered.dtype == pl.Boolean else gathered
             )
         texts = self.texts
-        if len(rows) < len(self.values):  # what hardly any row needs is not to be written with them
-            taken, texts = _encode_strings(arrow.series_from_arrow("", texts)[taken])
-        return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(taken), texts)
+        if len(rows) < len(self.values):  # do not write strings that none of the rows has
+            gathered, texts = _encode_strings(arrow.series_from_arrow("", texts)[gathered])
+        return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(gathered), texts)
 
 
 def _encode_strings(column: pl.Series) -> _SharedColumn:
+    """Encode a string column as indices and distinct strings; keep other columns."""
     if column.dtype != pl.String:
         return _SharedColumn(column, None)
     encoded = arrow.to_arrow_array(column.cast(pl.Categorical(pl.Categories.random())))
@@ -709,8 +791,8 @@ def _encode_strings(column: pl.Series) -> _SharedColumn:
 
 
 def _add_side_and_competition(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with what their role is in their game: its side, and the competition if tested."""
-    known = registered_roles()
+    """Add the side of each row's role, and its competition if the player is tested."""
+    roles = registered_roles()
     is_tested = pl.col("is_tested")
-    rows = rows.join(known, on=["game_type", "role"], how="left", maintain_order="left")
+    rows = rows.join(roles, on=["game_type", "role"], how="left", maintain_order="left")
     return rows.with_columns(competition=pl.when(is_tested).then("competition"))
