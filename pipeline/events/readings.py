@@ -24,45 +24,47 @@ from msgspec.structs import fields
 from pipeline.action_tables import ACTION_TABLES
 from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_ROW, registered_roles
-from pipeline.events.text_parsing import HYPHENS, NUMBER_WORDS, has_any
+from pipeline.events.text_parsing import HYPHENS, NUMBER_WORDS, contains_any
 from pipeline.game_record import GameRecord, JsonValue, MessageColumns
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
 # The questions and the forms of their answers are for players with such names.
 IS_NUMBERED = pl.col("player").str.contains(r"^Player [1-9][0-9]*$")
-_MESSAGE = [GAME_ROW, "message_index"]
+_MESSAGE_KEY = [GAME_ROW, "message_index"]
 
 # Over text in lower case. Classes are spelt out, since engines differ in what `\w` and `\s` are.
-_NUMBER = r"player[ _]*([0-9]+)"
+_PLAYER_NUMBER = r"player[ _]*([0-9]+)"
 _DIGITS = r"([0-9]+)"
-_LINE = r"(?m)^[^a-z0-9]*"
+_LINE_START = r"(?m)^[^a-z0-9]*"
 _RATINGS = ["more suspicious", "less suspicious", "no change"]
-_RATED = rf"{_LINE}player[ _]*[0-9]+[^\n]{{0,20}}(?:{'|'.join(_RATINGS)})"
-_SUSPECTED = rf"{_LINE}{_NUMBER}[^\n]{{0,20}}more suspicious"
-_OF_ANOTHER = rf"^[^a-z0-9]*{_NUMBER}[^a-z0-9]+think"
-_OF_ONESELF = rf"{_LINE}(?:as player|i think[^a-z0-9]*$)"
-_IS_UNDERCOVER = r"(?:the |a |an |a possible )?[*]*undercover"
-_NAMED = r"[*]*player[ _]*[0-9]+[*]* (?:is|might be|may be|could be)"
-_OWN_CLAIM = rf"i think (?:(?:that )?{_NAMED}|i am) {_IS_UNDERCOVER}"
-_STATED_CLAIM = (
-    rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_NAMED} {_IS_UNDERCOVER}"
+_RATING_LINE = rf"{_LINE_START}player[ _]*[0-9]+[^\n]{{0,20}}(?:{'|'.join(_RATINGS)})"
+_SUSPECT_LINE = rf"{_LINE_START}{_PLAYER_NUMBER}[^\n]{{0,20}}more suspicious"
+_VIEWER_LINE = rf"^[^a-z0-9]*{_PLAYER_NUMBER}[^a-z0-9]+think"
+_SPEAKER_LINE = rf"{_LINE_START}(?:as player|i think[^a-z0-9]*$)"
+_UNDERCOVER_NAME = r"(?:the |a |an |a possible )?[*]*undercover"
+_SUSPECT_PHRASE = r"[*]*player[ _]*[0-9]+[*]* (?:is|might be|may be|could be)"
+_SPEAKER_CLAIM = rf"i think (?:(?:that )?{_SUSPECT_PHRASE}|i am) {_UNDERCOVER_NAME}"
+_REPORTED_CLAIM = (
+    rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_SUSPECT_PHRASE} {_UNDERCOVER_NAME}"
 )
 
-_NAME = r"(?:i am|i['’]m|as) player[ _]*([0-9]+)"
-_ROLE = r"(?:role is|i am|i['’]m) (?:the |an? )?[^a-z0-9]*"
-_WORD = r"(?:chameleon|undercover)"
-_NON = rf"non[^a-z0-9]*{_WORD}"
-_OR = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
+_SELF_INTRODUCTION = r"(?:i am|i['’]m|as) player[ _]*([0-9]+)"
+_ROLE_PHRASE = r"(?:role is|i am|i['’]m) (?:the |an? )?[^a-z0-9]*"
+_HIDDEN_ROLE_NAME = r"(?:chameleon|undercover)"
+_CIVILIAN_ROLE_NAME = rf"non[^a-z0-9]*{_HIDDEN_ROLE_NAME}"
+_ALTERNATIVE = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 
 
-def stated_suspicions(spoken: pl.DataFrame) -> pl.DataFrame:
-    """Return the suspicions that analyses state, with one row for each `viewer` and `suspect`.
+def parse_views(spoken: pl.DataFrame) -> pl.DataFrame:
+    """The views that analyses state, with `viewer` and `suspect`, a row for each.
 
     `message` is the number of the message among those spoken. The suspect is null where a view
     singles out nobody, or more than one.
     """
-    said = _lower_messages(spoken).select(
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"), _SPEAKER.alias("speaker"), "text"
+    said = _lower_case_messages(spoken).select(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"),
+        _SPEAKER_NUMBER.alias("speaker"),
+        "text",
     )
     # A look for plain words first spares most texts the search by patterns.
     text, first = pl.col("text"), pl.col("first")
@@ -71,9 +73,9 @@ def stated_suspicions(spoken: pl.DataFrame) -> pl.DataFrame:
     return (
         pl.concat(
             [
-                _chameleon_suspicions(rating),
-                _own_suspicions(claiming),
-                _suspicions_of_others(claiming),
+                _parse_chameleon_views(rating),
+                _parse_speaker_claims(claiming),
+                _parse_reported_claims(claiming),
             ]
         )
         .group_by("message", "viewer")
@@ -86,20 +88,17 @@ def stated_suspicions(spoken: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _chameleon_suspicions(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the suspicions in Chameleon's form.
-
-    There is a row for each suspect, or one empty row.
-    """
+def _parse_chameleon_views(said: pl.DataFrame) -> pl.DataFrame:
+    """The views in Chameleon's form, a row for each suspect, and one where there is none."""
     block, viewer = pl.col("block"), pl.col("viewer")
     blocks = said.select("message", "speaker", block=pl.col("text").str.split("i think now"))
-    blocks = blocks.explode("block").filter(block.str.contains(_RATED))
-    suspecting = _blank_unless_searched(block.str.contains(_RATINGS[0], literal=True), block)
+    blocks = blocks.explode("block").filter(block.str.contains(_RATING_LINE))
+    suspecting = _text_where(block.str.contains(_RATINGS[0], literal=True), block)
     rated = blocks.with_columns(
-        viewer=block.str.extract(_OF_ANOTHER), suspect=suspecting.str.extract_all(_SUSPECTED)
+        viewer=block.str.extract(_VIEWER_LINE), suspect=suspecting.str.extract_all(_SUSPECT_LINE)
     )
-    rest = _blank_unless_searched(viewer.is_null(), block)
-    own = pl.when(rest.str.contains(_OF_ONESELF)).then("speaker")
+    rest = _text_where(viewer.is_null(), block)
+    own = pl.when(rest.str.contains(_SPEAKER_LINE)).then("speaker")
     return (
         rated.select("message", viewer.fill_null(own), "suspect")
         .filter(viewer.is_not_null())
@@ -108,40 +107,39 @@ def _chameleon_suspicions(said: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _blank_unless_searched(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """Replace texts that need no search by an empty string. Polars also searches masked texts."""
+def _text_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
+    """The text, empty where it need not be searched: polars searches what a null hides as well."""
     return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
-def _own_suspicions(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the speakers' own suspicions in Undercover's form."""
+def _parse_speaker_claims(said: pl.DataFrame) -> pl.DataFrame:
+    """The speakers' own views in Undercover's form."""
     suspect = pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker"))
-    return _claims(said, _OWN_CLAIM).select("message", viewer="speaker", suspect=suspect)
+    return _extract_claims(said, _SPEAKER_CLAIM).select(
+        "message", viewer="speaker", suspect=suspect
+    )
 
 
-def _suspicions_of_others(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the suspicions of others in Undercover's form.
-
-    Its only numbers are viewer and suspect.
-    """
+def _parse_reported_claims(said: pl.DataFrame) -> pl.DataFrame:
+    """The views of others in Undercover's form: the only numbers are of viewer and suspect."""
     numbers = pl.col("claim").str.extract_all(_DIGITS)
-    return _claims(said, _STATED_CLAIM).select(
+    return _extract_claims(said, _REPORTED_CLAIM).select(
         "message", viewer=numbers.list.first(), suspect=numbers.list.last()
     )
 
 
-def _claims(said: pl.DataFrame, pattern: str) -> pl.DataFrame:
+def _extract_claims(said: pl.DataFrame, pattern: str) -> pl.DataFrame:
     claims = said.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
     return claims.explode("claim").filter(pl.col("claim").is_not_null())
 
 
 def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """Add `is_own_view_stated` and `is_correct_as_read` to analyses of roles, in order.
+    """The analyses of roles with `is_own_view_stated` and `is_correct_as_read`, in their order.
 
     The latter is null where there is nothing to judge.
     """
-    views = stated_suspicions(spoken)
-    spoken = spoken.select(*_MESSAGE, "round", "player").with_row_index("message")
+    views = parse_views(spoken)
+    spoken = spoken.select(*_MESSAGE_KEY, "round", "player").with_row_index("message")
     own = spoken.join(views, left_on=["message", "player"], right_on=["message", "viewer"])
     is_gold = pl.col("kind") == AnalysisKind.GOLD
     is_chameleon = (pl.col("game_type") == GameType.CHAMELEON) & (pl.col("side") == Side.HIDDEN)
@@ -149,16 +147,16 @@ def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFram
     accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
     judged = pl.when(is_gold).then(accusation).otherwise("is_right")
     read = spoken
-    for found in (_is_suspect_hidden(own, players), _has_correct_views(spoken, own, views)):
+    for found in (_check_suspects(own, players), _check_reported_views(spoken, own, views)):
         read = read.join(found, on="message", how="left")
-    return _add_parsed_columns(rows, read.select(*_MESSAGE, "is_hidden", "is_right")).with_columns(
+    return _join_by_message(rows, read.select(*_MESSAGE_KEY, "is_hidden", "is_right")).with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
         is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(judged),
     )
 
 
-def _is_suspect_hidden(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each message that states a suspicion, whether the suspect `is_hidden`."""
+def _check_suspects(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+    """By message that states its speaker's own view whether its suspect `is_hidden`."""
     hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
     return own.join(
         hidden.with_columns(is_hidden=pl.lit(value=True)),
@@ -168,10 +166,10 @@ def _is_suspect_hidden(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame
     ).select("message", pl.col("is_hidden").fill_null(value=False))
 
 
-def _has_correct_views(
+def _check_reported_views(
     spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return, for each message, whether it tells correctly whom each other player suspects."""
+    """By message whether it tells rightly whom each of the others, by its own word, suspects."""
     theirs = own.select(GAME_ROW, "round", other="player", suspects="suspect")
     stated = views.with_columns(is_stated=pl.lit(value=True))
     is_right = pl.col("is_stated").fill_null(value=False) & pl.col("suspect").eq_missing(
@@ -187,13 +185,13 @@ def _has_correct_views(
 
 
 def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFrame:
-    """Add `claimed_role` and `is_correct_as_read` to identifications; null without an answer.
+    """The identifications with `claimed_role` and `is_correct_as_read`, null without an answer.
 
     The rows have the speaker's `player` and `side`, and the game's type as well.
     """
     named = pl.col("named")
-    read = _lower_messages(spoken).select(
-        *_MESSAGE, named=_claimed_players(), read_side=_claimed_side()
+    read = _lower_case_messages(spoken).select(
+        *_MESSAGE_KEY, named=_claimed_player_numbers(), read_side=_claimed_side()
     )
     is_own_name = (named.list.len() == 1) & (
         (pl.lit("Player ") + named.list.first()) == pl.col("player")
@@ -201,7 +199,7 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
     is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
     of_sides = registered_roles().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
     roles = of_sides.select("game_type", read_side="side", claimed_role="role")
-    read_rows = _add_parsed_columns(rows, read).join(
+    read_rows = _join_by_message(rows, read).join(
         roles, on=["game_type", "read_side"], how="left", maintain_order="left"
     )
     return read_rows.with_columns(
@@ -211,33 +209,35 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
     )
 
 
-def _claimed_players() -> pl.Expr:
-    """Return an expression for the numbers of the players that an answer claims to be."""
-    found = pl.col("text").str.extract_all(_NAME)
+def _claimed_player_numbers() -> pl.Expr:
+    """The numbers of the players that an answer says to be, a list without repetition."""
+    found = pl.col("text").str.extract_all(_SELF_INTRODUCTION)
     return found.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
 
 
 def _claimed_side() -> pl.Expr:
-    """Return an expression for the side that an answer claims; null for both or none."""
+    """The side that an answer says to be on, null for both or none."""
     text = pl.col("text")
-    is_hidden = text.str.contains(rf"{_ROLE}{_WORD}")
-    is_civilian = text.str.contains(rf"{_ROLE}{_NON}")
-    is_either = text.str.contains(rf"{_WORD}{_OR}{_NON}|{_NON}{_OR}{_WORD}")
+    is_hidden = text.str.contains(rf"{_ROLE_PHRASE}{_HIDDEN_ROLE_NAME}")
+    is_civilian = text.str.contains(rf"{_ROLE_PHRASE}{_CIVILIAN_ROLE_NAME}")
+    is_either = text.str.contains(
+        rf"{_HIDDEN_ROLE_NAME}{_ALTERNATIVE}{_CIVILIAN_ROLE_NAME}|{_CIVILIAN_ROLE_NAME}{_ALTERNATIVE}{_HIDDEN_ROLE_NAME}"
+    )
     side = pl.when(is_hidden).then(pl.lit(str(Side.HIDDEN))).otherwise(pl.lit(str(Side.CIVILIAN)))
     return pl.when(~is_either & (is_hidden != is_civilian)).then(side)
 
 
-_SPEAKER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
+_SPEAKER_NUMBER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
 
 
-def _lower_messages(spoken: pl.DataFrame) -> pl.DataFrame:
-    """Add `text`, the message in lower case."""
-    return spoken.select(*_MESSAGE, "player", text=pl.col("content").str.to_lowercase())
+def _lower_case_messages(spoken: pl.DataFrame) -> pl.DataFrame:
+    """The messages in lower case, as `text`."""
+    return spoken.select(*_MESSAGE_KEY, "player", text=pl.col("content").str.to_lowercase())
 
 
-def _add_parsed_columns(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Add the parsed columns of each row's message, in the order of the rows."""
-    return rows.join(read, on=_MESSAGE, how="left", maintain_order="left")
+def _join_by_message(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """The rows in their order, each with what was read of its message."""
+    return rows.join(read, on=_MESSAGE_KEY, how="left", maintain_order="left")
 
 
 # The amount that a text states: a number as people write it, of which only one thing is meant.
@@ -246,110 +246,122 @@ def _add_parsed_columns(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 # is null only where there is none, so that the two can be told apart.
 
 # What has a number and is no amount: "round 3", "Player 2", "Agent-2".
-_LABEL = (
+_NUMBERED_LABEL = (
     r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:\"\s*:\s*)?(?:#|number\s|no\.\s?)?\s*\d+\b"
     rf"|\b[^\W\d]+[_{HYPHENS}]\d+\b"
 )
-_BLANK = r"[ \x{a0}\x{2009}\x{202f}]"
-_WRITTEN = (
-    rf"[{HYPHENS}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
+_SPACE = r"[ \x{a0}\x{2009}\x{202f}]"
+_NUMBER_AS_WRITTEN = (
+    rf"[{HYPHENS}]?\d[\d.,'’_]*(?:{_SPACE}\d{{3}}\b)*(?:[.,]\d+)?"
     r"(?:e[+-]?\d+\b|\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
     r"|\s*(?:[/+*x\x{d7}"
     rf"{HYPHENS}]|\b(?:to|or|plus|minus|times)\b)\s*\d[\d.,]*)?"
 )
 _BOUND = r"(?:(?:at\s(?:least|most)|(?:no\s)?(?:more|less)\sthan|up\sto|between)\s)"
-_PUT = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_WRITTEN})"
-_HELPERS = (
+_FOLLOWING_NUMBER = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_NUMBER_AS_WRITTEN})"
+_AUXILIARY_WORDS = (
     r"(?:(?:am|be|going|to|will|would|like|want|wish|choose|decided?|have|can|shall|should|must"
     r"|only|just|now|also|again|still|then|therefore|happily|gladly)\s+){0,5}"
 )
 # What oneself contributes comes first: "They contributed 30, I contribute 10".
-_BEFORE_OWN = (
-    rf"(?is)^.*?(\b(?:I|I['’](?:ll|d|m))\s+{_HELPERS}contribut(?:e|ing)\b{_PUT}"
-    rf"|\bmy\s+contribution\b{_PUT})"
+_TEXT_UP_TO_SPEAKER_AMOUNT = (
+    rf"(?is)^.*?(\b(?:I|I['’](?:ll|d|m))\s+{_AUXILIARY_WORDS}contribut(?:e|ing)\b{_FOLLOWING_NUMBER}"
+    rf"|\bmy\s+contribution\b{_FOLLOWING_NUMBER})"
 )
-_AFTER = rf"(?i)contribut\w*{_PUT}"
+_CONTRIBUTED_NUMBER = rf"(?i)contribut\w*{_FOLLOWING_NUMBER}"
 # What the speaker does not contribute, or not alone: "The total contribution was 90".
-_OTHERS = ["not ", "n't ", "n’t ", "never ", "Never ", "he total ", "he average "]
-_OF_OTHERS = (
-    rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}|\bthe\s(?:total|average)\s)"
-    rf"contribut\w*{_PUT}"
+_OTHER_AMOUNT_SIGNS = ["not ", "n't ", "n’t ", "never ", "Never ", "he total ", "he average "]
+_OTHER_AMOUNTS = (
+    rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_AUXILIARY_WORDS}|\bthe\s(?:total|average)\s)"
+    rf"contribut\w*{_FOLLOWING_NUMBER}"
 )
-_WRITTEN_NUMBER = rf"(?i){_WRITTEN}"
-_UNIT = r"(?i)\s?(k|thousand|hundred|m|million)$"
-_TIMES = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
+_WRITTEN_NUMBER_PATTERN = rf"(?i){_NUMBER_AS_WRITTEN}"
+_MULTIPLIER_SUFFIX = r"(?i)\s?(k|thousand|hundred|m|million)$"
+_MULTIPLIERS = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
 
 # By its separators: the thousands' are taken out, and the decimals' is made a point.
-_DECIMAL = r"^(?:\.\d+|\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
-_THOUSANDS = (
+_DECIMAL_NUMBER = r"^(?:\.\d+|\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
+_GROUPED_NUMBERS = (
     (r"^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$", ","),
     (r"^[1-9]\d{0,2}(?:(?:\.\d{3}){2,}(?:,\d+)?|\.\d{3},\d+)$", r"\."),
-    (rf"^[1-9]\d{{0,2}}(?:(?:'|’|_|{_BLANK})\d{{3}})+(?:[.,]\d{{1,2}})?$", rf"['’_]|{_BLANK}"),
+    (rf"^[1-9]\d{{0,2}}(?:(?:'|’|_|{_SPACE})\d{{3}})+(?:[.,]\d{{1,2}})?$", rf"['’_]|{_SPACE}"),
 )
 
-_ONES = (
+_WORDS_BELOW_20 = (
     "zero",
     *NUMBER_WORDS,
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     "nineteen",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_HUNDREDS = ("", *(f"{one} hundred" for one in _ONES[1:10]))
-_BELOW_100 = (
-    *_ONES,
-    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _ONES[:10]),
+_HUNDREDS = ("", *(f"{one} hundred" for one in _WORDS_BELOW_20[1:10]))
+_WORDS_BELOW_100 = (
+    *_WORDS_BELOW_20,
+    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _WORDS_BELOW_20[:10]),
 )
-_WORDS = {
+_VALUES_BY_WORDS = {
     f"{hundred} {rest}".removesuffix(" zero").strip() or "zero": 100 * hundreds + number
     for hundreds, hundred in enumerate(_HUNDREDS)
-    for number, rest in enumerate(_BELOW_100)
+    for number, rest in enumerate(_WORDS_BELOW_100)
 }
 # In words only with what it is an amount of: "one" is a pronoun as well. All words of numbers that
 # stand there are one number, or none, as in "ten or twenty points".
-_IN_ONE_WORD = "|".join((*_TENS, *reversed(_ONES), "hundred", "thousand", "million"))
-_BETWEEN_WORDS = rf"[\s{HYPHENS}]+"
-_IN_WORDS = (
-    rf"(?i)\b((?:a\s+)?(?:{_IN_ONE_WORD})(?:{_BETWEEN_WORDS}(?:and|or|to|{_IN_ONE_WORD}))*)"
-    rf"{_BETWEEN_WORDS}(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
+_ANY_NUMBER_WORD = "|".join((*_TENS, *reversed(_WORDS_BELOW_20), "hundred", "thousand", "million"))
+_WORD_SEPARATOR = rf"[\s{HYPHENS}]+"
+_AMOUNT_IN_WORDS = (
+    rf"(?i)\b((?:a\s+)?(?:{_ANY_NUMBER_WORD})(?:{_WORD_SEPARATOR}(?:and|or|to|{_ANY_NUMBER_WORD}))*)"
+    rf"{_WORD_SEPARATOR}(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
 )
 
 
-def remove_contributions_of_others(texts: pl.Series) -> pl.Series:
-    """Remove what others contributed and what the speaker does not contribute from texts."""
+def remove_other_amounts(texts: pl.Series) -> pl.Series:
+    """The texts without what others contribute before the speaker does, and what it does not."""
     # Few texts have such words, and to look for them takes as long as to read the amount.
     is_long = texts.str.count_matches("ontribut", literal=True) > 1
-    is_asked = (is_long | has_any(texts, _OTHERS)).fill_null(value=False)
+    is_asked = (is_long | contains_any(texts, _OTHER_AMOUNT_SIGNS)).fill_null(value=False)
     if not is_asked.any():
         return texts
-    said = texts.filter(is_asked).str.replace_all(_OF_OTHERS, "").str.replace(_BEFORE_OWN, "$1")
+    said = (
+        texts.filter(is_asked)
+        .str.replace_all(_OTHER_AMOUNTS, "")
+        .str.replace(_TEXT_UP_TO_SPEAKER_AMOUNT, "$1")
+    )
     return texts.clone().scatter(is_asked.arg_true(), said)
 
 
-def find_written_amount(text: pl.Expr) -> pl.Expr:
-    """Return the number after `contribute` as written, or all numbers of the text.
+def extract_written_amount(text: pl.Expr) -> pl.Expr:
+    """The number after `contribute` (or `contribution`) as written, or all numbers that there are.
 
     Where there is none in digits, one in words with its unit, as in "twenty points".
     """
-    said = text.str.replace_all(_LABEL, "")
-    numbers = said.str.extract_all(_WRITTEN_NUMBER)
+    said = text.str.replace_all(_NUMBERED_LABEL, "")
+    numbers = said.str.extract_all(_WRITTEN_NUMBER_PATTERN)
     alone = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
-    in_words = said.str.extract(_IN_WORDS).str.to_lowercase()
-    in_words = in_words.str.replace_all(_BETWEEN_WORDS, " ")
+    in_words = said.str.extract(_AMOUNT_IN_WORDS).str.to_lowercase()
+    in_words = in_words.str.replace_all(_WORD_SEPARATOR, " ")
     in_words = in_words.str.replace("hundred and ", "hundred ", literal=True).str.replace(
         "^a ", "one "
     )
-    as_digits = in_words.replace_strict(_WORDS, default=None, return_dtype=pl.String)
-    return pl.coalesce(said.str.extract(_AFTER), alone, as_digits)
+    as_digits = in_words.replace_strict(_VALUES_BY_WORDS, default=None, return_dtype=pl.String)
+    return pl.coalesce(said.str.extract(_CONTRIBUTED_NUMBER), alone, as_digits)
 
 
 def parse_amount(written: pl.Expr) -> pl.Expr:
-    """Parse a written number; null if it is ambiguous or missing."""
-    times = written.str.extract(_UNIT).str.to_lowercase().replace_strict(_TIMES, default=None)
-    digits = written.str.normalize("NFKC").str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
-    plain = pl.when(digits.str.contains(_DECIMAL)).then(digits)
+    """What a number as written is, null where it can mean two things, or none."""
+    times = (
+        written.str.extract(_MULTIPLIER_SUFFIX)
+        .str.to_lowercase()
+        .replace_strict(_MULTIPLIERS, default=None)
+    )
+    digits = (
+        written.str.normalize("NFKC")
+        .str.replace(_MULTIPLIER_SUFFIX, "")
+        .str.strip_chars_end(".,'’_")
+    )
+    plain = pl.when(digits.str.contains(_DECIMAL_NUMBER)).then(digits)
     grouped = [
         pl.when(digits.str.contains(form)).then(digits.str.replace_all(separator, ""))
-        for form, separator in _THOUSANDS
+        for form, separator in _GROUPED_NUMBERS
     ]
     number = pl.coalesce(plain, *grouped).str.replace(",", ".", literal=True)
     value = number.cast(float, strict=False) * times.fill_null(1.0)
@@ -358,39 +370,43 @@ def parse_amount(written: pl.Expr) -> pl.Expr:
 
 # The identities of documents, games and settings: hashes that are the same on every machine.
 
-_PACKED = r"(?:\.(?:gz|zst|xz|bz2))?"
-_INDEXED = re.compile(rf"(?:.*/)?([0-9]{{1,9}})\.json{_PACKED}", re.IGNORECASE | re.DOTALL)
+_COMPRESSED_EXTENSION = r"(?:\.(?:gz|zst|xz|bz2))?"
+_NUMBERED_JSON_FILE = re.compile(
+    rf"(?:.*/)?([0-9]{{1,9}})\.json{_COMPRESSED_EXTENSION}", re.IGNORECASE | re.DOTALL
+)
 # A part that a format cuts out of a file; lines are numbered in their files too.
-_PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
-_NUMBERED_LINE = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
+_NUMBERED_PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
+_NUMBERED_LINE = re.compile(
+    rf".*\.(?:jsonl|ndjson){_COMPRESSED_EXTENSION}(?: \([0-9]+\))*#[0-9]+", re.I | re.S
+)
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
-_ENCODER = msgspec.json.Encoder(order="sorted")
+_JSON_ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
-_PACKER = msgspec.msgpack.Encoder(order="deterministic")
-_LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
-_ROUND_AND_SEAT = attrgetter("round", "seat")
+_MSGPACK_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
+_round_and_seat = attrgetter("round", "seat")
 _all_events = attrgetter(*ACTION_TABLES)
 # What is no content of a game: where the same is said in another form.
-_NO_CONTENT = {
+_FIELDS_WITHOUT_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
     *("order", "failures", "usage", "log_id"),
 }
-_facts = attrgetter(
+_content_fields = attrgetter(
     *(
         field.name
         for field in fields(GameRecord)
-        if field.name not in {*ACTION_TABLES, *_NO_CONTENT}
+        if field.name not in {*ACTION_TABLES, *_FIELDS_WITHOUT_CONTENT}
     )
 )
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 hash of a document's bytes as 64 hexadecimal digits."""
+    """The hash of a document's bytes, 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
 def hash_document(data: bytes, game: GameRecord, content: str) -> str:
-    """Return the hash that identifies a game's document: of its bytes, or of its id and content.
+    """Return the hash by which a game's document is known: of its bytes, or of its id and content.
 
     A log that Inspect writes again, as with other scores, has other bytes and the same samples.
     """
@@ -398,80 +414,82 @@ def hash_document(data: bytes, game: GameRecord, content: str) -> str:
 
 
 def game_index(path: str) -> int | None:
-    """Return the game's number in its competition, from the name of its file.
+    """The game's number in its competition: the stem of its file, or the part of it that it is.
 
     A row or a section is in its place in the file, as a file in its folder: equal ones are repeats.
     A line of a file of many logs has no number, as lines are put together in any order; the file's
     stem is the same for all of them.
     """
-    found = _INDEXED.fullmatch(path) or (
-        not _NUMBERED_LINE.fullmatch(path) and _PART.fullmatch(path)
+    found = _NUMBERED_JSON_FILE.fullmatch(path) or (
+        not _NUMBERED_LINE.fullmatch(path) and _NUMBERED_PART.fullmatch(path)
     )
     return int(found[1]) if found else None
 
 
 def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:
-    """Return the game's id, from the document's hash, the game's index, and an assigned model.
+    """The game's id: of its bytes and index, and of the model where the bytes name none.
 
     Neither folder nor archive enters, so a file is the same game wherever it is found.
     """
-    return _digest(_ENCODER.encode([document_sha256, index, assigned_model]))
+    return _short_hash(_JSON_ENCODER.encode([document_sha256, index, assigned_model]))
 
 
 def content_id(game: GameRecord) -> str:
-    """Return an id of a game's content; spaces, escapes and the order of keys do not change it.
+    """The id of all that was read of a game; neither spaces, escapes nor the order of keys matter.
 
     It is no identity: `game_id` is. Two games of one content are one log in two forms: of JSON, or
     of formats. So neither the format enters, nor the order in which it lists events, nor what of it
     could not be used, nor whether the log or the ingest names the models.
     """
     messages = game.messages
-    events = [rows and sorted(rows, key=_ROUND_AND_SEAT) for rows in _all_events(game)]
+    events = [rows and sorted(rows, key=_round_and_seat) for rows in _all_events(game)]
     of_kind = {
-        name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
+        name: sorted(rows, key=_round_and_seat) for name, rows in game.events.items() if rows
     }
-    said = [_course_digest(messages.course), messages.content]
-    return _digest(_PACKER.encode([said, _facts(game), events, of_kind]))
+    said = [_message_columns_hash(messages.course), messages.content]
+    return _short_hash(_MSGPACK_ENCODER.encode([said, _content_fields(game), events, of_kind]))
 
 
 # Games go the same few ways, and a course is as long as a game.
 @lru_cache(maxsize=1024)
-def _course_digest(course: MessageColumns) -> str:
-    return _digest(_PACKER.encode(course))
+def _message_columns_hash(course: MessageColumns) -> str:
+    return _short_hash(_MSGPACK_ENCODER.encode(course))
 
 
 def clear_cache() -> None:
-    """Clear the cache of turn orders that games of one batch share."""
-    _course_digest.cache_clear()
+    """Lets go of the courses known, which the games of one batch have in common."""
+    _message_columns_hash.cache_clear()
 
 
 class Setting(NamedTuple):
-    """The values that were fixed before a game, as JSON, with the ids of setting and game type."""
+    """What was fixed before play, as JSON, and the id of it and of the game type."""
 
     setting_id: str
     setting: str
 
 
 def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
-    """Return the setting with its id; equal numbers give equal ids however they are written."""
-    return _add_setting_ids(_ENCODER.encode([game_type, setting]))
+    """The setting with its id; equal numbers are equal however they are written."""
+    return _setting_from_json(_JSON_ENCODER.encode([game_type, setting]))
 
 
 # Games of one setting come by the hundred.
 @lru_cache(maxsize=4096)
-def _add_setting_ids(setting: bytes) -> Setting:
+def _setting_from_json(setting: bytes) -> Setting:
     played, fixed = msgspec.json.decode(setting)
-    setting_id = _digest(_ENCODER.encode([played, _replace_numbers(fixed, float)]))
+    setting_id = _short_hash(_JSON_ENCODER.encode([played, _convert_numbers(fixed, float)]))
     # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits
     # of a whole number alike, but write one as a float in different ways.
-    return Setting(setting_id, _ENCODER.encode(_replace_numbers(fixed, _plain_number)).decode())
+    return Setting(
+        setting_id, _JSON_ENCODER.encode(_convert_numbers(fixed, _to_integer_if_whole)).decode()
+    )
 
 
-def _replace_numbers(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
+def _convert_numbers(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
     if isinstance(value, dict):
-        return {key: _replace_numbers(inner, write) for key, inner in value.items()}
+        return {key: _convert_numbers(inner, write) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replace_numbers(inner, write) for inner in value]
+        return [_convert_numbers(inner, write) for inner in value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     number = float(value)
@@ -479,10 +497,10 @@ def _replace_numbers(value: JsonValue, write: Callable[[float], JsonValue]) -> J
     return write(number) if number == value else value
 
 
-def _plain_number(number: float) -> JsonValue:
-    is_whole = number.is_integer() and _LEAST_WHOLE <= number <= _MOST_WHOLE
+def _to_integer_if_whole(number: float) -> JsonValue:
+    is_whole = number.is_integer() and _MIN_INTEGER <= number <= _MAX_INTEGER
     return int(number) if is_whole else number
 
 
-def _digest(data: bytes) -> str:
+def _short_hash(data: bytes) -> str:
     return sha256(data)[:ID_LENGTH]
