@@ -466,7 +466,7 @@ def test_completion_is_installed_once(
     for _ in range(2):
         result = magic("--install-completion")
         assert result.code == 0
-    script = Path(result.err.split(" is in ")[1].partition(": start")[0])
+    script = Path(result.err.split(" was written to ")[1].partition("; start")[0])
     assert script.read_bytes() == magic("--show-completion").out
     sourced = [] if shell == "fish" else [f"source '{script}'"]
     assert start.read_text().splitlines() == ["alias ll='ls -l'", *sourced]
@@ -480,7 +480,7 @@ def test_completion_for_another_shell_says_which_there_are(
     monkeypatch.setenv("SHELL", "/bin/ksh")
     result = magic("--install-completion")
     assert (result.code, result.out) == (1, b"")
-    assert "none of bash, zsh, fish" in result.err
+    assert "not one of bash, zsh, fish" in result.err
 
 
 # --- forms --------------------------------------------------------------------------------------
@@ -1469,7 +1469,7 @@ MISTAKES = {
     "a document of no machine": (
         2,
         f"ingest {{logs}} --max-document {'9' * 400} --lake {{tmp}}/new",
-        "more than any machine has",
+        "is too large",
     ),
     "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
     "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),

@@ -235,7 +235,7 @@ def test_a_command_counts_joined_names_and_says_so(
     said = capsys.readouterr()
     found = [{k: v for k, v in row.items() if k != "joined_names"} for row in json.loads(said.out)]
     assert found == expected
-    assert f"names of models joined by {file}" in said.err
+    assert f"model names merged by {file}" in said.err
     assert f'a model "x"; `magic models --lake {place / "apart"}` lists' in said.err
 
 

@@ -260,7 +260,7 @@ def test_a_current_folder_that_was_deleted(command: str, lake: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (EOFError("marshal data too short"), "magic: a compiled Python file is cut or a process"),
+        (EOFError("marshal data too short"), "magic: a compiled Python file is truncated"),
         (ImportError("duckdb.so: failed to map segment from shared object"), "magic: not enough"),
     ],
 )
