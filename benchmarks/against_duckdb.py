@@ -85,7 +85,7 @@ def main() -> int:
 
     ingest = [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", str(JOBS)]
     tried = VARIANTS if chosen.variants else [QUICKEST]
-    found = medians(
+    seconds = medians(
         {
             "ingest": lambda: run(ingest),
             **{name: lambda name=name: by_duckdb(source, out, name) for name in tried},
@@ -94,7 +94,8 @@ def main() -> int:
         before=clean,
     )
     rows = [
-        Row(f"DuckDB, {name}", found[name], found["ingest"], LIMIT, at_least=True) for name in tried
+        Row(f"DuckDB, {name}", seconds[name], seconds["ingest"], LIMIT, at_least=True)
+        for name in tried
     ]
     statement = READ.format(
         source="SOURCE",

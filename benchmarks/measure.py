@@ -50,15 +50,17 @@ class Row(NamedTuple):
 
 def parser(doc: str, *, games: int, runs: int = 5) -> argparse.ArgumentParser:
     """The options that every script has; small numbers try it out."""
-    found = argparse.ArgumentParser(
+    options = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    found.add_argument("--games", type=int, default=games, help="games (default: %(default)s)")
-    found.add_argument("--runs", type=int, default=runs, help="of each case (default: %(default)s)")
-    found.add_argument(
+    options.add_argument("--games", type=int, default=games, help="games (default: %(default)s)")
+    options.add_argument(
+        "--runs", type=int, default=runs, help="of each case (default: %(default)s)"
+    )
+    options.add_argument(
         "--results", type=Path, default=HERE / "results.md", help="the file to write a section of"
     )
-    return found
+    return options
 
 
 def medians(
@@ -80,7 +82,7 @@ def medians(
             case()
             if turn:
                 seconds[name].append(clock() - started)
-    return {name: statistics.median(found) for name, found in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, float]:
@@ -95,7 +97,7 @@ def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[
             run(command)
             if turn:
                 seconds[name].append(_processor_seconds() - before)
-    return {name: statistics.median(found) for name, found in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def _processor_seconds() -> float:
@@ -133,28 +135,28 @@ def peak_memory(command: Sequence[str]) -> tuple[float, int]:
     )
     peak = 0
     while process.poll() is None:
-        peak = max(peak, held_by(process.pid))
+        peak = max(peak, memory_of_process_tree(process.pid))
         time.sleep(SAMPLE_SECONDS)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     return time.perf_counter() - started, peak
 
 
-def held_by(process: int) -> int:
+def memory_of_process_tree(process: int) -> int:
     """The bytes that a process and all that it started hold now."""
     return sum(map(_held, _tree(process)))
 
 
 def _tree(root: int) -> list[int]:
     """The process and all that it started, as far as they still are."""
-    found = [root]
-    for process in found:
+    processes = [root]
+    for process in processes:
         for task in Path(f"/proc/{process}/task").glob("*/children"):
             try:
-                found += map(int, task.read_text().split())
+                processes += map(int, task.read_text().split())
             except OSError:  # the task has ended
                 continue
-    return found
+    return processes
 
 
 def _held(process: int) -> int:
@@ -219,9 +221,9 @@ def _cpu() -> str:
 def _write(results: Path, name: str, section: str) -> None:
     """Puts the section in the place of the one of its name, the sections by name."""
     old = results.read_text(encoding="utf-8") if results.exists() else ""
-    found = {part.partition("\n")[0]: part.strip() for part in old.split("\n## ")[1:]}
-    found[name] = section.removeprefix("## ")
+    sections = {part.partition("\n")[0]: part.strip() for part in old.split("\n## ")[1:]}
+    sections[name] = section.removeprefix("## ")
     pages = "[docs/benchmarks.md](../docs/benchmarks.md)"
     head = f"# Results of the benchmarks\n\nWritten by `make bench`; {pages} says what they are.\n"
-    parts = [f"\n## {found[key]}\n" for key in sorted(found)]
+    parts = [f"\n## {sections[key]}\n" for key in sorted(sections)]
     results.write_text(head + "".join(parts), encoding="utf-8")

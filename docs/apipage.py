@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from plain import escaped, fence
+from plain import escape_markdown, fence
 
 import pipeline
 from pipeline import errors
@@ -52,23 +52,23 @@ def section(name: str, value: Any) -> list[str]:
         signed = [fence("python", signature(f"pipeline.{name}", value))] if callable(value) else []
         return [f"## `{name}`", *signed, prose(value)]
     parts = [f"## `{name}`", prose(value), *fields(value)]
-    for member, found in sorted(members(value).items()):
+    for member, value_of_member in sorted(members(value).items()):
         label = member if name != "Lake" else f"lake.{member}"
         parts.append(f"### `{label}`")
-        if callable(found):
-            parts.append(fence("python", signature(label, found)))
-        parts.append(prose(found))
+        if callable(value_of_member):
+            parts.append(fence("python", signature(label, value_of_member)))
+        parts.append(prose(value_of_member))
     return parts
 
 
 def fields(kind: Any) -> list[str]:
     """What an object is made of: the fields of a struct, or the values of an enum."""
     if issubclass(kind, Enum):
-        return ["Values: " + ", ".join(f"`{one.value}`" for one in kind)]
+        return ["Values: " + ", ".join(f"`{member.value}`" for member in kind)]
     names = getattr(kind, "__struct_fields__", ())
     signed = inspect.signature(kind).parameters if names else {}
     return (
-        [fence("python", "\n".join(shortened(str(signed[name])) for name in names))]
+        [fence("python", "\n".join(shorten_signature(str(signed[name])) for name in names))]
         if names
         else []
     )
@@ -76,13 +76,13 @@ def fields(kind: Any) -> list[str]:
 
 def members(kind: type) -> dict[str, Any]:
     """The public methods and properties of a class that have a docstring."""
-    found = {name: inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"}
-    own = (property, cached_property, classmethod, staticmethod)
-    values = {name: getattr(kind, name) for name in found}
+    attributes = {name: inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"}
+    descriptors = (property, cached_property, classmethod, staticmethod)
+    values = {name: getattr(kind, name) for name in attributes}
     return {
         name: values[name] if callable(values[name]) else value
-        for name, value in found.items()
-        if (isinstance(value, own) or inspect.isfunction(value)) and is_ours(value)
+        for name, value in attributes.items()
+        if (isinstance(value, descriptors) or inspect.isfunction(value)) and is_ours(value)
     }
 
 
@@ -98,16 +98,20 @@ def signature(name: str, function: Callable[..., Any]) -> str:
     """The call with its parameters and what it returns, without `self`; a line each if long."""
     signed = inspect.signature(function)
     first = next(iter(signed.parameters), None)
-    given = [one for one in signed.parameters.values() if one.name != first or first not in BOUND]
-    line = name + shortened(str(signed.replace(parameters=given)))
+    parameters = [
+        parameter
+        for parameter in signed.parameters.values()
+        if parameter.name != first or first not in BOUND
+    ]
+    line = name + shorten_signature(str(signed.replace(parameters=parameters)))
     if len(line) <= WIDTH:
         return line
     head, _, rest = line.partition("(")
     inner, _, result = rest.rpartition(")")
-    return f"{head}(\n" + "".join(f"    {one},\n" for one in split(inner)) + f"){result}"
+    return f"{head}(\n" + "".join(f"    {part},\n" for part in split(inner)) + f"){result}"
 
 
-def shortened(signed: str) -> str:
+def shorten_signature(signed: str) -> str:
     """A signature without the modules and quotes of its types, and without places in memory."""
     signed = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signed)
     signed = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", signed)
@@ -129,12 +133,13 @@ def split(inner: str) -> list[str]:
 
 def first_line(kind: type) -> str:
     """Return the first line of a class's docstring as markdown."""
-    return escaped((inspect.getdoc(kind) or "").partition("\n")[0])
+    return escape_markdown((inspect.getdoc(kind) or "").partition("\n")[0])
 
 
 def prose(value: Any) -> str:
     """A docstring as markdown; its examples as code."""
     paragraphs = (inspect.getdoc(value) or "").split("\n\n")
     return "\n\n".join(
-        fence("pycon", text) if text.startswith(">>> ") else escaped(text) for text in paragraphs
+        fence("pycon", text) if text.startswith(">>> ") else escape_markdown(text)
+        for text in paragraphs
     )

@@ -30,11 +30,11 @@ def text() -> str:
             if name in metric_names(edition):
                 files.setdefault(metric_sql_file(name, edition), edition)
         for file, edition in files.items():
-            parts += of_file(name, file, edition)
+            parts += file_section(name, file, edition)
     return "\n\n".join(parts) + "\n"
 
 
-def of_file(name: str, file: str, edition: str) -> list[str]:
+def file_section(name: str, file: str, edition: str) -> list[str]:
     """What one file says, as a table and its SQL; the file's first edition is the one named."""
     header = sql_files.read_header(file)
     view = name if edition == PAPER else f"{edition}.{name}"

@@ -40,14 +40,14 @@ def viewer(lake: Path) -> Iterator[str]:
         try:
             assert server.stderr
             for line in server.stderr:
-                if found := re.search(r"http://\S+?(?=/?\s|/?$)", line):
-                    yield found[0]
+                if match := re.search(r"http://\S+?(?=/?\s|/?$)", line):
+                    yield match[0]
                     break
         finally:
             server.terminate()
 
 
-def chosen(lake: pipeline.Lake) -> tuple[str, int]:
+def choose_game_and_message(lake: pipeline.Lake) -> tuple[str, int]:
     """The game of the transcript, and the message in its middle."""
     counted = lake.evidence(METRIC).drop_nulls("message_index")
     return counted["game_id"][0], counted["message_index"][0]
@@ -58,7 +58,7 @@ def digest() -> str:
     with TemporaryDirectory() as scratch:
         ingest(SAMPLE, Path(scratch) / "lake")
         lake = pipeline.open_lake(Path(scratch) / "lake")
-        game, _ = chosen(lake)
+        game, _ = choose_game_and_message(lake)
         pages = (
             Task("leaderboard", "html", {}),
             Task("game", "html", {"game": game}),
@@ -75,7 +75,7 @@ def main() -> None:
     with TemporaryDirectory() as scratch, sync_playwright() as driver:
         lake = Path(scratch) / "lake"
         ingest(SAMPLE, lake)
-        game, index = chosen(pipeline.open_lake(lake))
+        game, index = choose_game_and_message(pipeline.open_lake(lake))
         with viewer(lake) as address:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1400, "height": 470})
