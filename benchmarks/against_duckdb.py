@@ -39,13 +39,13 @@ Variant = Callable[[duckdb.DuckDBPyConnection, str, Path], None]
 
 
 def once(connection: duckdb.DuckDBPyConnection, read: str, out: Path) -> None:
-    """The files read into a table, which both are copied from."""
+    """Read the files into a table, and write games and messages from it."""
     connection.execute(f"CREATE TEMP TABLE logs AS {read}")
     _copy(connection, "logs", out)
 
 
 def twice(connection: duckdb.DuckDBPyConnection, read: str, out: Path) -> None:
-    """The files read for each of the two, so that nothing is held."""
+    """Read the files for games and again for messages, so that no table is held in memory."""
     _copy(connection, f"({read})", out)
 
 

@@ -92,7 +92,7 @@ def _logs(format_: Format, most: int) -> Logs:
 
 
 def _convert_to_interchange(logs: Sequence[Logs]) -> Iterator[bytes]:
-    """A few games of each format as interchange JSON."""
+    """Yield a few games of each format as interchange JSON."""
     for data, file, model in logs:
         for log in data[:10]:
             if game := read_game(log, model, file):
@@ -100,7 +100,7 @@ def _convert_to_interchange(logs: Sequence[Logs]) -> Iterator[bytes]:
 
 
 def _cases(logs: dict[str, Logs]) -> Iterator[tuple[str, tuple[float, Callable[[], object]]]]:
-    """What is measured, with the megabytes that one run of it reads."""
+    """Yield the name of each case, the megabytes that a run reads, and the function to measure."""
     for name, format_logs in logs.items():
         times = max(1, round(MEGABYTES / format_logs.megabytes))
         again = format_logs._replace(data=format_logs.data * times)

@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 def parser(doc: str, *, games: int, runs: int = 5) -> argparse.ArgumentParser:
-    """The options that every script has; small numbers try it out."""
+    """Return an argument parser with the options that all benchmarks share."""
     options = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -70,7 +70,7 @@ def medians(
     before: Callable[[], object] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Each case's median wall time in seconds, the cases taking turns after a round to warm up.
+    """Return the median wall time of each case in seconds; the cases take turns after a warm-up.
 
     `before` runs ahead of each case, unmeasured. `clock` can be that of the processor instead.
     """
@@ -86,7 +86,7 @@ def medians(
 
 
 def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, float]:
-    """Each command's median processor time in seconds, the commands taking turns as in `medians`.
+    """Return the median processor time of each command in seconds; the commands take turns.
 
     Other work on the machine bears less on it than on wall time.
     """
@@ -101,18 +101,18 @@ def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[
 
 
 def _processor_seconds() -> float:
-    """What all children that have ended took."""
+    """Return the processor time in seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def magic(*arguments: object) -> None:
-    """Runs `magic` in a process of its own; raises where it fails."""
+    """Run `magic` in a process of its own; exit with its message if it fails."""
     run([*MAGIC, *map(str, arguments)])
 
 
 def run(command: Sequence[str]) -> None:
-    """Runs a command in silence; raises with what it said where it fails."""
+    """Run a command without showing its output; exit with its message if it fails."""
     done = subprocess.run(
         command, cwd=TOP, env=_environment(), capture_output=True, text=True, check=False
     )
@@ -125,7 +125,7 @@ def _environment() -> dict[str, str]:
 
 
 def peak_memory(command: Sequence[str]) -> tuple[float, int]:
-    """Wall time of a command in seconds, and the most bytes that it and its children held at once.
+    """Run a command; return its seconds and the most bytes that it and its children held at once.
 
     Memory is the proportional set size, in which what processes share counts once.
     """
@@ -143,12 +143,12 @@ def peak_memory(command: Sequence[str]) -> tuple[float, int]:
 
 
 def memory_of_process_tree(process: int) -> int:
-    """The bytes that a process and all that it started hold now."""
+    """Return the bytes that a process and its descendants hold now."""
     return sum(map(_held, _tree(process)))
 
 
 def _tree(root: int) -> list[int]:
-    """The process and all that it started, as far as they still are."""
+    """Return the ids of a process and of its descendants that still run."""
     processes = [root]
     for process in processes:
         for task in Path(f"/proc/{process}/task").glob("*/children"):
@@ -170,7 +170,7 @@ def _held(process: int) -> int:
 def report(  # noqa: PLR0917 (each part of the section once)
     name: str, doc: str, baseline: str, rows: Sequence[Row], results: Path, notes: str = ""
 ) -> int:
-    """Prints the table of ratios and writes it as a section of the results; 1 if a limit is missed.
+    """Print the table of ratios, write it into the results, and return 1 if a limit is missed.
 
     The first line of `doc` is the question, `baseline` says what the ratios are of.
     """
@@ -201,7 +201,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _machine() -> str:
-    """The machine and the versions, as far as they bear on the figures."""
+    """Return the date, the machine, and the versions of Python and the libraries."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     libraries = ", ".join(f"{library} {version(library)}" for library in LIBRARIES)
@@ -219,7 +219,7 @@ def _cpu() -> str:
 
 
 def _write(results: Path, name: str, section: str) -> None:
-    """Puts the section in the place of the one of its name, the sections by name."""
+    """Write the section into the results in place of the one with its name, in order of names."""
     old = results.read_text(encoding="utf-8") if results.exists() else ""
     sections = {part.partition("\n")[0]: part.strip() for part in old.split("\n## ")[1:]}
     sections[name] = section.removeprefix("## ")

@@ -135,7 +135,7 @@ def _median(url: str, pages: list[str]) -> float:
 def _crowd(
     url: str, process: int, games: list[str], evidence: list[str], seconds: float
 ) -> tuple[list[tuple[str, float]], int]:
-    """Each page that the clients opened and the seconds it took; the most bytes held meanwhile."""
+    """Return each opened page with its seconds, and the peak memory of the server in bytes."""
     taken: list[tuple[str, float]] = []
     end = time.monotonic() + seconds
 
@@ -158,7 +158,7 @@ def _crowd(
 
 
 def _bare(lake: Lake, game: str, seconds: float, runs: int) -> Row:
-    """The page of a game beside DuckDB's bare query of its messages."""
+    """Compare the page of a game with a bare DuckDB query of the game's messages."""
     files = [str(file) for file in lake.table_files("messages")]
     with duckdb.connect() as connection:
         connection.execute("SET parquet_metadata_cache = true")

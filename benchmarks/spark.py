@@ -67,7 +67,7 @@ def _session() -> Iterator[None]:
 
 
 def _compare(left: StoredLake, right: StoredLake) -> None:
-    """Ends with an error where a table's rows differ."""
+    """Raise AssertionError if the rows of a table differ between the lakes."""
     for table in sorted(set(TABLES) - DIFFERENT):
         _assert_equal(*(_sort_rows(lake.table(table).collect()) for lake in (left, right)))
 

@@ -37,7 +37,7 @@ LINK = re.compile(r"\[(?P<words>[^\]\[]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^
 
 
 def places() -> dict[str, str]:
-    """The place of each file in the site, by its path in the repository."""
+    """Return the place of each file in the site, by its path in the repository."""
     files = [path for path in HERE.rglob("*") if path.suffix in SHOWN]
     places_of_files = {
         path.relative_to(TOP).as_posix(): path.relative_to(HERE).as_posix() for path in files
@@ -47,7 +47,7 @@ def places() -> dict[str, str]:
 
 
 def with_links(text: str, source: str, places: dict[str, str]) -> str:
-    """The text of a page with its links as they are in the site.
+    """Return the text of a page with its links rewritten for the site.
 
     A link to a file that is no page, such as a module, becomes the file's name.
     """
@@ -64,7 +64,7 @@ def with_links(text: str, source: str, places: dict[str, str]) -> str:
 
 
 def stage(folder: Path) -> None:
-    """Puts every page and picture into the folder, as the site has them."""
+    """Write every page and picture into the folder, at its place in the site."""
     places_by_source = places()
     for source, place in places_by_source.items():
         target = folder / place
@@ -81,7 +81,7 @@ def stage(folder: Path) -> None:
 
 
 def without_server(site: Path) -> None:
-    """Makes the pages independent of the network and of the folder that the site is in."""
+    """Make the pages independent of the network and of the folder that the site is in."""
     (site / "404.html").unlink()  # its links start at the top of a server
     for page in site.rglob("*.html"):
         way = os.path.relpath(site / "worker.js", page.parent)
@@ -89,7 +89,7 @@ def without_server(site: Path) -> None:
 
 
 def build(site: Path) -> int:
-    """Builds the site in place of the folder; returns the exit code of its builder."""
+    """Build the site in place of the folder; return the exit code of the site builder."""
     with TemporaryDirectory() as scratch:
         work = Path(scratch)
         shutil.copyfile(TOP / "zensical.toml", work / "zensical.toml")

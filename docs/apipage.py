@@ -31,7 +31,7 @@ FIRST = ("open_lake", "Lake")
 
 
 def text() -> str:
-    """The page: the public names of the package, the lake's methods, the errors."""
+    """Return the page: the package's public names, the methods of a lake, and the errors."""
     names = [name for name in pipeline.__all__ if not name.startswith("__")]
     names = [*FIRST, *(name for name in names if name not in FIRST)]
     public = {name: getattr(pipeline, name) for name in names}
@@ -45,7 +45,7 @@ def text() -> str:
 
 
 def section(name: str, value: Any) -> list[str]:
-    """A public name, and if it is a class what its objects have."""
+    """Return the section of a public name; that of a class includes its fields and members."""
     if inspect.ismodule(value):
         return []
     if not inspect.isclass(value):
@@ -62,7 +62,7 @@ def section(name: str, value: Any) -> list[str]:
 
 
 def fields(kind: Any) -> list[str]:
-    """What an object is made of: the fields of a struct, or the values of an enum."""
+    """Return a code block of a struct's fields, or the line of an enum's values."""
     if issubclass(kind, Enum):
         return ["Values: " + ", ".join(f"`{member.value}`" for member in kind)]
     names = getattr(kind, "__struct_fields__", ())
@@ -75,7 +75,7 @@ def fields(kind: Any) -> list[str]:
 
 
 def members(kind: type) -> dict[str, Any]:
-    """The public methods and properties of a class that have a docstring."""
+    """Return the public methods and properties of a class that have a docstring."""
     attributes = {name: inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"}
     descriptors = (property, cached_property, classmethod, staticmethod)
     values = {name: getattr(kind, name) for name in attributes}
@@ -87,7 +87,7 @@ def members(kind: type) -> dict[str, Any]:
 
 
 def is_ours(value: Any) -> bool:
-    """Whether a method or property has a docstring and was not inherited from a library."""
+    """Return whether a method or property has a docstring and was not inherited from a library."""
     wrapped = (getattr(value, name, None) for name in ("fget", "func", "__func__"))
     function = next(filter(None, wrapped), value)
     module = getattr(function, "__module__", None) or ""
@@ -95,7 +95,7 @@ def is_ours(value: Any) -> bool:
 
 
 def signature(name: str, function: Callable[..., Any]) -> str:
-    """The call with its parameters and what it returns, without `self`; a line each if long."""
+    """Return a function's signature without `self`, with a line for each parameter if long."""
     signed = inspect.signature(function)
     first = next(iter(signed.parameters), None)
     parameters = [
@@ -112,7 +112,7 @@ def signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def shorten_signature(signed: str) -> str:
-    """A signature without the modules and quotes of its types, and without places in memory."""
+    """Remove the modules and quotes of types, and memory addresses, from a signature."""
     signed = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signed)
     signed = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", signed)
     signed = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r"Unpack[\1]", signed)
@@ -121,7 +121,7 @@ def shorten_signature(signed: str) -> str:
 
 
 def split(inner: str) -> list[str]:
-    """The parameters between commas that are in no bracket."""
+    """Split a parameter list at the commas outside of brackets."""
     parts, depth, begin = [], 0, 0
     for place, sign in enumerate(inner):
         depth += (sign in "([{") - (sign in ")]}")
@@ -137,7 +137,7 @@ def first_line(kind: type) -> str:
 
 
 def prose(value: Any) -> str:
-    """A docstring as markdown; its examples as code."""
+    """Return a docstring as markdown, with its examples as code blocks."""
     paragraphs = (inspect.getdoc(value) or "").split("\n\n")
     return "\n\n".join(
         fence("pycon", text) if text.startswith(">>> ") else escape_markdown(text)

@@ -15,7 +15,7 @@ This page has the same text as `magic COMMAND --help`. Every command that reads 
 
 
 def text() -> str:
-    """The page: the program itself, then each command."""
+    """Return the page: a section for the program itself and one for each command."""
     group: Any = app
     top = group.context_class(group, info_name="magic")
     parts = [INTRODUCTION, *section(group, top, "magic")]
@@ -27,7 +27,7 @@ def text() -> str:
 
 
 def section(command: Any, context: Any, name: str) -> list[str]:
-    """A command's heading, usage, description, examples and options."""
+    """Return a command's heading, usage, description, examples and options."""
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     return [
         f"## {name}",
@@ -38,7 +38,7 @@ def section(command: Any, context: Any, name: str) -> list[str]:
 
 
 def description(help_text: str) -> list[str]:
-    """The paragraphs of a help text; what it keeps as it stands becomes a block of code."""
+    """Return the paragraphs of a help text as markdown; preformatted ones become code blocks."""
     parts = []
     for paragraph in inspect.cleandoc(help_text).split("\n\n"):
         if not paragraph.startswith("\b"):
@@ -50,7 +50,7 @@ def description(help_text: str) -> list[str]:
 
 
 def options(command: Any, context: Any) -> str:
-    """The table of a command's arguments and options."""
+    """Return the table of a command's arguments and options."""
     records = [param.get_help_record(context) for param in command.get_params(context)]
     rows = [f"| {code(names)} | {cell(meaning)} |" for names, meaning in filter(None, records)]
     return "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows])

@@ -6,7 +6,7 @@ _CODE = re.compile(r"(``.+?``|`[^`\n]+`)", re.DOTALL)
 
 
 def escape_markdown(text: str) -> str:
-    """Text with markdown's own characters escaped, except in `code`."""
+    """Escape the special characters of markdown, except in `code`."""
     parts = _CODE.split(text)
     return "".join(
         part if place % 2 else _escape_special_characters(part) for place, part in enumerate(parts)
@@ -18,7 +18,7 @@ def _escape_special_characters(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text for one cell of a table."""
+    """Return the text escaped for a table cell, in one line."""
     return escape_markdown(" ".join(text.split())).replace("|", "\\|")
 
 

@@ -32,7 +32,7 @@ MADE_OF = HERE / "made-of.txt"
 
 @contextmanager
 def viewer(lake: Path) -> Iterator[str]:
-    """The address of a server for the lake, which ends with the block."""
+    """Start a server for the lake, yield its address, and terminate it after the block."""
     command = [sys.executable, "-m", "pipeline", "view", "--no-browser", "--port", "0"]
     with subprocess.Popen(
         [*command, "--lake", str(lake)], stderr=subprocess.PIPE, text=True
@@ -48,13 +48,13 @@ def viewer(lake: Path) -> Iterator[str]:
 
 
 def choose_game_and_message(lake: pipeline.Lake) -> tuple[str, int]:
-    """The game of the transcript, and the message in its middle."""
+    """Return the id of the game for the transcript, and the index of the message to center."""
     counted = lake.evidence(METRIC).drop_nulls("message_index")
     return counted["game_id"][0], counted["message_index"][0]
 
 
 def digest() -> str:
-    """A hash of the pages in the pictures, with their frame and their style."""
+    """Return a hash of the pages in the pictures, with their frame and their style."""
     with TemporaryDirectory() as scratch:
         ingest(SAMPLE, Path(scratch) / "lake")
         lake = pipeline.open_lake(Path(scratch) / "lake")
