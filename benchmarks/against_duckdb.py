@@ -39,13 +39,13 @@ Variant = Callable[[duckdb.DuckDBPyConnection, str, Path], None]
 
 
 def once(connection: duckdb.DuckDBPyConnection, read: str, out: Path) -> None:
-    """The files read into a table, which both are copied from."""
+    """Read the files into a table, and write games and messages from it."""
     connection.execute(f"CREATE TEMP TABLE logs AS {read}")
     _copy(connection, "logs", out)
 
 
 def twice(connection: duckdb.DuckDBPyConnection, read: str, out: Path) -> None:
-    """The files read for each of the two, so that nothing is held."""
+    """Read the files for games and again for messages, so that no table is held in memory."""
     _copy(connection, f"({read})", out)
 
 
@@ -85,7 +85,7 @@ def main() -> int:
 
     ingest = [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", str(JOBS)]
     tried = VARIANTS if chosen.variants else [QUICKEST]
-    found = medians(
+    seconds = medians(
         {
             "ingest": lambda: run(ingest),
             **{name: lambda name=name: by_duckdb(source, out, name) for name in tried},
@@ -94,7 +94,8 @@ def main() -> int:
         before=clean,
     )
     rows = [
-        Row(f"DuckDB, {name}", found[name], found["ingest"], LIMIT, at_least=True) for name in tried
+        Row(f"DuckDB, {name}", seconds[name], seconds["ingest"], LIMIT, at_least=True)
+        for name in tried
     ]
     statement = READ.format(
         source="SOURCE",

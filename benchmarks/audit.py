@@ -29,9 +29,9 @@ def main() -> int:
     for n_games, limit in ((max(1, options.games // 10), LIMIT), (options.games, None)):
         lake = multiplied_lake(n_games, messages=True)
         commands = {name: [*MAGIC, name, "--lake", str(lake.path)] for name in ("metrics", "audit")}
-        found = processor_medians(commands, options.runs)
+        seconds = processor_medians(commands, options.runs)
         case = f"audit of {n_games:,} games, processor time"
-        rows.append(Row(case, found["audit"], found["metrics"], limit))
+        rows.append(Row(case, seconds["audit"], seconds["metrics"], limit))
     for name, arguments in LARGE.items():
         _, peak = peak_memory([*MAGIC, *arguments, "--lake", str(lake.path)])
         case = f"{name}, {options.games:,} games, peak memory"

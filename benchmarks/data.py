@@ -27,7 +27,7 @@ ROW_GROUP = 500_000
 
 
 def made(name: str, make: Callable[[Path], object]) -> Path:
-    """The scratch folder's entry of this name, made if it is not there yet."""
+    """Return the path of an entry of the scratch folder; make it if it does not exist."""
     path = SCRATCH / name
     if not path.exists():
         SCRATCH.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def made(name: str, make: Callable[[Path], object]) -> Path:
 
 
 def logs(games: int, archive: str | None = None, models: int = MODELS) -> Path:
-    """A folder of at least so many games' logs, or one archive of the same games."""
+    """Return a folder with the logs of at least `games` games, or an archive of the same games."""
     each = -(-games // (models * len(COMPETITIONS)))
     kind = ("--archive", archive) if archive else ()
 
@@ -55,14 +55,14 @@ def _of(models: int) -> str:
 
 
 def fresh_lake() -> Path:
-    """A path in the scratch folder where there is no lake."""
+    """Delete the lake at a path of the scratch folder, and return the path."""
     path = SCRATCH / "fresh-lake"
     shutil.rmtree(path, ignore_errors=True)
     return path
 
 
 def multiplied_lake(games: int, models: int = MODELS, *, messages: bool = False) -> StoredLake:
-    """A lake of about so many games: simulated ones again and again, with new ids.
+    """Return a lake of about `games` games: simulated games, copied under new ids.
 
     It lies as a lake does that is well kept: large files, the rows by game type and model. It has
     no messages unless they are asked for.
@@ -101,7 +101,7 @@ def _multiply(base: StoredLake, times: int, path: Path, *, messages: bool) -> No
 
 
 def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
-    """The table's rows so many times, each time of other games, a row group at a time.
+    """Yield `times` copies of the table's rows under new game ids, one row group at a time.
 
     These have contents of their own: of equal ones, each but the first would be a repeat.
     """
@@ -123,7 +123,7 @@ def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
 
 
 def _ingest() -> dict[str, object]:
-    """The row of `ingests`, but for what a transaction knows."""
+    """Return the row of `ingests`, without the columns that the transaction adds."""
     counts = {name: 0 for name in table_schema("ingests") if name.startswith("n_")}
     result = {"sources": [], "started_at": datetime.now(UTC), "tool_version": __version__}
     return counts | result

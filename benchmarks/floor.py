@@ -37,7 +37,7 @@ def main() -> int:
     options = parser(__doc__, games=100_000).parse_args()
     source, lake = logs(options.games), fresh_lake()
     ingest = [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", str(JOBS)]
-    found = medians(
+    seconds = medians(
         {
             "untyped": lambda: run([sys.executable, "-c", UNTYPED, str(source)]),
             "typed": lambda: run([sys.executable, "-c", TYPED, str(source)]),
@@ -47,8 +47,10 @@ def main() -> int:
         before=fresh_lake,
     )
     rows = [
-        Row(f"magic ingest --jobs {JOBS}, of decoding", found["ingest"], found["untyped"], LIMIT),
-        Row(f"magic ingest --jobs {JOBS}, of typed decoding", found["ingest"], found["typed"]),
+        Row(
+            f"magic ingest --jobs {JOBS}, of decoding", seconds["ingest"], seconds["untyped"], LIMIT
+        ),
+        Row(f"magic ingest --jobs {JOBS}, of typed decoding", seconds["ingest"], seconds["typed"]),
     ]
     baseline = "one process that reads and msgspec-decodes the same files"
     return report("floor", __doc__, baseline, rows, options.results)

@@ -64,14 +64,14 @@ def main() -> int:
     """Measure how fast each format is read, and write the results."""
     options = parser(__doc__, games=100, runs=7).parse_args()
     logs = {format_.NAME: _logs(format_, options.games) for format_ in available_formats()}
-    others = [one for name, one in logs.items() if name != INTERCHANGE]
-    logs[INTERCHANGE] = Logs([*_converted(others)], "0.json", None)
+    others = [format_logs for name, format_logs in logs.items() if name != INTERCHANGE]
+    logs[INTERCHANGE] = Logs([*_convert_to_interchange(others)], "0.json", None)
     cases = dict(_cases(logs))
     gc.disable()  # as an ingest does while it decodes
     measured = {name: case for name, (_, case) in cases.items()}
     seconds = medians(measured, options.runs, clock=time.process_time)
     rates = {name: megabytes / seconds[name] for name, (megabytes, _) in cases.items()}
-    rows = [row for name, one in logs.items() for row in _rows(name, one, rates)]
+    rows = [row for name, format_logs in logs.items() for row in _rows(name, format_logs, rates)]
     notes = f"Logs of at most {options.games} files each. " + (
         "From archives of real logs, but `kaggle`." if SHARED.is_dir() else "From `tests/logs`."
     )
@@ -87,30 +87,30 @@ def _logs(format_: Format, most: int) -> Logs:
     archive = SHARED / f"{ARCHIVES.get(format_.NAME)}.tar.zst"
     data = files(archive).values() if archive.is_file() else logs
     file = file.format(0)
-    own = [one for one in data if format_.claims(DocumentSniffer(file, one))][:most]
-    return Logs(own, file, None if format_.NAMES_MODELS else made.MODEL)
+    claimed_logs = [log for log in data if format_.claims(DocumentSniffer(file, log))][:most]
+    return Logs(claimed_logs, file, None if format_.NAMES_MODELS else made.MODEL)
 
 
-def _converted(logs: Sequence[Logs]) -> Iterator[bytes]:
-    """A few games of each format as interchange JSON."""
+def _convert_to_interchange(logs: Sequence[Logs]) -> Iterator[bytes]:
+    """Yield a few games of each format as interchange JSON."""
     for data, file, model in logs:
-        for one in data[:10]:
-            if game := read_game(one, model, file):
+        for log in data[:10]:
+            if game := read_game(log, model, file):
                 yield encode_game(game)
 
 
 def _cases(logs: dict[str, Logs]) -> Iterator[tuple[str, tuple[float, Callable[[], object]]]]:
-    """What is measured, with the megabytes that one run of it reads."""
-    for name, one in logs.items():
-        times = max(1, round(MEGABYTES / one.megabytes))
-        again = one._replace(data=one.data * times)
+    """Yield the name of each case, the megabytes that a run reads, and the function to measure."""
+    for name, format_logs in logs.items():
+        times = max(1, round(MEGABYTES / format_logs.megabytes))
+        again = format_logs._replace(data=format_logs.data * times)
         yield name, (again.megabytes, partial(_read, again))
         plain = _lines if name in TEXTS else _decode
         yield f"{name}, plain", (again.megabytes, partial(plain, again))
 
 
 def _read(logs: Logs) -> list[object]:
-    return [read_game(one, logs.model, logs.file) for one in logs.data]
+    return [read_game(log, logs.model, logs.file) for log in logs.data]
 
 
 def _decode(logs: Logs) -> list[object]:
@@ -120,7 +120,7 @@ def _decode(logs: Logs) -> list[object]:
 
 
 def _lines(logs: Logs) -> list[object]:
-    return [one.decode().splitlines() for one in logs.data]
+    return [log.decode().splitlines() for log in logs.data]
 
 
 def _rows(name: str, logs: Logs, rates: dict[str, float]) -> Iterator[Row]:

@@ -21,7 +21,7 @@ NO_LOGS = 32 * 2**20
 
 
 def _no_logs(folder: Path) -> None:
-    """A folder with nothing to read, and so large that processes are started for it."""
+    """Make a folder without logs that is so large that an ingest starts processes for it."""
     folder.mkdir()
     (folder / "notes.txt").write_bytes(bytes(NO_LOGS))
 

@@ -22,7 +22,7 @@ def main() -> int:
     lake = multiplied_lake(options.games, MODELS)
     rows = []
     for engine in ("polars", "duckdb"):
-        found = medians(
+        seconds = medians(
             {
                 "alone": lambda engine=engine: metrics(lake, engine=engine, confidence=None),
                 "intervals": lambda engine=engine: metrics(lake, engine=engine),
@@ -30,7 +30,7 @@ def main() -> int:
             options.runs,
         )
         case = f"metrics with intervals, {engine}"
-        rows.append(Row(case, found["intervals"], found["alone"], LIMIT))
+        rows.append(Row(case, seconds["intervals"], seconds["alone"], LIMIT))
     board = medians({"polars": lambda: magic("leaderboard", "--lake", lake.path)}, options.runs)
     case = "leaderboard with intervals and letters (of 2 s)"
     rows.append(Row(case, board["polars"], LEADERBOARD_SECONDS, 1.0))

@@ -21,13 +21,13 @@ def main() -> int:
         run([*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", str(jobs)])
 
     cases = {name: lambda source=source: ingest(source, 2) for name, source in sources.items()}
-    found = medians(
+    seconds = medians(
         {"one job": lambda: ingest(folder, 1), **cases}, options.runs, before=fresh_lake
     )
     rows = [
-        Row("--jobs 1, of --jobs 2", found["one job"], found["folder"], GAIN, at_least=True),
+        Row("--jobs 1, of --jobs 2", seconds["one job"], seconds["folder"], GAIN, at_least=True),
         *(
-            Row(f"{kind}, of the folder", found[kind], found["folder"], ARCHIVE_LIMIT)
+            Row(f"{kind}, of the folder", seconds[kind], seconds["folder"], ARCHIVE_LIMIT)
             for kind in ARCHIVES
         ),
     ]

@@ -49,16 +49,18 @@ class Row(NamedTuple):
 
 
 def parser(doc: str, *, games: int, runs: int = 5) -> argparse.ArgumentParser:
-    """The options that every script has; small numbers try it out."""
-    found = argparse.ArgumentParser(
+    """Return an argument parser with the options that all benchmarks share."""
+    options = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    found.add_argument("--games", type=int, default=games, help="games (default: %(default)s)")
-    found.add_argument("--runs", type=int, default=runs, help="of each case (default: %(default)s)")
-    found.add_argument(
+    options.add_argument("--games", type=int, default=games, help="games (default: %(default)s)")
+    options.add_argument(
+        "--runs", type=int, default=runs, help="of each case (default: %(default)s)"
+    )
+    options.add_argument(
         "--results", type=Path, default=HERE / "results.md", help="the file to write a section of"
     )
-    return found
+    return options
 
 
 def medians(
@@ -68,7 +70,7 @@ def medians(
     before: Callable[[], object] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Each case's median wall time in seconds, the cases taking turns after a round to warm up.
+    """Return the median wall time of each case in seconds; the cases take turns after a warm-up.
 
     `before` runs ahead of each case, unmeasured. `clock` can be that of the processor instead.
     """
@@ -80,11 +82,11 @@ def medians(
             case()
             if turn:
                 seconds[name].append(clock() - started)
-    return {name: statistics.median(found) for name, found in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, float]:
-    """Each command's median processor time in seconds, the commands taking turns as in `medians`.
+    """Return the median processor time of each command in seconds; the commands take turns.
 
     Other work on the machine bears less on it than on wall time.
     """
@@ -95,22 +97,22 @@ def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[
             run(command)
             if turn:
                 seconds[name].append(_processor_seconds() - before)
-    return {name: statistics.median(found) for name, found in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def _processor_seconds() -> float:
-    """What all children that have ended took."""
+    """Return the processor time in seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def magic(*arguments: object) -> None:
-    """Runs `magic` in a process of its own; raises where it fails."""
+    """Run `magic` in a process of its own; exit with its message if it fails."""
     run([*MAGIC, *map(str, arguments)])
 
 
 def run(command: Sequence[str]) -> None:
-    """Runs a command in silence; raises with what it said where it fails."""
+    """Run a command without showing its output; exit with its message if it fails."""
     done = subprocess.run(
         command, cwd=TOP, env=_environment(), capture_output=True, text=True, check=False
     )
@@ -123,7 +125,7 @@ def _environment() -> dict[str, str]:
 
 
 def peak_memory(command: Sequence[str]) -> tuple[float, int]:
-    """Wall time of a command in seconds, and the most bytes that it and its children held at once.
+    """Run a command; return its seconds and the most bytes that it and its children held at once.
 
     Memory is the proportional set size, in which what processes share counts once.
     """
@@ -133,28 +135,28 @@ def peak_memory(command: Sequence[str]) -> tuple[float, int]:
     )
     peak = 0
     while process.poll() is None:
-        peak = max(peak, held_by(process.pid))
+        peak = max(peak, memory_of_process_tree(process.pid))
         time.sleep(SAMPLE_SECONDS)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     return time.perf_counter() - started, peak
 
 
-def held_by(process: int) -> int:
-    """The bytes that a process and all that it started hold now."""
+def memory_of_process_tree(process: int) -> int:
+    """Return the bytes that a process and its descendants hold now."""
     return sum(map(_held, _tree(process)))
 
 
 def _tree(root: int) -> list[int]:
-    """The process and all that it started, as far as they still are."""
-    found = [root]
-    for process in found:
+    """Return the ids of a process and of its descendants that still run."""
+    processes = [root]
+    for process in processes:
         for task in Path(f"/proc/{process}/task").glob("*/children"):
             try:
-                found += map(int, task.read_text().split())
+                processes += map(int, task.read_text().split())
             except OSError:  # the task has ended
                 continue
-    return found
+    return processes
 
 
 def _held(process: int) -> int:
@@ -168,7 +170,7 @@ def _held(process: int) -> int:
 def report(  # noqa: PLR0917 (each part of the section once)
     name: str, doc: str, baseline: str, rows: Sequence[Row], results: Path, notes: str = ""
 ) -> int:
-    """Prints the table of ratios and writes it as a section of the results; 1 if a limit is missed.
+    """Print the table of ratios, write it into the results, and return 1 if a limit is missed.
 
     The first line of `doc` is the question, `baseline` says what the ratios are of.
     """
@@ -199,7 +201,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _machine() -> str:
-    """The machine and the versions, as far as they bear on the figures."""
+    """Return the date, the machine, and the versions of Python and the libraries."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     libraries = ", ".join(f"{library} {version(library)}" for library in LIBRARIES)
@@ -217,11 +219,11 @@ def _cpu() -> str:
 
 
 def _write(results: Path, name: str, section: str) -> None:
-    """Puts the section in the place of the one of its name, the sections by name."""
+    """Write the section into the results in place of the one with its name, in order of names."""
     old = results.read_text(encoding="utf-8") if results.exists() else ""
-    found = {part.partition("\n")[0]: part.strip() for part in old.split("\n## ")[1:]}
-    found[name] = section.removeprefix("## ")
+    sections = {part.partition("\n")[0]: part.strip() for part in old.split("\n## ")[1:]}
+    sections[name] = section.removeprefix("## ")
     pages = "[docs/benchmarks.md](../docs/benchmarks.md)"
     head = f"# Results of the benchmarks\n\nWritten by `make bench`; {pages} says what they are.\n"
-    parts = [f"\n## {found[key]}\n" for key in sorted(found)]
+    parts = [f"\n## {sections[key]}\n" for key in sorted(sections)]
     results.write_text(head + "".join(parts), encoding="utf-8")

@@ -155,8 +155,8 @@ def _results_in_polars(lake: StoredLake) -> pl.LazyFrame:
     )
 
 
-def _n_games(wanted: pl.Expr) -> pl.Expr:
-    return pl.when(wanted).then("game_id").drop_nulls().n_unique()
+def _n_games(condition: pl.Expr) -> pl.Expr:
+    return pl.when(condition).then("game_id").drop_nulls().n_unique()
 
 
 def main() -> int:
@@ -165,22 +165,22 @@ def main() -> int:
     lake = multiplied_lake(options.games)
     by_hand = {"polars": by_hand_in_polars, "duckdb": by_hand_in_duckdb}
     rows = []
-    for engine, own in by_hand.items():
-        found = medians(
+    for engine, query in by_hand.items():
+        seconds = medians(
             {
-                "by hand": lambda own=own: own(lake),
+                "by hand": lambda query=query: query(lake),
                 "metrics": lambda engine=engine: metrics(lake, engine=engine, confidence=None),
             },
             options.runs,
         )
         case = f"all metrics, {engine}"
-        rows.append(Row(case, found["metrics"], found["by hand"], LIMIT))
+        rows.append(Row(case, seconds["metrics"], seconds["by hand"], LIMIT))
     small = multiplied_lake(max(1, options.games // 10))
     for engine in by_hand:
         command = ("leaderboard", "--lake", small.path, "--engine", engine)
-        found = medians({"leaderboard": lambda command=command: magic(*command)}, options.runs)
+        seconds = medians({"leaderboard": lambda command=command: magic(*command)}, options.runs)
         case = f"leaderboard of a tenth of the games, {engine} (of 2 s)"
-        rows.append(Row(case, found["leaderboard"], LEADERBOARD_SECONDS, 1.0))
+        rows.append(Row(case, seconds["leaderboard"], LEADERBOARD_SECONDS, 1.0))
     baseline = "the same sums by hand-written queries, one a table, in the same engine"
     n_games = lake.table("games").select(pl.len()).collect().item()
     return report(

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import duckdb
-from measure import MAGIC, TOP, Row, held_by, medians, parser, report, run
+from measure import MAGIC, TOP, Row, medians, memory_of_process_tree, parser, report, run
 
 from data import made, multiplied_lake
 from pipeline import open_lake
@@ -45,7 +45,7 @@ def main() -> int:
     ids = lake.table("games").select("game_id").collect()["game_id"]
     ids = ids.sample(400, seed=1, with_replacement=True)
     models = lake.metrics(metric="win_rate", confidence=None)["model"].unique().sort().to_list()
-    games = [f"game?{urlencode({'game': one})}" for one in ids]
+    games = [f"game?{urlencode({'game': game_id})}" for game_id in ids]
     evidence = [
         f"evidence?{urlencode({'metric': name, 'model': model})}"
         for name in NAMES
@@ -53,7 +53,7 @@ def main() -> int:
     ]
     topics = lake.table("games").select("topic").unique().collect()["topic"].drop_nulls().sort()
     by_topic = [
-        f"leaderboard?{urlencode({'where': f'topic = {quote_literal(one)}'})}" for one in topics
+        f"leaderboard?{urlencode({'where': f'topic = {quote_literal(topic)}'})}" for topic in topics
     ]
     # The dearest condition there is: one on the games that leaves out none of them.
     boards = [f"leaderboard?{urlencode({'where': f'n_players < {n}'})}" for n in range(100, 140)]
@@ -70,9 +70,9 @@ def main() -> int:
         seconds = SECONDS if options.games > LITTLE else SECONDS / 10
         taken, peak = _crowd(url, process, games[30:], evidence[24:], seconds)
         for kind, limit in (("game", GAME), ("evidence", EVIDENCE), ("leaderboard", SEEN)):
-            found = [seconds for page, seconds in taken if page.startswith(kind)]
-            case = f"{kind}, {CLIENTS} clients, median of {len(found)}"
-            rows.append(Row(case, statistics.median(found), limit, 1.0))
+            times_of_kind = [seconds for page, seconds in taken if page.startswith(kind)]
+            case = f"{kind}, {CLIENTS} clients, median of {len(times_of_kind)}"
+            rows.append(Row(case, statistics.median(times_of_kind), limit, 1.0))
         rows.append(Row("memory of the server", peak / 2**20, MEMORY_BYTES / 2**20, 1.0, "MiB"))
     rows.append(_bare(lake, ids[0], rows[0].value, options.runs))
     path = str(lake.path)
@@ -93,7 +93,8 @@ def main() -> int:
         ],
     }
     times = medians(
-        {name: lambda one=one: run(one) for name, one in commands.items()}, options.runs
+        {name: lambda command=command: run(command) for name, command in commands.items()},
+        options.runs,
     )
     rows += [
         Row(name, times[name], limit, 1.0)
@@ -134,7 +135,7 @@ def _median(url: str, pages: list[str]) -> float:
 def _crowd(
     url: str, process: int, games: list[str], evidence: list[str], seconds: float
 ) -> tuple[list[tuple[str, float]], int]:
-    """Each page that the clients opened and the seconds it took; the most bytes held meanwhile."""
+    """Return each opened page with its seconds, and the peak memory of the server in bytes."""
     taken: list[tuple[str, float]] = []
     end = time.monotonic() + seconds
 
@@ -151,19 +152,19 @@ def _crowd(
         thread.start()
     peak = 0
     while any(thread.is_alive() for thread in threads):
-        peak = max(peak, held_by(process))
+        peak = max(peak, memory_of_process_tree(process))
         time.sleep(0.5)
     return taken, peak
 
 
 def _bare(lake: Lake, game: str, seconds: float, runs: int) -> Row:
-    """The page of a game beside DuckDB's bare query of its messages."""
+    """Compare the page of a game with a bare DuckDB query of the game's messages."""
     files = [str(file) for file in lake.table_files("messages")]
     with duckdb.connect() as connection:
         connection.execute("SET parquet_metadata_cache = true")
         query = f"SELECT * FROM read_parquet({files}) WHERE game_id = '{game}'"
-        found = medians({"bare": lambda: connection.sql(query).fetchall()}, runs)
-    return Row("a game, and DuckDB's query of its messages", seconds, found["bare"])
+        seconds_by_query = medians({"bare": lambda: connection.sql(query).fetchall()}, runs)
+    return Row("a game, and DuckDB's query of its messages", seconds, seconds_by_query["bare"])
 
 
 if __name__ == "__main__":

@@ -67,13 +67,13 @@ def _session() -> Iterator[None]:
 
 
 def _compare(left: StoredLake, right: StoredLake) -> None:
-    """Ends with an error where a table's rows differ."""
+    """Raise AssertionError if the rows of a table differ between the lakes."""
     for table in sorted(set(TABLES) - DIFFERENT):
-        _assert_equal(*(_sorted(lake.table(table).collect()) for lake in (left, right)))
+        _assert_equal(*(_sort_rows(lake.table(table).collect()) for lake in (left, right)))
 
 
-def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.sort(name for name, of in rows.schema.items() if not of.is_nested())
+def _sort_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort(name for name, dtype in rows.schema.items() if not dtype.is_nested())
 
 
 def _assert_equal(left: pl.DataFrame, right: pl.DataFrame) -> None:

@@ -47,10 +47,10 @@ def main() -> int:
             "by itself": lambda query=query: by_itself(lake, query),
             "fenced": lambda query=query: opened.sql(query),
         }
-        found = medians(cases, options.runs)
-        rows.append(Row(name, found["fenced"], found["by itself"], LIMIT))
+        seconds = medians(cases, options.runs)
+        rows.append(Row(name, seconds["fenced"], seconds["by itself"], LIMIT))
     query = QUESTIONS["a few columns"]
-    found = medians(
+    seconds = medians(
         {
             "in one process": lambda: run([sys.executable, "-c", IN_ONE, str(lake.path), query]),
             "magic sql": lambda: magic("sql", query, "--lake", lake.path),
@@ -58,7 +58,7 @@ def main() -> int:
         options.runs,
     )
     case = "magic sql, of the same in one process"
-    rows.append(Row(case, found["magic sql"], found["in one process"], COMMAND_LIMIT))
+    rows.append(Row(case, seconds["magic sql"], seconds["in one process"], COMMAND_LIMIT))
     return report("sql", __doc__, "DuckDB by itself on the same files", rows, options.results)
 
 

@@ -26,14 +26,14 @@ def main() -> int:
         "magic metrics": [*MAGIC, "metrics", "--lake", lake],
         "magic metrics --engine duckdb": [*MAGIC, "metrics", "--lake", lake, "--engine", "duckdb"],
     }
-    found = medians(
+    seconds_by_command = medians(
         {name: lambda command=command: run(command) for name, command in cases.items()},
         options.runs,
     )
     limits = {"magic --help": HELP_SECONDS, "magic metrics": METRICS_SECONDS}
     rows = [
         Row(name, seconds, limits.get(name, METRICS_SECONDS), 1.0 if name in limits else None)
-        for name, seconds in found.items()
+        for name, seconds in seconds_by_command.items()
     ]
     return report("startup", __doc__, "the seconds that it may take", rows, options.results)
 

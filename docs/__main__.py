@@ -37,47 +37,51 @@ LINK = re.compile(r"\[(?P<words>[^\]\[]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^
 
 
 def places() -> dict[str, str]:
-    """The place of each file in the site, by its path in the repository."""
-    own = [path for path in HERE.rglob("*") if path.suffix in SHOWN]
-    found = {path.relative_to(TOP).as_posix(): path.relative_to(HERE).as_posix() for path in own}
+    """Return the place of each file in the site, by its path in the repository."""
+    files = [path for path in HERE.rglob("*") if path.suffix in SHOWN]
+    places_of_files = {
+        path.relative_to(TOP).as_posix(): path.relative_to(HERE).as_posix() for path in files
+    }
     generated = {f"docs/{name}": name for name in GENERATED}
-    return found | generated | {source: place for place, source in FROM_TOP.items()}
+    return places_of_files | generated | {source: place for place, source in FROM_TOP.items()}
 
 
-def with_links(text: str, source: str, known: dict[str, str]) -> str:
-    """The text of a page with its links as they are in the site.
+def with_links(text: str, source: str, places: dict[str, str]) -> str:
+    """Return the text of a page with its links rewritten for the site.
 
     A link to a file that is no page, such as a module, becomes the file's name.
     """
-    folder, place = PurePosixPath(source).parent, PurePosixPath(known[source]).parent
+    folder, place = PurePosixPath(source).parent, PurePosixPath(places[source]).parent
 
-    def link(found: re.Match[str]) -> str:
-        target = os.path.normpath(folder / found["target"])
-        if target not in known and (TOP / target).exists():
-            return found["words"] if "`" in found["words"] else f"`{target}`"
-        way = os.path.relpath(known.get(target, target), place)
-        return f"[{found['words']}]({way}{found['anchor'] or ''})"
+    def link(match: re.Match[str]) -> str:
+        target = os.path.normpath(folder / match["target"])
+        if target not in places and (TOP / target).exists():
+            return match["words"] if "`" in match["words"] else f"`{target}`"
+        way = os.path.relpath(places.get(target, target), place)
+        return f"[{match['words']}]({way}{match['anchor'] or ''})"
 
     return LINK.sub(link, text)
 
 
 def stage(folder: Path) -> None:
-    """Puts every page and picture into the folder, as the site has them."""
-    known = places()
-    for source, place in known.items():
+    """Write every page and picture into the folder, at its place in the site."""
+    places_by_source = places()
+    for source, place in places_by_source.items():
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if place in GENERATED:
-            target.write_text(with_links(GENERATED[place](), source, known), encoding="utf-8")
+            target.write_text(
+                with_links(GENERATED[place](), source, places_by_source), encoding="utf-8"
+            )
         elif place.endswith(".md"):
             text = (TOP / source).read_text(encoding="utf-8")
-            target.write_text(with_links(text, source, known), encoding="utf-8")
+            target.write_text(with_links(text, source, places_by_source), encoding="utf-8")
         else:
             shutil.copyfile(TOP / source, target)
 
 
 def without_server(site: Path) -> None:
-    """Makes the pages independent of the network and of the folder that the site is in."""
+    """Make the pages independent of the network and of the folder that the site is in."""
     (site / "404.html").unlink()  # its links start at the top of a server
     for page in site.rglob("*.html"):
         way = os.path.relpath(site / "worker.js", page.parent)
@@ -85,7 +89,7 @@ def without_server(site: Path) -> None:
 
 
 def build(site: Path) -> int:
-    """Builds the site in place of the folder; returns the exit code of its builder."""
+    """Build the site in place of the folder; return the exit code of the site builder."""
     with TemporaryDirectory() as scratch:
         work = Path(scratch)
         shutil.copyfile(TOP / "zensical.toml", work / "zensical.toml")

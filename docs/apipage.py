@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from plain import escaped, fence
+from plain import escape_markdown, fence
 
 import pipeline
 from pipeline import errors
@@ -31,7 +31,7 @@ FIRST = ("open_lake", "Lake")
 
 
 def text() -> str:
-    """The page: the public names of the package, the lake's methods, the errors."""
+    """Return the page: the package's public names, the methods of a lake, and the errors."""
     names = [name for name in pipeline.__all__ if not name.startswith("__")]
     names = [*FIRST, *(name for name in names if name not in FIRST)]
     public = {name: getattr(pipeline, name) for name in names}
@@ -45,49 +45,49 @@ def text() -> str:
 
 
 def section(name: str, value: Any) -> list[str]:
-    """A public name, and if it is a class what its objects have."""
+    """Return the section of a public name; that of a class includes its fields and members."""
     if inspect.ismodule(value):
         return []
     if not inspect.isclass(value):
         signed = [fence("python", signature(f"pipeline.{name}", value))] if callable(value) else []
         return [f"## `{name}`", *signed, prose(value)]
     parts = [f"## `{name}`", prose(value), *fields(value)]
-    for member, found in sorted(members(value).items()):
+    for member, value_of_member in sorted(members(value).items()):
         label = member if name != "Lake" else f"lake.{member}"
         parts.append(f"### `{label}`")
-        if callable(found):
-            parts.append(fence("python", signature(label, found)))
-        parts.append(prose(found))
+        if callable(value_of_member):
+            parts.append(fence("python", signature(label, value_of_member)))
+        parts.append(prose(value_of_member))
     return parts
 
 
 def fields(kind: Any) -> list[str]:
-    """What an object is made of: the fields of a struct, or the values of an enum."""
+    """Return a code block of a struct's fields, or the line of an enum's values."""
     if issubclass(kind, Enum):
-        return ["Values: " + ", ".join(f"`{one.value}`" for one in kind)]
+        return ["Values: " + ", ".join(f"`{member.value}`" for member in kind)]
     names = getattr(kind, "__struct_fields__", ())
     signed = inspect.signature(kind).parameters if names else {}
     return (
-        [fence("python", "\n".join(shortened(str(signed[name])) for name in names))]
+        [fence("python", "\n".join(shorten_signature(str(signed[name])) for name in names))]
         if names
         else []
     )
 
 
 def members(kind: type) -> dict[str, Any]:
-    """The public methods and properties of a class that have a docstring."""
-    found = {name: inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"}
-    own = (property, cached_property, classmethod, staticmethod)
-    values = {name: getattr(kind, name) for name in found}
+    """Return the public methods and properties of a class that have a docstring."""
+    attributes = {name: inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"}
+    descriptors = (property, cached_property, classmethod, staticmethod)
+    values = {name: getattr(kind, name) for name in attributes}
     return {
         name: values[name] if callable(values[name]) else value
-        for name, value in found.items()
-        if (isinstance(value, own) or inspect.isfunction(value)) and is_ours(value)
+        for name, value in attributes.items()
+        if (isinstance(value, descriptors) or inspect.isfunction(value)) and is_ours(value)
     }
 
 
 def is_ours(value: Any) -> bool:
-    """Whether a method or property has a docstring and was not inherited from a library."""
+    """Return whether a method or property has a docstring and was not inherited from a library."""
     wrapped = (getattr(value, name, None) for name in ("fget", "func", "__func__"))
     function = next(filter(None, wrapped), value)
     module = getattr(function, "__module__", None) or ""
@@ -95,20 +95,24 @@ def is_ours(value: Any) -> bool:
 
 
 def signature(name: str, function: Callable[..., Any]) -> str:
-    """The call with its parameters and what it returns, without `self`; a line each if long."""
+    """Return a function's signature without `self`, with a line for each parameter if long."""
     signed = inspect.signature(function)
     first = next(iter(signed.parameters), None)
-    given = [one for one in signed.parameters.values() if one.name != first or first not in BOUND]
-    line = name + shortened(str(signed.replace(parameters=given)))
+    parameters = [
+        parameter
+        for parameter in signed.parameters.values()
+        if parameter.name != first or first not in BOUND
+    ]
+    line = name + shorten_signature(str(signed.replace(parameters=parameters)))
     if len(line) <= WIDTH:
         return line
     head, _, rest = line.partition("(")
     inner, _, result = rest.rpartition(")")
-    return f"{head}(\n" + "".join(f"    {one},\n" for one in split(inner)) + f"){result}"
+    return f"{head}(\n" + "".join(f"    {part},\n" for part in split(inner)) + f"){result}"
 
 
-def shortened(signed: str) -> str:
-    """A signature without the modules and quotes of its types, and without places in memory."""
+def shorten_signature(signed: str) -> str:
+    """Remove the modules and quotes of types, and memory addresses, from a signature."""
     signed = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signed)
     signed = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", signed)
     signed = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r"Unpack[\1]", signed)
@@ -117,7 +121,7 @@ def shortened(signed: str) -> str:
 
 
 def split(inner: str) -> list[str]:
-    """The parameters between commas that are in no bracket."""
+    """Split a parameter list at the commas outside of brackets."""
     parts, depth, begin = [], 0, 0
     for place, sign in enumerate(inner):
         depth += (sign in "([{") - (sign in ")]}")
@@ -129,12 +133,13 @@ def split(inner: str) -> list[str]:
 
 def first_line(kind: type) -> str:
     """Return the first line of a class's docstring as markdown."""
-    return escaped((inspect.getdoc(kind) or "").partition("\n")[0])
+    return escape_markdown((inspect.getdoc(kind) or "").partition("\n")[0])
 
 
 def prose(value: Any) -> str:
-    """A docstring as markdown; its examples as code."""
+    """Return a docstring as markdown, with its examples as code blocks."""
     paragraphs = (inspect.getdoc(value) or "").split("\n\n")
     return "\n\n".join(
-        fence("pycon", text) if text.startswith(">>> ") else escaped(text) for text in paragraphs
+        fence("pycon", text) if text.startswith(">>> ") else escape_markdown(text)
+        for text in paragraphs
     )

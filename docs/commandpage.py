@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from plain import cell, escaped, fence
+from plain import cell, escape_markdown, fence
 
 from pipeline.cli.app import app
 
@@ -15,7 +15,7 @@ This page has the same text as `magic COMMAND --help`. Every command that reads 
 
 
 def text() -> str:
-    """The page: the program itself, then each command."""
+    """Return the page: a section for the program itself and one for each command."""
     group: Any = app
     top = group.context_class(group, info_name="magic")
     parts = [INTRODUCTION, *section(group, top, "magic")]
@@ -27,7 +27,7 @@ def text() -> str:
 
 
 def section(command: Any, context: Any, name: str) -> list[str]:
-    """A command's heading, usage, description, examples and options."""
+    """Return a command's heading, usage, description, examples and options."""
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     return [
         f"## {name}",
@@ -37,22 +37,22 @@ def section(command: Any, context: Any, name: str) -> list[str]:
     ]
 
 
-def description(said: str) -> list[str]:
-    """The paragraphs of a help text; what it keeps as it stands becomes a block of code."""
+def description(help_text: str) -> list[str]:
+    """Return the paragraphs of a help text as markdown; preformatted ones become code blocks."""
     parts = []
-    for paragraph in inspect.cleandoc(said).split("\n\n"):
+    for paragraph in inspect.cleandoc(help_text).split("\n\n"):
         if not paragraph.startswith("\b"):
-            parts.append(escaped(" ".join(paragraph.split())))
+            parts.append(escape_markdown(" ".join(paragraph.split())))
             continue
         _, heading, *lines = paragraph.splitlines()
-        parts += [escaped(heading), fence("sh", inspect.cleandoc("\n".join(["", *lines])))]
+        parts += [escape_markdown(heading), fence("sh", inspect.cleandoc("\n".join(["", *lines])))]
     return parts
 
 
 def options(command: Any, context: Any) -> str:
-    """The table of a command's arguments and options."""
+    """Return the table of a command's arguments and options."""
     records = [param.get_help_record(context) for param in command.get_params(context)]
-    rows = [f"| {code(names)} | {cell(said)} |" for names, said in filter(None, records)]
+    rows = [f"| {code(names)} | {cell(meaning)} |" for names, meaning in filter(None, records)]
     return "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows])
 
 

@@ -21,7 +21,7 @@ FIELDS = {
 
 
 def text() -> str:
-    """The page: a section for each metric, with every file that an edition has of its own."""
+    """Return the page: a section for each metric, with each edition's SQL file."""
     parts = [INTRODUCTION]
     for name in NAMES:
         parts.append(f"## {TITLES[name]}")
@@ -30,12 +30,12 @@ def text() -> str:
             if name in metric_names(edition):
                 files.setdefault(metric_sql_file(name, edition), edition)
         for file, edition in files.items():
-            parts += of_file(name, file, edition)
+            parts += file_section(name, file, edition)
     return "\n\n".join(parts) + "\n"
 
 
-def of_file(name: str, file: str, edition: str) -> list[str]:
-    """What one file says, as a table and its SQL; the file's first edition is the one named."""
+def file_section(name: str, file: str, edition: str) -> list[str]:
+    """Return the table and the SQL of one file, for the first edition that uses it."""
     header = sql_files.read_header(file)
     view = name if edition == PAPER else f"{edition}.{name}"
     rows = [

@@ -5,19 +5,21 @@ import re
 _CODE = re.compile(r"(``.+?``|`[^`\n]+`)", re.DOTALL)
 
 
-def escaped(text: str) -> str:
-    """Text with markdown's own characters escaped, except in `code`."""
+def escape_markdown(text: str) -> str:
+    """Escape the special characters of markdown, except in `code`."""
     parts = _CODE.split(text)
-    return "".join(part if place % 2 else _plain(part) for place, part in enumerate(parts))
+    return "".join(
+        part if place % 2 else _escape_special_characters(part) for place, part in enumerate(parts)
+    )
 
 
-def _plain(text: str) -> str:
+def _escape_special_characters(text: str) -> str:
     return re.sub(r"([\\*_<>\[\]])", r"\\\1", text)
 
 
 def cell(text: str) -> str:
-    """Text for one cell of a table."""
-    return escaped(" ".join(text.split())).replace("|", "\\|")
+    """Return the text escaped for a table cell, in one line."""
+    return escape_markdown(" ".join(text.split())).replace("|", "\\|")
 
 
 def fence(language: str, text: str) -> str:

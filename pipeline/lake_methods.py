@@ -291,7 +291,7 @@ class LakeWithMethods(stored.StoredLake):
     def _views(self) -> ViewsByName:
         return all_views()
 
-    def _no_table(self, name: str) -> str:
+    def _unknown_table_message(self, name: str) -> str:
         with use_lake_metrics(self):
             return unknown_table_message(name, self._views)
 

@@ -15,7 +15,7 @@ NAMES = (
 
 
 def run(name: str, options: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """One of them, with what it prints."""
+    """Run a simulation, and return its exit code and output."""
     command = [sys.executable, HERE / f"{name}.py", "--write", *options]
     return subprocess.run(command, check=False, text=True, capture_output=True)
 

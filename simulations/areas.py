@@ -35,7 +35,7 @@ LEAST = 0.92
 
 
 def together(settings: int) -> Shape:
-    """All terms of all metrics, so many settings of each competition, a game of each."""
+    """Return the games of all metrics as one shape, with one game of each setting."""
     shapes = {
         name: metric_shape("cooperation" if name == "coordination" else name, 1) for name in AXES
     }
@@ -62,7 +62,7 @@ def together(settings: int) -> Shape:
 def draw_games(
     generator: np.random.Generator, shape: Shape, rates: dict[str, float], alike: float, draws: int
 ) -> tuple[Floats, Floats]:
-    """Hits and counted by draw and play; coordination is counted where there is an agreement."""
+    """Draw hits and counts by draw and play; coordination counts only games with an agreement."""
     metric = [play.term.partition(":")[0] for play in shape.plays]
     means = np.array([rates[name] for name in metric])
     size = (draws, shape.settings.max() + 1)
@@ -80,7 +80,7 @@ def draw_games(
 
 
 def coverage(model: str, settings: int, alike: float, draws: int) -> tuple[float, float]:
-    """How often the interval holds the true area, and its mean width over that area."""
+    """Return how often the interval holds the true area, and its mean width over that area."""
     generator, shape = np.random.default_rng(SEED), together(settings)
     rates = dict(zip(AXES, MODELS[model], strict=True))
     sums = frame(shape, *draw_games(generator, shape, rates, alike, draws))
@@ -109,7 +109,7 @@ def coverage(model: str, settings: int, alike: float, draws: int) -> tuple[float
 
 
 def true_rate(name: str, rates: dict[str, float], alike: float) -> float:
-    """The true rate of a metric; coordination is that of the games with an agreement."""
+    """Return the true rate of a metric; that of coordination is over games with an agreement."""
     if name != "coordination":
         return rates[name]
     agreement_rate, proposal_rate = rates["cooperation"], rates["coordination"]

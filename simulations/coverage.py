@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 def cell(shape: Shape, rate: float, draws: int) -> Cell:
-    """Coverage and mean width of one cell, by the product's own code.
+    """Return coverage and mean width of the intervals of a shape at one rate.
 
     Draws in which a term has nothing counted have no value, and are left out.
     """
@@ -77,7 +77,7 @@ def cell(shape: Shape, rate: float, draws: int) -> Cell:
 
 
 def values(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:
-    """Value, ci_low and ci_high of every draw that has a value."""
+    """Return value, ci_low and ci_high of every draw that has a value."""
     weights = terms(shape, sums, by)
     ratio = pl.col("weight") * pl.col("h") / pl.col("counted")
     value = sums.join(weights, on=[by, "term"]).group_by(by).agg(value=ratio.sum())
@@ -87,7 +87,7 @@ def values(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def least(shape: Shape) -> float:
-    """How much of the intervals is to hold the truth at least."""
+    """Return the share of intervals that must at least contain the true value."""
     games = Counter(play.term for play in shape.plays)
     if min(games.values()) < 3:
         return 0.88
@@ -95,7 +95,7 @@ def least(shape: Shape) -> float:
 
 
 def table(results: dict[tuple[str, float, int], list[Cell]]) -> str:
-    """Coverage by metric and streak, over the rates, and the mean width."""
+    """Return the table of coverage by metric, streak and number of games, with the mean width."""
     rows = {}
     for (metric, streak, _), cells in results.items():
         result = " / ".join(f"{cell.coverage:.3f}" for cell in cells)
@@ -109,7 +109,7 @@ def table(results: dict[tuple[str, float, int], list[Cell]]) -> str:
 
 
 def uneven_table(results: dict[str, list[Cell]]) -> str:
-    """Of each shape the least coverage over ten rates, the mean, and the width."""
+    """Return the table of each uneven shape's least and mean coverage and its relative width."""
     rows = []
     for name, cells in results.items():
         lowest = min(cells, key=lambda cell: cell.coverage)
@@ -126,12 +126,12 @@ def uneven_table(results: dict[str, list[Cell]]) -> str:
 
 
 def _width(cells: list[Cell]) -> float:
-    """The mean width over that of Wilson's interval were the variance known."""
+    """Return the mean width relative to Wilson's interval for a known variance."""
     return sum(cell.width for cell in cells) / sum(cell.known_width for cell in cells)
 
 
 def failures(name: str, shape: Shape, cells: list[Cell], draws: int) -> list[str]:
-    """What misses its limit, but for what is known to, and what so few draws miss by chance."""
+    """Return messages about missed limits, except those of `SHORT` and those within chance."""
     if any(all(part in name for part in short_name.split(", ")) for short_name in SHORT):
         return []
     mean = sum(cell.coverage for cell in cells) / len(cells)

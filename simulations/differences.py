@@ -55,7 +55,7 @@ SHORT = ("near-duplicate",)
 
 
 def coverage(shape: Shape, rate: float, apart: float, draws: int) -> float:
-    """How many of the intervals hold the difference of two models so much apart in each setting."""
+    """Return the share of intervals that contain the true difference of two models."""
     generator = np.random.default_rng(3)
     rates = draw_setting_rates(generator, shape, rate, draws)
     pair = [draw_sums(generator, shape, rates, shift=sign * apart / 2) for sign in (1, -1)]
@@ -65,7 +65,7 @@ def coverage(shape: Shape, rate: float, apart: float, draws: int) -> float:
 
 
 def true_difference(shape: Shape, rate: float, apart: float) -> float:
-    """The difference over many settings: rates are within 0 and 1, so it may be less than asked."""
+    """Return the true difference; it is below `apart` where rates would leave the range 0 to 1."""
     first_play = shape._replace(plays=shape.plays[:1])
     rates = draw_setting_rates(np.random.default_rng(4), first_play, rate, OF_TRUTH)[
         :, first_play.plays[0].setting
@@ -80,7 +80,7 @@ def _shift_rates(rates: Floats, shift: float) -> Floats:
 
 
 def least(shape: Shape) -> float:
-    """How many of the intervals are to hold the truth at least."""
+    """Return the share of intervals that must at least contain the true difference."""
     settings = Counter(play.setting for play in shape.plays)
     return 0.92 if len(settings) >= 20 else 0.90
 

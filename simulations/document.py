@@ -8,7 +8,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulations.md"
 
 
 def parse_options(description: str | None, draws: int) -> argparse.Namespace:
-    """What every simulation is asked: how many draws of each cell, and whether to write."""
+    """Parse the options of all simulations: the draws of each cell, and whether to write."""
     options = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -24,7 +24,7 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write(name: str, text: str, page: Path = PAGE) -> None:
-    """Puts the text where the page has `<!-- name -->` … `<!-- end of name -->`."""
+    """Write the text between the markers `<!-- name -->` and `<!-- end of name -->`."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, end_marker, after = rest.partition(end)

@@ -82,7 +82,7 @@ class Found(NamedTuple):
 
 
 def alike(metric: str, case: str, settings: int, rate: float, draws: int) -> Found:
-    """Two models that behave alike, but for what the case says."""
+    """Compare two models that behave alike, with games as the case says."""
     first, second = CASES[case]
     generator, shape, rates = lakes(metric, settings, rate, _draws(case, draws))
     first_sums = draw_sums(generator, shape, rates, first)
@@ -93,14 +93,14 @@ def alike(metric: str, case: str, settings: int, rate: float, draws: int) -> Fou
 
 
 def small(name: str, rate: float, draws: int) -> Found:
-    """Two models that behave alike, of few games of a term."""
+    """Compare two models that behave alike, with few games of one term."""
     generator, shape = np.random.default_rng(1), SMALL[name]
     rates = draw_setting_rates(generator, shape, rate, draws)
     return _summarize(compare_models(shape, [draw_sums(generator, shape, rates) for _ in range(2)]))
 
 
 def opposite(games: tuple[int, int], rate: float, apart: float, draws: int) -> Found:
-    """Two models of equal values, one of them better in one term and worse in the other."""
+    """Compare two models of equal values: one is better in one term and worse in the other."""
     generator = np.random.default_rng(1)
     shape = metric_shape("rationality", games, STREAK, hardness=HARDNESS)
     rates = draw_setting_rates(generator, shape, rate, draws)
@@ -119,7 +119,7 @@ def _summarize(rows: pl.DataFrame) -> Found:
 
 
 def _p_drop(basis: dict[str, object], p: float) -> float:
-    """The p-value of a fall from the second to the first, as `magic diff` has it."""
+    """Return the p-value of a drop from the second model to the first, as `magic diff` does."""
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2
     new, old, correlation = rates_from_basis(basis)
@@ -135,7 +135,7 @@ def family_wise(
     first: str = ONCE,
     rate: float = 0.5,
 ) -> float:
-    """How often any two of models alike are told apart, adjusted by Holm.
+    """Return how often any two of several equal models are told apart, adjusted by Holm.
 
     So many of them lack all games but one of the last competition; the first may replay.
     """
@@ -154,7 +154,7 @@ def family_wise(
 
 
 def unpaired(metric: str, draws: int) -> float:
-    """How often two models alike are told apart that have no setting in common."""
+    """Return how often two equal models without a common setting are told apart."""
     generator, shape, rates = lakes(metric, SETTINGS, 0.5, draws)
     others = draw_setting_rates(generator, shape, 0.5, draws)
     moved_sums = draw_sums(generator, shape, rates).with_columns(
@@ -165,7 +165,7 @@ def unpaired(metric: str, draws: int) -> float:
 
 
 def power(metric: str, draws: int) -> tuple[float, float]:
-    """How often models .2 apart (of the metric's range) are: alone, and as first of 45 pairs."""
+    """Return how often models .2 of the range apart are told apart, also as one of 45 pairs."""
     generator, shape, rates = lakes(metric, SETTINGS, 0.5, draws)
     pair = [draw_sums(generator, shape, rates, shift=shift * DIFFERENCE) for shift in (0.5, -0.5)]
     p = compare_models(shape, pair)["p_value"]
@@ -271,12 +271,12 @@ def main() -> int:
 
 
 def _draws(name: str, draws: int) -> int:
-    """How many there are of a case."""
+    """Return the number of draws of a case; cases with many replays have fewer."""
     return max(40, draws // FEWER) if any(times in name for times in TIMES) else draws
 
 
 def _most(draws: int) -> float:
-    """The limit, or what a share of 5 % may come to by chance in so few draws: three errors."""
+    """Return the limit, or if larger what a share of 5 % may reach by chance (three errors)."""
     return max(MOST, LEVEL + 3 * float((LEVEL * (1 - LEVEL) / draws) ** 0.5))
 
 

@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 
 def draw_lake(case: Case, generator: np.random.Generator) -> tuple[Frames, int, float]:
-    """A lake, how many games of `a` have no end, and its win rate over all games of a plan."""
+    """Return a lake, the number of games of `a` without an end, and the win rate over all games."""
     rows, n_open, full = [], 0, []
     for setting in range(SETTINGS):
         won = generator.random(case.n) < RATE
@@ -84,7 +84,7 @@ def draw_lake(case: Case, generator: np.random.Generator) -> tuple[Frames, int, 
 
 
 def simulate(case: Case, draws: int) -> Found:
-    """What is found in so many draws of a case."""
+    """Return in how many draws of a case marks, notes and bounds are right."""
     generator = np.random.default_rng(7)
     right = named = held = 0
     for _ in range(draws):

@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 
 def all_results(times: int) -> pl.DataFrame:
-    """The results of all models, every setting five times; `b` alone `times` as often."""
+    """Return the results of all models before games are lost; `b` plays `times` as often."""
     text = ["game | model | setting_id | game_index"]
     for model in MODELS:
         for replay in range(REPLAYS * (times if model == "b" else 1)):
@@ -54,7 +54,7 @@ def all_results(times: int) -> pl.DataFrame:
 
 
 def simulate(name: str, draws: int) -> Found:
-    """What is found of so many draws of lost games."""
+    """Return in how many draws of lost games bounds and marks are right."""
     of_lost, of_won = LOSSES[name]
     generator = np.random.default_rng(7)
     whole = all_results(2 if "twice" in name else 1)

@@ -33,7 +33,7 @@ OF_FALLS = 4
 
 
 def shift_for(rates: Floats, difference: float) -> float:
-    """What to move rates by, half up and half down, so that they are so much apart on average."""
+    """Return the shift, half up and half down, that makes the mean rates differ by `difference`."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -43,7 +43,7 @@ def shift_for(rates: Floats, difference: float) -> float:
 
 
 def fall_for(rates: Floats, fall: float) -> float:
-    """What to move rates down by, so that they fall so much on average."""
+    """Return the downward shift that lowers the mean of the rates by `fall`."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -67,7 +67,7 @@ def _bases(rows: pl.DataFrame) -> list[tuple[RateEstimate, RateEstimate, float]]
 
 
 def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:
-    """How often two models so much apart (of the range) are called alike within the margin."""
+    """Return how often two models `apart` (of the range) are called alike within the margin."""
     generator, shape, rates = lakes(metric, settings, rate, draws)
     shift = shift_for(rates, apart) if apart else 0.0
     pair = [draw_sums(generator, shape, rates, shift=sign * shift / 2) for sign in (1, -1)]
@@ -75,7 +75,7 @@ def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> 
 
 
 def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, float] | None:
-    """The mean fall that is said to be seen, and how often it is; None where none would be."""
+    """Return the mean detectable fall and how often it is detected; None if there is none."""
     generator, shape, rates = lakes(metric, settings, rate, draws)
     before = draw_sums(generator, shape, rates)
 

@@ -21,7 +21,7 @@ TIMES = {"ten times": 10, "thirty times": 30}
 def lakes(
     metric: str, settings: int, rate: float, draws: int, seed: int = 1
 ) -> tuple[np.random.Generator, Shape, Floats]:
-    """A metric's games and the settings' rates, by draw."""
+    """Return a random generator, the shape of a metric's games, and the settings' rates by draw."""
     generator = np.random.default_rng(seed)
     shape = metric_shape(metric, settings, STREAK, hardness=HARDNESS)
     return generator, shape, draw_setting_rates(generator, shape, rate, draws)
@@ -34,7 +34,7 @@ def draw_sums(
     case: str = ONCE,
     shift: float | Floats = 0.0,
 ) -> pl.DataFrame:
-    """What a model counts by game in settings of these rates, each moved by `shift`."""
+    """Draw the sums of a model by game, with the settings' rates moved by `shift`."""
     moved = np.clip(rates + shift, 1e-6, 1 - 1e-6)
     if case == ONCE:
         return by_game(shape, *draw_games(generator, shape, moved))
@@ -65,7 +65,7 @@ def draw_sums(
 
 
 def compare_models(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
-    """The differences of all pairs of models within each draw, pair after pair."""
+    """Return the differences of all pairs of models within each draw, pair after pair."""
     games = pl.concat(
         sums.with_columns(model=pl.format("{}-{}", pl.lit(str(n)), "draw"))
         for n, sums in enumerate(models)

@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 
 def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> Found:
-    """What the plans from so many pilots come to."""
+    """Return how good the plans are that many pilots of a shape give."""
     generator = np.random.default_rng(5)
     settings = draw_setting_rates(generator, shape, rate, draws)
     others = settings if is_paired else draw_setting_rates(generator, shape, rate, draws)
@@ -126,7 +126,7 @@ def sd_of_settings(shape: Shape, rate: float, apart: float, *, is_paired: bool) 
 
 
 def _values(shape: Shape, hits: Floats, counted: Floats) -> Floats:
-    """The value of each draw."""
+    """Return the metric's value in each draw."""
     term = np.array([play.term for play in shape.plays])
     ratios = [
         weight * hits[:, term == name].sum(axis=1) / counted[:, term == name].sum(axis=1)
@@ -138,7 +138,7 @@ def _values(shape: Shape, hits: Floats, counted: Floats) -> Floats:
 def _pilots(
     sums: pl.DataFrame, weights: pl.DataFrame, pairs: list[tuple[str, str]], is_paired: bool
 ) -> list[tuple[PilotData, ...]]:
-    """Of each pair the settings in common, or those of each with itself."""
+    """Return the pilot data of each pair's common settings; unpaired, that of each model alone."""
     if is_paired:
         return [(pilot,) for pilot in pilot_data(sums.lazy(), weights.lazy(), pairs)]
     alone = [

@@ -63,7 +63,7 @@ class Kind(NamedTuple):
 
 
 def of_numbers(numbers: Sequence[int]) -> pl.DataFrame:
-    """n, x, low, high, and Wilson's ends: numbers of hits of one thing a setting, from 0 on."""
+    """Return the intervals for one item per setting, by n settings and x hits, with Wilson's."""
     hits = [
         (n, x, *wilson_interval(x / n, n, Z)[1:])
         for n in numbers
@@ -75,14 +75,14 @@ def of_numbers(numbers: Sequence[int]) -> pl.DataFrame:
 
 
 def exact(rows: pl.DataFrame, rate: Floats, prefix: str = "") -> Floats:
-    """How many intervals of one n hold each of these rates."""
+    """Return the exact coverage at each rate of the intervals of one number of settings."""
     low, high = (rows[f"{prefix}{end}"].to_numpy()[:, np.newaxis] for end in ("low", "high"))
     shares = binom.pmf(rows["x"].to_numpy()[:, np.newaxis], rows["n"][0], rate)
     return np.asarray((shares * ((low <= rate) & (rate <= high))).sum(axis=0), np.float64)
 
 
 def least(rows: pl.DataFrame, prefix: str = "") -> float:
-    """The least of one n over all rates: between two ends coverage only rises, and then falls."""
+    """Return the least coverage over all rates; it lies next to an end of an interval."""
     ends = np.concatenate([rows[f"{prefix}{end}"].to_numpy() for end in ("low", "high")])
     near = np.concatenate([ends * (1 - _NEXT), ends * (1 + _NEXT)])
     # Hits and misses mirror each other, so half of the rates will do.
@@ -91,7 +91,7 @@ def least(rows: pl.DataFrame, prefix: str = "") -> float:
 
 
 def simulate(shape: Shape, rate: float, draws: int) -> Kind:
-    """The same of a shape at one rate."""
+    """Return coverage and width of a shape's intervals at one rate, beside Wilson's ends."""
     generator = np.random.default_rng(SEED)
     hits, counted = draw_games(generator, shape, draw_setting_rates(generator, shape, rate, draws))
     sums = frame(shape, hits, counted)
@@ -114,7 +114,7 @@ def _held(intervals: Floats, truth: float) -> tuple[float, float]:
 
 
 def exact_table(by_number: dict[int, pl.DataFrame]) -> str:
-    """Coverage by rate and number of settings."""
+    """Return the table of exact coverage by rate and number of settings."""
     coverages = {n: exact(by_number[n], np.array(SHOWN_RATES)) for n in SHOWN_NUMBERS}
     rows = [
         [f"{rate:g}", *(f"{coverages[n][place]:.3f}" for n in SHOWN_NUMBERS)]
@@ -124,7 +124,7 @@ def exact_table(by_number: dict[int, pl.DataFrame]) -> str:
 
 
 def least_table(worst: dict[tuple[int, int], tuple[float, float]]) -> str:
-    """The least over all rates, by range of numbers of settings."""
+    """Return the table of the least coverage over all rates, by range of settings."""
     rows = [
         [f"{a:,}" if a == b else f"{a} to {b}", *(f"{share:.3f}" for share in shares)]
         for (a, b), shares in worst.items()
@@ -133,7 +133,7 @@ def least_table(worst: dict[tuple[int, int], tuple[float, float]]) -> str:
 
 
 def shapes_table(kinds_by_shape: dict[str, list[Kind]]) -> str:
-    """Of each shape the least coverage and the mean width, beside those with Wilson's ends."""
+    """Return the table of each shape's least coverage and mean width, beside Wilson's ends."""
     rows = []
     for name, kinds in kinds_by_shape.items():
         width, former = (_mean(kinds, field) for field in ("width", "former_width"))
@@ -153,7 +153,7 @@ def failures(
     kinds_by_shape: dict[str, list[Kind]],
     draws: int,
 ) -> list[str]:
-    """What misses its limit, but for what so few draws miss by chance."""
+    """Return the names of what misses its limit by more than chance."""
     slack = 2 * (0.92 * 0.08 / draws) ** 0.5
     missed = [
         f"{a} to {b} settings" for (a, b), (now, _) in worst.items() if now < _required_coverage(a)

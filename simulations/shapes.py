@@ -52,7 +52,7 @@ class Shape(NamedTuple):
         return np.array([play.setting for play in self.plays])
 
     def value(self, rate: float) -> float:
-        """The true value where hits are so frequent."""
+        """Return the true value of the metric if hits have this rate."""
         if self.counts == GO_WITH_THE_RATE:
             squares = rate**2 + self.streak * rate * (1 - rate)
             return (rate + 9 * squares) / (1 + 9 * rate)
@@ -100,7 +100,7 @@ def is_one_trial(metric: str) -> bool:
 def metric_shape(
     metric: str, games: int | Sequence[int], streak: float = 0.0, **more: Any
 ) -> Shape:
-    """A metric's games, each of a setting of its own: so many of each competition."""
+    """Return the shape of a metric's games, each with a setting of its own."""
     weights, parts = _METRICS[metric]
     numbers = [games] * len(parts) if isinstance(games, int) else games
     rows = [row for row, n in zip(parts, numbers, strict=True) for _ in range(n)]
@@ -109,7 +109,7 @@ def metric_shape(
 
 
 def _replay_shape(plays: Iterable[int], items: int, hardness: float) -> Shape:
-    """One term: each setting played so many times."""
+    """Return a shape of one term in which setting i is played `plays[i]` times."""
     rows = (Play("t", "one", s, items) for s, n in enumerate(plays) for _ in range(n))
     return Shape({"t": 1.0}, tuple(rows), 0.2 if items > 1 else 0.0, hardness)
 
@@ -122,7 +122,7 @@ def _shape_of_sizes(sizes: Iterable[int], streak: float, counts: str = "") -> Sh
 def _roles(
     settings: int, items: tuple[int, int], hardness: float, weights: dict[str, float]
 ) -> Shape:
-    """Two roles that share settings: of two terms, or of one."""
+    """Return a shape of two roles that share settings, as two terms or as one."""
     terms = list(weights) * (2 // len(weights))
     rows = (
         Play(term, role, s, n)
@@ -133,7 +133,7 @@ def _roles(
 
 
 def _seats(games: int) -> Shape:
-    """Deception of two tested seats a game, with guesses of those who were caught."""
+    """Return a shape of deception with two tested seats a game, and guesses of caught players."""
     rows = [Play(t, f"c{s % 2}", s, 1) for s in range(games) for t in ("wins", "guesses") * 2]
     return Shape({"wins": 1.0, "guesses": 0.25}, tuple(rows), 0.0, 0.2, AFTER_A_LOSS)
 
@@ -253,7 +253,7 @@ UNEVEN: dict[str, Shape] = {
 
 
 def beta(generator: np.random.Generator, means: Floats, correlation: float) -> Floats:
-    """Rates about their means; two trials of one rate are then correlated so much."""
+    """Draw rates around their means so that two trials of one rate have the given correlation."""
     if correlation == 0:
         return means
     if correlation == 1:
@@ -267,7 +267,7 @@ def beta(generator: np.random.Generator, means: Floats, correlation: float) -> F
 def draw_setting_rates(
     generator: np.random.Generator, shape: Shape, rate: float, draws: int
 ) -> Floats:
-    """The settings' rates, by draw."""
+    """Draw the rate of each setting, by draw."""
     means = np.full((draws, shape.settings.max() + 1), rate)
     unlike = dict(shape.unlike)
     for play in shape.plays:
@@ -282,7 +282,7 @@ def draw_setting_rates(
 def draw_games(
     generator: np.random.Generator, shape: Shape, rates: Floats
 ) -> tuple[Floats, Floats]:
-    """Hits and counted by draw and play, given the settings' rates."""
+    """Draw hits and counts by draw and play from the settings' rates."""
     game_rates = beta(generator, rates[:, shape.settings], shape.streak)
     counted = np.broadcast_to([float(play.items) for play in shape.plays], game_rates.shape).copy()
     if shape.counts == GO_WITH_THE_RATE:
@@ -301,7 +301,7 @@ def draw_games(
 
 
 def frame(shape: Shape, hits: Floats, counted: Floats) -> pl.DataFrame:
-    """The sums by draw, stratum, cluster and term."""
+    """Return the sums by draw, stratum, cluster and term."""
     plays = pl.DataFrame(shape.plays, schema=Play._fields, orient="row").select(
         "term", stratum="competition", cluster="setting", play=pl.int_range(pl.len())
     )
@@ -319,11 +319,11 @@ def frame(shape: Shape, hits: Floats, counted: Floats) -> pl.DataFrame:
 
 
 def by_game(shape: Shape, hits: Floats, counted: Floats, game: int = 0) -> pl.DataFrame:
-    """The sums by draw and game too: of each setting, these are the games of this number."""
+    """Return the sums by draw, stratum, cluster, term and game (its number as a string)."""
     return frame(shape, hits, counted).with_columns(game=pl.lit(str(game)))
 
 
 def terms(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:
-    """What the values are made of, as `intervals` takes it."""
+    """Return the count and weight of each term, as the interval functions take them."""
     weights = pl.DataFrame(list(shape.weights.items()), schema=["term", "weight"], orient="row")
     return sums.group_by(by, "term").agg(counted=pl.col("c").sum()).join(weights, on="term")

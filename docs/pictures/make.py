@@ -32,7 +32,7 @@ MADE_OF = HERE / "made-of.txt"
 
 @contextmanager
 def viewer(lake: Path) -> Iterator[str]:
-    """The address of a server for the lake, which ends with the block."""
+    """Start a server for the lake, yield its address, and terminate it after the block."""
     command = [sys.executable, "-m", "pipeline", "view", "--no-browser", "--port", "0"]
     with subprocess.Popen(
         [*command, "--lake", str(lake)], stderr=subprocess.PIPE, text=True
@@ -40,25 +40,25 @@ def viewer(lake: Path) -> Iterator[str]:
         try:
             assert server.stderr
             for line in server.stderr:
-                if found := re.search(r"http://\S+?(?=/?\s|/?$)", line):
-                    yield found[0]
+                if match := re.search(r"http://\S+?(?=/?\s|/?$)", line):
+                    yield match[0]
                     break
         finally:
             server.terminate()
 
 
-def chosen(lake: pipeline.Lake) -> tuple[str, int]:
-    """The game of the transcript, and the message in its middle."""
+def choose_game_and_message(lake: pipeline.Lake) -> tuple[str, int]:
+    """Return the id of the game for the transcript, and the index of the message to center."""
     counted = lake.evidence(METRIC).drop_nulls("message_index")
     return counted["game_id"][0], counted["message_index"][0]
 
 
 def digest() -> str:
-    """A hash of the pages in the pictures, with their frame and their style."""
+    """Return a hash of the pages in the pictures, with their frame and their style."""
     with TemporaryDirectory() as scratch:
         ingest(SAMPLE, Path(scratch) / "lake")
         lake = pipeline.open_lake(Path(scratch) / "lake")
-        game, _ = chosen(lake)
+        game, _ = choose_game_and_message(lake)
         pages = (
             Task("leaderboard", "html", {}),
             Task("game", "html", {"game": game}),
@@ -75,7 +75,7 @@ def main() -> None:
     with TemporaryDirectory() as scratch, sync_playwright() as driver:
         lake = Path(scratch) / "lake"
         ingest(SAMPLE, lake)
-        game, index = chosen(pipeline.open_lake(lake))
+        game, index = choose_game_and_message(pipeline.open_lake(lake))
         with viewer(lake) as address:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1400, "height": 470})

@@ -89,7 +89,10 @@ def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> l
         case "contributions":  # the least and the total of each round with all amounts
             puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
             of_rows = add_round_totals(puts, len(around.seats))
-            return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
+            return [
+                {"is_least": amount.is_least, "round_total": amount.round_total}
+                for amount in of_rows
+            ]
         case "proposals":  # the place of each share in its proposal, and whether that is the last
             proposals = [(row["seat"], row["round"]) for row in rows]
             last = dict(sorted(proposals))
