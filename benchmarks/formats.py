@@ -56,10 +56,12 @@ class Logs(NamedTuple):
 
     @property
     def megabytes(self) -> float:
+        """The size of all logs in MB."""
         return sum(map(len, self.data)) / 1e6
 
 
 def main() -> int:
+    """Measure how fast each format is read, and write the results."""
     options = parser(__doc__, games=100, runs=7).parse_args()
     logs = {format_.NAME: _logs(format_, options.games) for format_ in available_formats()}
     others = [one for name, one in logs.items() if name != INTERCHANGE]

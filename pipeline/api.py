@@ -37,6 +37,7 @@ class Game(Transcript, frozen=True, eq=False):
     lake: "Lake"
 
     def __repr__(self) -> str:
+        """Return the game's id, type, outcome and number of messages in one line."""
         row = self.game
         end = row["outcome"] if row["is_finished"] else "not finished"
         n_messages = self.messages.height

@@ -62,9 +62,11 @@ class QueryProcesses:
         self._next: _Process | None = None
 
     def __enter__(self) -> "QueryProcesses":
+        """Return the object itself; the first process starts when it is needed."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Kill the process that waits for the next query."""
         if self._next is not None:
             _kill(*self._next)
 

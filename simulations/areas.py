@@ -112,6 +112,7 @@ def true_rate(name: str, rates: dict[str, float], alike: float) -> float:
 
 
 def table(found: dict[tuple[str, float], list[tuple[float, float]]]) -> str:
+    """Return the table of coverage and relative width by model and number of settings."""
     rows = [
         [f"{model}, {alike:g}", *(f"{share:.3f} ({width:.2f})" for share, width in cells)]
         for (model, alike), cells in found.items()
@@ -120,6 +121,7 @@ def table(found: dict[tuple[str, float], list[tuple[float, float]]]) -> str:
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a limit is missed."""
     options = asked(__doc__, 1000)
     found = {
         (model, alike): [coverage(model, n, alike, options.draws) for n in SETTINGS]

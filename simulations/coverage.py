@@ -141,6 +141,7 @@ def failures(name: str, shape: Shape, cells: list[Cell], draws: int) -> list[str
 
 
 def main() -> int:
+    """Run the simulation and write its tables; return 1 if a limit is missed."""
     options = asked(__doc__, 1000)
     even = {
         (metric, streak, games): of_metric(metric, games, streak)

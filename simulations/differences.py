@@ -80,6 +80,7 @@ def least(shape: Shape) -> float:
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a limit is missed."""
     options = asked(__doc__, 1000)
     found = {
         name: [[coverage(shape, rate, apart, options.draws) for rate in RATES] for apart in APART]

@@ -18,6 +18,7 @@ def asked(description: str | None, draws: int) -> argparse.Namespace:
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a markdown table whose columns but the first are right-aligned."""
     lines = [headings, ["---", *["--:"] * (len(headings) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -167,8 +167,12 @@ def power(metric: str, draws: int) -> tuple[float, float]:
 
 
 def letters(models: int) -> tuple[int, int, int]:
-    """Pairs of models of win rates .05 and .95 that share a letter, of how many; and alike ones
-    that do not. Every other model is a good one."""
+    """Compare models whose win rates are .05 and .95 in turn by their letters.
+
+    Returns:
+        The pairs of unlike models that share a letter, all pairs of unlike models, and the pairs of
+        alike models that share none.
+    """
     generator, shape, rates = lakes("win_rate", SETTINGS, 0.5, 1)
     sums = [
         sums_of(generator, shape, np.full_like(rates, 0.95 if n % 2 else 0.05))
@@ -190,6 +194,7 @@ def letters(models: int) -> tuple[int, int, int]:
 
 
 def main() -> int:
+    """Run the simulation and write its tables; return 1 if a limit is missed."""
     options = asked(__doc__, 1000)
     cells = {
         f"{metric}, {settings} settings, {case}": [

@@ -100,6 +100,7 @@ def found(case: Case, draws: int) -> Found:
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a case fails."""
     options = asked(__doc__, 60)
     of_cases = {name: found(case, options.draws) for name, case in CASES.items()}
     rows = [[name, *(f"{n} of {options.draws}" for n in one)] for name, one in of_cases.items()]

@@ -77,6 +77,7 @@ def lost(name: str, draws: int) -> Found:
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a case fails."""
     options = asked(__doc__, 60)
     found = {name: lost(name, options.draws) for name in LOSSES}
     rows = [

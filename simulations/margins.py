@@ -97,6 +97,7 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a limit is missed."""
     options = asked(__doc__, 1000)
     cells = [(metric, n) for metric in METRICS for n in NUMBERS]
     at_margin = {c: [alike(*c, rate, MARGIN, options.draws) for rate in RATES] for c in cells}

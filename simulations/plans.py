@@ -48,8 +48,14 @@ SHAPES: dict[str, Shape] = {
 
 
 class Found(NamedTuple):
-    """How often the plan is large enough, how often there is none, the median of its power, and of
-    how many times as many settings it asks for as are needed."""
+    """What the plans from many pilots of a shape come to.
+
+    Attributes:
+        enough: The share of plans that have the promised power.
+        without: The share of pilots that give no plan.
+        power: The median of the plans' power.
+        times: The median ratio of planned to needed settings.
+    """
 
     enough: float
     without: float
@@ -137,6 +143,7 @@ def _pilots(
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a limit is missed."""
     options = asked(__doc__, 500)
     found = {
         name: [

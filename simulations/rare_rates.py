@@ -163,6 +163,7 @@ def _asked(n_settings: int) -> float:
 
 
 def main() -> int:
+    """Run the simulation and write its tables; return 1 if a limit is missed."""
     options = asked(__doc__, 2000)
     numbers = of_numbers([n for a, b in RANGES for n in range(a, b + 1)])
     by_number = {n: rows for (n,), rows in numbers.partition_by("n", as_dict=True).items()}

@@ -43,10 +43,12 @@ class Shape(NamedTuple):
 
     @property
     def range(self) -> float:
+        """The width of the metric's range: the sum of its weights."""
         return sum(self.weights.values())
 
     @property
     def settings(self) -> NDArray[np.int64]:
+        """The number of the setting of each play."""
         return np.array([play.setting for play in self.plays])
 
     def value(self, rate: float) -> float:
@@ -91,6 +93,7 @@ METRICS = tuple(_METRICS)
 
 
 def is_one_trial(metric: str) -> bool:
+    """Return whether every game of the metric counts a single item."""
     return all(items == 1 for *_, items in _METRICS[metric][1])
 
 

@@ -27,8 +27,14 @@ LEAST, MOST = 0.92, 0.08
 
 
 class Found(NamedTuple):
-    """Coverage and mean width of the win rate's intervals, and of the two prompts' difference the
-    share of p-values that reach the level and the mean width of the interval."""
+    """The intervals of the win rate and the comparison of two prompts.
+
+    Attributes:
+        coverage: The share of intervals of the win rate that contain the true one.
+        width: The mean width of these intervals.
+        told_apart: The share of p-values of the prompts' difference that reach the level.
+        difference_width: The mean width of the interval of the difference.
+    """
 
     coverage: float
     width: float
@@ -86,6 +92,7 @@ def games(draws: int, gain: float, *, has_keys: bool) -> Iterator[dict[str, Any]
 
 
 def main() -> int:
+    """Run the simulation and write its table; return 1 if a limit is missed."""
     options = asked(__doc__, 200)
     found = {
         (gain, has_keys): simulate(options.draws, gain, has_keys=has_keys)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-import pipeline
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
@@ -237,7 +236,7 @@ class PathType(click.ParamType[Any]):
         self._path_class = path_class
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or raise UsageError if it is empty."""
+        """Return the value as a path, or as a string for a URL; raise UsageError if it is empty."""
         if not str(value):
             raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY_PATH_HINT}")
         return self._path_class(value)
@@ -289,7 +288,7 @@ class Command(click.Command):
         return super().parse_args(ctx, [*arguments, *separator, *queries])
 
     def invoke(self, ctx: click.Context) -> None:
-        """Call the function of the command with the parsed values."""
+        """Run the command with the metrics of --metric-file and with readable errors."""
         values, function = dict(ctx.params), self.callback
         assert function is not None
         if values.pop("safe", False):
@@ -324,9 +323,10 @@ def _register_metrics(
     """Register the metrics of files in the context, after checking them on the (last) lake."""
     if not metric_file:
         return nullcontext()
+    from pipeline.api import open_lake
     from pipeline.metrics.registry import use_lake_metrics
 
-    opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
+    opened = open_lake((lakes or [lake])[-1])  # `magic diff` names several
     for file in metric_file:
         opened = opened.with_metric_file(file)
     return use_lake_metrics(opened)

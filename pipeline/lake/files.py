@@ -47,6 +47,7 @@ class DataFile(Struct, frozen=True):
     stats: str
 
     def add_action(self) -> AddAction:
+        """Return the Delta action that adds the file to its table."""
         now = int(time.time() * 1000)
         return AddAction(self.name, self.n_bytes, {}, now, data_change=True, stats=self.stats)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
+from pipeline.lake import open_lake
 from pipeline.lake.files import (
     MAX_FILE_BYTES,
     MAX_FILE_ROWS,
@@ -24,7 +25,6 @@ from pipeline.lake.files import (
     TableWriter,
     text_bytes,
 )
-from pipeline.lake.opening import open_lake
 from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
     CATALOG_FILE_NAME,

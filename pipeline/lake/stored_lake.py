@@ -156,7 +156,7 @@ def failed_results_select(select: Callable[[str], str]) -> str:
 T = TypeVar("T")
 
 
-class view_property(cached_property[T]):
+class view_property(cached_property[T]):  # noqa: N801 - it is used like `property`
     """A cached property that depends on the view options, so each view computes its own value."""
 
 

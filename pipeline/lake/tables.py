@@ -415,6 +415,7 @@ def raise_if_forked() -> None:
 
 
 def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
+    """Open a Delta table at a version, by default the newest; raise LakeError if it is damaged."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 

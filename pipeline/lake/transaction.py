@@ -40,8 +40,8 @@ from pipeline.errors import (
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import GAME_TYPE_TABLES, TABLES, VERSION, table_schema
+from pipeline.lake import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
-from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
     COMMITS_TABLE,

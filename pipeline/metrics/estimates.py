@@ -374,7 +374,7 @@ def count_with_engine(
         (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *query.extra_sums),
         (*group_columns, *GAME_COUNT_COLUMNS),
     )
-    game_types = game_types_by_metric(query.metrics, lambda one: one.game_types)
+    game_types = game_types_by_metric(query.metrics, lambda metric: metric.game_types)
     sums, games = (
         pl.concat(
             (rows.select(columns) for rows in metric_frames if {*columns} <= {*rows.columns}),

@@ -95,6 +95,7 @@ class Term(Struct, frozen=True):
     fixed_count: Callable[[int], int] | None = None
 
     def __post_init__(self) -> None:
+        """Raise MetricError if the weight is not positive and finite."""
         if not 0 < self.weight < inf:
             raise MetricError(
                 f"the term `{self.name}` has the weight {self.weight:g}: give it one above 0"
@@ -151,6 +152,7 @@ class Metric(Struct, frozen=True):
     has_partial_hits: bool = True
 
     def __post_init__(self) -> None:
+        """Raise MetricError if `high` is infinite, or less than the terms can add up to."""
         is_sum = self.combine == Combine.SUM
         max_value = fsum(term.weight for term in self.terms) if is_sum else 1.0
         # The sum of weights such as 1/7 may exceed 1 by a rounding error.

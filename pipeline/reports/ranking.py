@@ -286,7 +286,7 @@ def rank_models(
 
     Args:
         rows: The rows of all metrics over all game types.
-        lacks: For each model, the competitions that it lacks, as returned by
+        missing_competitions: For each model, the competitions that it lacks, as returned by
             `missing_competitions_by_model`.
         include_incomplete: Whether models that lack a whole competition get a rank.
 

@@ -50,9 +50,11 @@ class Cast(NamedTuple):
     model: Model
 
     def skill(self, seat: int) -> Skill:
+        """Return the skill of a seat's player."""
         return self.model.skill if seat in self.tested else OPPONENT
 
     def is_pgm(self, seat: int) -> bool:
+        """Return whether a seat's player uses PGM."""
         return self.model.is_pgm and seat in self.tested
 
     def backends(self) -> dict[str, dict[str, str]]:

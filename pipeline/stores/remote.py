@@ -58,6 +58,7 @@ class RemoteLocation:
         return RemoteLocation(f"{self.url}/{name}")
 
     def list_files(self) -> list[File]:
+        """List the objects directly below the prefix."""
         with _reraise_as_os_error(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
@@ -66,6 +67,7 @@ class RemoteLocation:
         )
 
     def list_names(self) -> set[str]:
+        """List the names of objects and prefixes directly below the prefix."""
         with _reraise_as_os_error(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
@@ -90,12 +92,15 @@ class RemoteLocation:
             return None
 
     def exists(self) -> bool:
+        """Return whether an object or prefix exists."""
         return bool(self.list_names()) or self.size() is not None
 
     def create_folder(self) -> None:
+        """Do nothing, because object stores need no folders."""
         self.list_names()  # which fails where there is no such bucket
 
     def create_draft(self, name: str) -> Draft:
+        """Create a local file that is uploaded when it is finished."""
         path = new_temporary_file()
 
         def finish(name: str) -> None:
@@ -109,6 +114,7 @@ class RemoteLocation:
         return Draft(path, finish)
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
+        """Delete the object."""
         try:
             with _reraise_as_os_error(self.url):
                 obstore.delete(self._store, self._key)
@@ -124,6 +130,7 @@ class RemoteLocation:
             return bytes(answer.bytes())
 
     def open(self) -> BinaryIO:
+        """Open the object for reading with random access."""
         size = self.size()
         if size is None:
             raise FileNotFoundError(f"{self.url}: no such object")
@@ -135,6 +142,7 @@ class RemoteLocation:
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
+        """Hold the lock of this name; raise TimeoutError if others hold it for so many seconds."""
         return hold_lease(Lease(self._store, self._key, self.url), seconds)
 
     @property
@@ -260,6 +268,7 @@ class Lease(Struct):
         self.is_lost = not self._write_if_unchanged(_unique_content(), self.tag)
 
     def release(self) -> None:
+        """Release the lock, so that others can acquire it at once."""
         if not self.is_lost:
             self._write_if_unchanged(_FREE, self.tag)
 

@@ -75,7 +75,7 @@ _TO_DO = (
 
 
 def ingests_missing_from_commits(lake: StoredLake) -> Finding | None:
-    """Return rows of ingests in `documents` that the lake's table of commits does not contain.
+    """Return a finding if `documents` has ingests after the lake's last commit, or None.
 
     An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
     """
@@ -144,7 +144,7 @@ class FileFindings(Struct):
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
     def add_finding(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
-        """Record an error of a check; the first error keeps the row."""
+        """Count errors of a check, and keep the row if fewer than `limit` rows are kept."""
         self.counts[check] += n
         rows = self.rows.setdefault(check, [])
         if len(rows) < limit:

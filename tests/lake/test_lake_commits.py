@@ -110,7 +110,7 @@ def crash_after(monkeypatch: pytest.MonkeyPatch, n_tables: int) -> None:
         done.append(name)
         return commit(self, name)
 
-    monkeypatch.setattr(Transaction, "_commit", crashing)
+    monkeypatch.setattr(Transaction, "_commit_table", crashing)
 
 
 @pytest.fixture(scope="module")
@@ -428,7 +428,7 @@ def test_a_refused_commit_leaves_nothing_behind(
         raise LakeError("refused")
 
     before = parquet_files(lake)
-    monkeypatch.setattr(Transaction, "_refuse_lost", refuse)
+    monkeypatch.setattr(Transaction, "_raise_if_file_lost", refuse)
     with pytest.raises(LakeError, match="refused"):
         ingest(more, lake)
     assert parquet_files(lake) == before

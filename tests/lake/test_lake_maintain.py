@@ -260,7 +260,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
         return version
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transaction, "_commit", failing)
+        patch.setattr(Transaction, "_commit_table", failing)
         with pytest.raises((KeyboardInterrupt, LakeError)):
             maintain(lake)
     assert open_lake(lake).ingest_id == (2 if is_committed and at == "ingests" else 1)

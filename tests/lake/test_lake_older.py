@@ -178,7 +178,7 @@ def test_the_upgrade_is_told_to_all_versions(
     source = [str(before.parent / "game.json")] if name == "ingest" else []
     for is_first in (True, False):
         assert main([name, *source, "--lake", str(before)]) == 0
-        told = f"had contract version 9 and has {VERSION} now" in capsys.readouterr().err
+        told = f"upgraded from 9 to {VERSION};" in capsys.readouterr().err
         assert told == is_first
         commits = DeltaTable(before / COMMITS_TABLE)
         assert commits.version() == commits.to_pyarrow_table().num_rows
@@ -227,7 +227,7 @@ def test_a_change_that_is_killed_leaves_the_version_before(
         return commit(change, table)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Transaction, "_commit", killed)
+        patched.setattr(Transaction, "_commit_table", killed)
         with pytest.raises(KeyboardInterrupt):
             add_a_game(before)
     assert used(pipeline.open_lake(before)) == [(336, 0, 0)] * 2

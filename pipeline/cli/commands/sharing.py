@@ -58,7 +58,8 @@ def report(
     if games_per_cell is not None and form != "html":
         raise UsageError("--games-per-cell works only with --format html")
 
-    from pipeline import open_lake, plots
+    from pipeline import plots
+    from pipeline.api import open_lake
     from pipeline.atomic_files import atomic_write
     from pipeline.cli.output import check_output_path
 

@@ -65,8 +65,10 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document is a JSON object with the interchange version key."""
     return sniffer.first == "{" and VERSION_KEY in sniffer.keys
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
+    """Parse an interchange document into a game; the document names its models itself."""
     return build_game(parse_document(sniffer.data))

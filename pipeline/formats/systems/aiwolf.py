@@ -220,6 +220,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document is an AIWolf log."""
     return _BEGINNING.match(sniffer.data) is not None
 
 

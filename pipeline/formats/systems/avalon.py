@@ -40,6 +40,8 @@ _VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
 
 
 class Config(Struct, frozen=True):
+    """The settings of a game: the model, team sizes, and numbers of messages."""
+
     model: str | None = None
     mission_team_sizes: list[Int64] | None = None
     num_messages_per_player: Int64 | None = None
@@ -47,22 +49,30 @@ class Config(Struct, frozen=True):
 
 
 class Player(Struct):
+    """A player with its role and model."""
+
     name: str
     role: Literal["assassin", "morgana", "mordred", "oberon", "evil", "merlin", "percival", "good"]
 
 
 class Speech(Struct):
+    """What a player said in a discussion."""
+
     player: str
     content: str | None
 
 
 class Ballot(Struct):
+    """A player's vote for or against a proposed team."""
+
     player: str
     vote: Any
     comment: str | None = None
 
 
 class Proposal(Struct):
+    """A leader's proposal of a team, with the discussion and the votes."""
+
     leader: str
     team_members: list[str]
     vote_result: Literal["approved", "rejected"] | None = None
@@ -71,11 +81,15 @@ class Proposal(Struct):
 
 
 class Play(Struct):
+    """The choice of a team member in a quest."""
+
     player: str
     action: Any
 
 
 class Mission(Struct):
+    """A quest: its discussion, proposals and choices."""
+
     mission_number: Annotated[int, Meta(ge=1, le=1_000_000)]
     discussion: list[Speech] | None = None
     proposals: list[Proposal] | None = None
@@ -84,6 +98,8 @@ class Mission(Struct):
 
 
 class Choice(Struct):
+    """The assassination: the assassin, its guess, and whether the guess was correct."""
+
     assassin: str
     correct: bool
     evil_discussion: list[Speech] | None = None
@@ -92,6 +108,8 @@ class Choice(Struct):
 
 
 class Log(Struct):
+    """The document of a game."""
+
     players: list[Player]
     missions: list[Mission]
     config: Config = Config()
@@ -100,6 +118,7 @@ class Log(Struct):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of an Avalon log."""
     return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 

@@ -55,10 +55,14 @@ Instant = Annotated[float, Meta(ge=0, le=2**32)]
 
 
 class Item(Struct, gc=False):
+    """An item to divide."""
+
     name: str
 
 
 class Experiment(Struct, gc=False):
+    """The start time of the game."""
+
     start_time: Instant | None = None
 
 
@@ -95,16 +99,20 @@ class Proposed(Struct, gc=False):
 
 
 class Enumerated(Struct, gc=False):
+    """A proposal's number and author."""
+
     proposal_number: int
     proposer: str
 
 
 class Ballot(Struct, gc=False):
+    """An agent's vote on the proposals."""
+
     vote: str | None
 
 
 class Row(Struct, gc=False):
-    """A row of the conversation. `reflection_content` is the text after a summary."""
+    """A row of the conversation. `reflection_content` is the full text of a private reflection."""
 
     phase: str
     round: Count
@@ -118,6 +126,8 @@ class Row(Struct, gc=False):
 
 
 class Log(Struct, gc=False):
+    """The document of a game."""
+
     config: Config
     consensus_reached: bool
     final_round: Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -127,6 +137,7 @@ class Log(Struct, gc=False):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of a bargaining log."""
     return sniffer.has_keys(_KEYS, 4)
 
 
@@ -276,11 +287,11 @@ def _read_proposals(
 
 
 def _share_of_items(proposal: Proposed, items: object, n_items: int) -> float | None:
-    """Return the share of these items, or None if an item is unknown or given twice.
+    """Return the share of these items, or None if they are not a list of distinct known numbers.
 
-    So it is where the agent itself proposed nothing that could be read.
+    It is also None for a proposal that the system made because it could not read the agent's.
     """
-    # So the system begins where it could not read an agent's answer.
+    # Such proposals begin with this text.
     is_fallback = (proposal.reasoning or "").startswith("Failed to parse")
     if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None

@@ -338,6 +338,7 @@ _VOTE = "Now vote which of the other players (excluding yourself) is the "
 
 
 def is_chameleon(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from Chameleon."""
     return bool(
         _IS_CHAMELEON.fullmatch(sentence)
         or _SECRET_WORD.fullmatch(sentence)
@@ -372,6 +373,7 @@ def read_chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
 
 
 def is_undercover(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from Undercover."""
     return bool(_WORD.fullmatch(sentence) or sentence.startswith(f"{_VOTE}undercover"))
 
 
@@ -486,6 +488,8 @@ class PayoffRow(Struct, forbid_unknown_fields=True):
 
 
 class PayoffMatrix(Struct, forbid_unknown_fields=True):
+    """The payoffs of both choices."""
+
     cooperate: PayoffRow
     defect: PayoffRow
 
@@ -499,6 +503,7 @@ def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
 
 
 def is_dilemma(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from the Prisoner's Dilemma."""
     is_scoring = sentence.lstrip().startswith("The scoring is as follows:")
     return (is_scoring and "to defect" in sentence) or (
         _MATRIX.fullmatch(sentence) is not None and "defect" in sentence
@@ -536,6 +541,7 @@ def read_dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
 
 
 def is_public_good(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from Public Good."""
     return bool(_START.search(sentence) or _BEGINNING.search(sentence))
 
 

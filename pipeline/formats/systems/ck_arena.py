@@ -41,17 +41,23 @@ _OUTCOMES = {"civilian": "caught", "undercover": "parity"}
 
 
 class Words(Struct):
+    """The two words of a game."""
+
     concept_a: str
     concept_b: str
 
 
 class Player(Struct):
+    """A player with its role, word and model."""
+
     player_id: Int64
     role: Literal["civilian", "undercover"]
     llm_id: str | None = None
 
 
 class Statement(Struct):
+    """A player's statement in a round."""
+
     player_id: Int64
     content: str | None
     statement_round: RoundNumber
@@ -89,6 +95,8 @@ class Decision(Struct):
 
 
 class Process(Struct):
+    """The course of a game: statements, votes and eliminations."""
+
     statements: list[Statement]
     voting_rounds: list[Decision] | None = None
     audience_decisions: list[Decision] | None = None
@@ -96,10 +104,14 @@ class Process(Struct):
 
 
 class Summary(Struct):
+    """The role that won."""
+
     winner_role: Literal["civilian", "undercover"] | None = None
 
 
 class Record(Struct):
+    """The record of a game in a document."""
+
     topic_category: str
     concept_pair: Words
     players: list[Player]

@@ -70,20 +70,28 @@ class Settings(Struct, gc=False, kw_only=True):
 
 
 class Player(Struct, gc=False):
+    """A player of a game."""
+
     short_label: str
     model_name: str | None = None
 
 
 class Line(Struct, gc=False, kw_only=True, tag_field="type"):
+    """A line of the log, with its type."""
+
     game_id: int | str
 
 
 class Init(Line, gc=False, tag="init"):
+    """The line with the settings and the players."""
+
     settings: Settings
     short_name_map: dict[str, Player]
 
 
 class Message(Line, gc=False, tag="public_message"):
+    """A message of a player."""
+
     round: Round
     player_id: str
     message: str | None
@@ -91,6 +99,8 @@ class Message(Line, gc=False, tag="public_message"):
 
 
 class Contribution(Line, gc=False, tag="contribution"):
+    """A contribution of a player in a round."""
+
     round: Round
     player_id: str
     contribution: Tokens = None
@@ -98,6 +108,8 @@ class Contribution(Line, gc=False, tag="contribution"):
 
 
 class Punishment(Line, gc=False, tag="punishment"):
+    """A punishment of a player by another player."""
+
     round: Round
     punisher_id: str
     target_id: Any = None
@@ -107,6 +119,8 @@ class Punishment(Line, gc=False, tag="punishment"):
 
 
 class Final(Line, gc=False, tag="final"):
+    """The line with the final balances."""
+
     final_tokens: dict[str, float]
 
 
@@ -119,6 +133,8 @@ class RoundEnd(Line, gc=False, tag="round_end"):
 
 
 class _Type(Struct, gc=False):
+    """The type of a line."""
+
     type: str
 
 

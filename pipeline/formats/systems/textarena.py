@@ -52,11 +52,14 @@ _OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted
 
 
 class Row(Struct):
+    """A row of the log: sender, recipient and message."""
+
     sender: Int64 = field(name="from")
     logged: str | None = field(name="message", default=None)
 
     @property
     def message(self) -> str:
+        """The text of the row."""
         return self.logged or ""
 
 
@@ -73,10 +76,12 @@ class State(Struct):
 
     @property
     def round(self) -> int:
+        """The number of the quest."""
         return self.mission_index + 1
 
     @property
     def attempt(self) -> int:
+        """The number of the proposal in the quest."""
         return self.consecutive_failed_team_proposals + 1
 
 
@@ -90,12 +95,16 @@ class Moment(NamedTuple):
 
 
 class Info(Struct):
+    """A player's role, and whether its invalid move ended the game."""
+
     role: Literal["Merlin", "Percival", "Servant", "Minion", "Morgana", "Mordred", "Oberon"]
     invalid_move: bool = False
     reason: str | None = None
 
 
 class Log(Struct):
+    """The document of a game."""
+
     game_info: dict[str, Info]
     logs: list[Row]
     agent: str | None = None
@@ -107,6 +116,7 @@ class Log(Struct):
 
 def claims(sniffer: DocumentSniffer) -> bool:
     # TextArena has other environments.
+    """Return whether the document is a TextArena log of a supported environment."""
     return _environment(sniffer).startswith(b'"Avalon')
 
 
@@ -208,7 +218,7 @@ def _reason(log: Log) -> str | None:
 
 
 def _invalid_move(log: Log) -> str | None:
-    """Return the invalid move, if there was one; the engine then moved in its place."""
+    """Return why the game ended early: the invalid move, or else the engine's reason."""
     if not any(info.invalid_move for info in log.game_info.values()):
         return None if _read_outcome(log) else _reason(log)
     moderated = (row.message for row in log.logs if row.sender == ENGINE)
@@ -272,7 +282,10 @@ def _recipients(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
 
 
 def _read_proposals(moments: Sequence[Moment]) -> Iterator[Event]:
-    """Return the leaders' teams, from the states after them; none if the log is truncated."""
+    """Return the leaders' teams, from the states after them.
+
+    A proposal without a later state is left out.
+    """
     # By round and attempt, whether the vote was for the team, whose players then play.
     approved = {
         (state.round, state.attempt): later.phase == "Mission"

@@ -53,6 +53,8 @@ class Round(Struct, gc=False):
 
 
 class Log(Struct, gc=False):
+    """The document of a game."""
+
     players: Raw
     rounds: Annotated[list[Round], Meta(max_length=MAX_DAYS)]
     winner: str | None = None
@@ -60,6 +62,7 @@ class Log(Struct, gc=False):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of a Werewolf Arena log."""
     return sniffer.has_keys(_KEYS, 6)
 
 

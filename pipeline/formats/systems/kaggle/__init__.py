@@ -51,6 +51,8 @@ Day = Annotated[int, Meta(ge=0, le=MAX_DAYS)]
 
 
 class Model(Struct, gc=False):
+    """A language model of an agent."""
+
     model_name: str
 
 
@@ -70,10 +72,14 @@ class Agent(Struct, gc=False):
 
 
 class ConfiguredAgent(Agent, gc=False):
+    """An agent in the configuration of an episode."""
+
     id: str = ""
 
 
 class Player(Struct, gc=False):
+    """A player and its role, as listed at the end of a game."""
+
     id: str
     agent: Agent
 
@@ -87,22 +93,28 @@ class End(Struct, gc=False):
 
 
 class Entry(Struct, gc=False):
+    """An entry of the moderator's log: its type, and its JSON as a string."""
+
     data_type: str
     json_str: str
 
 
 class Info(Struct, gc=False):
+    """The moderator's log and the end of an episode."""
+
     entries: list[list[Entry]] = field(name="MODERATOR_OBSERVATION")
     end: End | None = field(name="GAME_END", default=None)
 
 
 class Episode(Struct, gc=False):
+    """The document of an episode."""
+
     info: Info
     configuration: dict[str, Raw]
 
 
 class Data(Struct, gc=False):
-    """The fields that all entries share."""
+    """The fields of all kinds of entries; each entry has some of them."""
 
     actor_id: str | None = None
     target_id: Any = None  # whatever an agent's answer was taken for
@@ -116,12 +128,16 @@ class Data(Struct, gc=False):
 
 
 class Event(Struct, gc=False):
+    """A decoded entry: its day, its data, and whether all players saw it."""
+
     day: Day
     data: Data
     public: bool = False
 
 
 class Protocol(Struct, gc=False, omit_defaults=True):
+    """A rule of an episode with its parameters."""
+
     name: str
     params: dict[str, str | Int64 | float | bool | None] = {}
 
@@ -172,6 +188,7 @@ def _add_event(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document is an episode of a supported game."""
     return _is_episode(sniffer) and (
         _environment_name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES}
         or kaggle_turns.is_dilemma(sniffer)
@@ -229,7 +246,7 @@ def _read_werewolf(sniffer: DocumentSniffer) -> GameRecord:
 
 
 def _read_actions(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
-    """Return the entries with actions or roles, and an error for each other entry."""
+    """Return the entries with actions or roles, and an error for each invalid one."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
             if entry.data_type in _READ:

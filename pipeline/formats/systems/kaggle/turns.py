@@ -36,6 +36,8 @@ _USED = {
 
 
 class Call(Struct, gc=False):
+    """A call of a model."""
+
     model: str | None = None
     prompt_tokens: Any = None
     generation_tokens: Any = None
@@ -43,6 +45,8 @@ class Call(Struct, gc=False):
 
 
 class Action(Struct, gc=False):
+    """An action of a player, with its thoughts."""
+
     submission: Any = None
     thoughts: str | None = None
     calls: list[Call] = field(name="call_details", default=[])
@@ -50,6 +54,8 @@ class Action(Struct, gc=False):
 
 
 class Observation(Struct, gc=False):
+    """A player's observation at a step; only whether the game is over is read."""
+
     is_terminal: bool | None = field(name="isTerminal", default=None)
 
 
@@ -71,15 +77,21 @@ class State(Struct, gc=False):
 
 
 class StepsInfo(Struct, gc=False):
+    """The teams and the loaded game of an episode that is logged by steps."""
+
     teams: list[str | None] | None = field(name="TeamNames", default=None)
     loaded: str | None = field(name="openSpielGameStringResolved", default=None)
 
 
 class Configuration(Struct, frozen=True, gc=False):
+    """The number of steps in an episode's configuration."""
+
     steps: int | None = field(name="episodeSteps", default=None)
 
 
 class StepsEpisode(Struct, gc=False):
+    """The document of an episode that is logged by steps."""
+
     name: str
     steps: Annotated[list[tuple[State, State]], Meta(min_length=1)]
     configuration: Configuration = Configuration()
@@ -225,8 +237,14 @@ _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the oth
 
 
 class Step(NamedTuple):
-    """What both players did at a step: `choices` is null if that was no round, and one of them is
-    null if it could not be read. `points` are those of the round.
+    """The actions of both players at a step.
+
+    Attributes:
+        round: The number of the round.
+        actions: The action of each player.
+        choices: The registered choices; None if the step was not a round. A choice is None if it
+            could not be read.
+        points: The points of each player in the round.
     """
 
     round: int
