@@ -95,9 +95,7 @@ def games_of(games: Iterable[GameRecord]) -> list[Game]:
     def rows_of(table: str) -> dict[str, list[Row]]:
         found: dict[str, list[Row]] = {one.game_id: [] for one in placed}
         for row in (
-            EventFrames({table: made().complete_table(table)}, {})
-            .table(table)
-            .iter_rows(named=True)
+            EventFrames({table: made().build_table(table)}, {}).table(table).iter_rows(named=True)
         ):
             found[row["game_id"]].append(Row(**row))
         return found

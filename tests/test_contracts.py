@@ -18,8 +18,8 @@ from pipeline.events.contracts import (
     Table,
     broken_rules,
     columns_by_rule,
-    contract_of_own_columns,
     contract_rules,
+    contract_without_shared_columns,
     satisfies_contract,
 )
 from pipeline.lake.tables import RENAMED_WORDS
@@ -191,7 +191,7 @@ def test_rows_are_held_against_all_that_is_declared(records: list[dict[str, Any]
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_rule_for_whatever_a_contract_declares(table: str) -> None:
-    for contract in (TABLES[table], contract_of_own_columns(table)):
+    for contract in (TABLES[table], contract_without_shared_columns(table)):
         known = contract_rules(contract)
         for name, column in contract.columns().items():
             of_column = [rule for rule in known if rule.startswith(f"{name} ")]

@@ -21,7 +21,7 @@ import pytest
 import zstandard
 
 from pipeline.errors import UsageError
-from pipeline.simulate import Summary, encode, simulate
+from pipeline.simulate import Summary, encode_json, simulate
 from pipeline.simulate.settings import Dice
 
 SEATED = [(1, "Player 1"), (2, "Player 2"), (3, "Player 3")]
@@ -120,7 +120,7 @@ def test_encode_is_json_dumps() -> None:
         "text": 'é ’ — 😀 \x7f \x00 \n \t " \\ / <eos> Crème brûlée',
         "ключ": True,
     }
-    assert encode(nasty) == json.dumps(nasty, indent=4).encode()
+    assert encode_json(nasty) == json.dumps(nasty, indent=4).encode()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,10 @@
-"""The contracts' types, and columns of polars, as Arrow has them, by what both have built in.
+"""Conversions between polars and Arrow, and the Arrow schemas of the tables.
 
-Arrow's own functions, such as a cast, are in a module that takes a process 20 ms to load; polars
-loads it for a Series of an Arrow array, and not for a frame.
+Only types and constructors of Arrow are used. Its compute functions, such as a cast, are in a
+module that takes 20 ms to load in each process; polars loads that module to convert a single Arrow
+array into a Series, but not to convert a table into a frame.
+
+Used by `pipeline.events.frames`, the ingest, the lake and the warehouse.
 """
 
 import polars as pl
@@ -10,7 +13,7 @@ import pyarrow as pa
 from pipeline.events import contracts
 from pipeline.events.contracts import TABLES, table_schema
 
-_TYPES: dict[pl.DataType, pa.DataType] = {
+_ARROW_TYPES: dict[pl.DataType, pa.DataType] = {
     pl.String(): pa.string(),
     pl.Binary(): pa.binary(),
     pl.Boolean(): pa.bool_(),
@@ -22,22 +25,52 @@ _TYPES: dict[pl.DataType, pa.DataType] = {
 
 
 def to_arrow_array(column: pl.Series) -> pa.Array:
-    """Convert a polars column to an Arrow array; strings and lists get 64-bit offsets."""
+    """Convert a column to an Arrow array; strings and lists have 64-bit offsets.
+
+    Args:
+        column: A column of any type in the table schemas.
+
+    Returns:
+        An array of the same length.
+    """
     return column.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def to_arrow_table(rows: pl.DataFrame) -> pa.Table:
-    """Convert rows to an Arrow table; strings and lists get 64-bit offsets."""
+    """Convert rows to an Arrow table; strings and lists have 64-bit offsets.
+
+    Args:
+        rows: Rows whose columns have types of the table schemas.
+
+    Returns:
+        A table with the same columns and rows.
+    """
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def series_from_arrow(name: str, column: pa.Array) -> pl.Series:
-    """Convert an Arrow array to a polars column."""
+    """Convert an Arrow array to a polars Series.
+
+    Args:
+        name: The name of the new Series.
+        column: The values.
+
+    Returns:
+        A Series of the same length.
+    """
     return pl.DataFrame(pa.table([column], names=[name])).to_series()
 
 
 def arrow_schema(table: str) -> pa.Schema:
-    """Return the table's Arrow schema: names, types, nullability, and each column's comment."""
+    """Return the Arrow schema of a table.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The fields in the order of the table, with their types and nullability. The metadata
+        `comment` of each field is the description of the column.
+    """
     columns = TABLES[table].columns()
     return pa.schema(
         pa.field(
@@ -57,4 +90,4 @@ def _arrow_type(dtype: pl.DataType) -> pa.DataType:
         return pa.struct(
             [(f.name, _arrow_type(contracts.dtype_instance(f.dtype))) for f in dtype.fields]
         )
-    return _TYPES[dtype]
+    return _ARROW_TYPES[dtype]

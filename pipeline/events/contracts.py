@@ -1,9 +1,11 @@
-"""The contracts of the tables: what a row is, and each column's type, unit, range and keys.
+"""The contracts of the tables: the columns, types, ranges, keys and rules of each table.
 
-A docstring's first line says what one row is; with the columns' descriptions it becomes the SQL
-comments, `magic schema` and the data dictionary. `VERSION` changes with the shape: a new table or
-column, or one that can be null now, raises it. It is stored in every table. A new word, such as a
-game type, needs no other.
+The first line of a table's docstring says what one row is. Together with the descriptions of the
+columns it becomes the SQL comments, the output of `magic schema` and the data dictionary.
+
+`VERSION` is stored in every table. Increase it when the shape of a table changes: a new table or
+column, or a column that becomes nullable. A new value of a category, such as a game type, does
+not need a new version.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,30 +21,37 @@ from pipeline.action_tables import ACTION_TABLES, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
-# How a table is declared, and rows held against it: its rules, and the rows that break them.
-#
-# A declaration is a class with a line for each column, and what its values are held to.
+# The base class of the tables, the rules that follow from a table's columns, and the search for
+# rows that break them.
 
 
 class Table:
-    """Base class of all tables; a table has the columns and rules of its base classes and its own.
+    """Base class of the tables: collects the columns and rules that subclasses define.
 
-    Columns that are declared elsewhere, `columns` of the class, come last. A rule is what rows are
-    held to beyond their columns: an expression, true for each that keeps it.
+    A class attribute of type `Column` defines a column, and one of type `pl.Expr` a rule: an
+    expression over the columns that is false for each row that breaks the rule. Subclasses inherit
+    both.
     """
 
     _columns: ClassVar[dict[str, Column]] = {}
     _rules: ClassVar[dict[str, pl.Expr]] = {}
 
     def __init_subclass__(cls, columns: Mapping[str, Column] = MappingProxyType({})) -> None:
-        own = vars(cls).items()
+        """Collect the columns and rules of a subclass.
+
+        Args:
+            columns: Columns that are defined elsewhere; they follow those of the class.
+        """
+        members = vars(cls).items()
         cls._columns = {
             **cls._columns,
-            **{n: declared for n, declared in own if isinstance(declared, Column)},
+            **{name: definition for name, definition in members if isinstance(definition, Column)},
             **columns,
         }
-        own_rules = {n: declared for n, declared in own if isinstance(declared, pl.Expr)}
-        cls._rules = cls._rules | own_rules
+        new_rules = {
+            name: definition for name, definition in members if isinstance(definition, pl.Expr)
+        }
+        cls._rules = cls._rules | new_rules
 
     @classmethod
     def columns(cls) -> dict[str, Column]:
@@ -51,29 +60,35 @@ class Table:
 
     @classmethod
     def rules(cls) -> dict[str, pl.Expr]:
-        """Return the rules by name."""
+        """Return the rules that the class defines as expressions, by name."""
         return cls._rules
 
     @classmethod
     def primary_key(cls) -> list[str]:
-        """Return the columns that identify a row, or none if rows need not be unique."""
+        """Return the names of the primary key's columns; empty if rows may be equal."""
         return [name for name, column in cls._columns.items() if column.primary_key]
 
 
 def contract_rules(table: type[Table]) -> dict[str, pl.Expr]:
-    """Return the rules for each row of the table, by the description of the rule.
+    """Return the rules that each row of a table must satisfy, except for the primary key.
 
-    An expression is false for a row that breaks the rule, and true or null for one that keeps it.
+    Args:
+        table: The contract.
+
+    Returns:
+        The expressions by a description of the rule, such as `seat is at least 1`. An expression is
+        false for a row that breaks the rule, and true or null otherwise.
     """
-    of_columns = {
-        f"{name} {words}": holds
+    column_rules = {
+        f"{name} {requirement}": is_satisfied
         for name, column in table.columns().items()
-        for words, holds in _rule_of_constraint(column, pl.col(name))
+        for requirement, is_satisfied in _column_rules(column, pl.col(name))
     }
-    return of_columns | table.rules()
+    return column_rules | table.rules()
 
 
-def _rule_of_constraint(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
+def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
+    """Yield the rules that a column's definition implies, each with its description."""
     if not column.nullable:
         yield "is not null", value.is_not_null()
     if column.min is not None:
@@ -84,53 +99,80 @@ def _rule_of_constraint(column: Column, value: pl.Expr) -> Iterator[tuple[str, p
         yield f"is one of {', '.join(column.words)}", value.is_in(column.words)
     if column.regex is not None:
         yield f"matches {column.regex}", value.str.contains(column.regex)
-    yield from _rule_of_type(value, column.dtype)
+    yield from _type_rules(value, column.dtype)
 
 
-def _rule_of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
-    """Return the rule of a type: numbers are finite, and nothing in a value is null."""
+def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
+    """Yield the rules of a type: floats are finite, list elements and struct fields not null."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
     elif isinstance(dtype, pl.List):
         element = pl.element()
-        for words, holds in (
+        for requirement, is_satisfied in (
             ("is not null", element.is_not_null()),
-            *_rule_of_type(element, dtype_instance(dtype.inner)),
+            *_type_rules(element, dtype_instance(dtype.inner)),
         ):
-            yield f"has elements of which each {words}", value.list.eval(holds).list.all()
+            yield (
+                f"has elements of which each {requirement}",
+                value.list.eval(is_satisfied).list.all(),
+            )
     elif isinstance(dtype, pl.Struct):
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for words, holds in _rule_of_type(inner, dtype_instance(field.dtype)):
-                yield f"has a {field.name} that {words}", holds
+            for requirement, is_satisfied in _type_rules(inner, dtype_instance(field.dtype)):
+                yield f"has a {field.name} that {requirement}", is_satisfied
 
 
 def dtype_instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
-    """Return the type of an element or field as an instance, because polars may return a class."""
+    """Return the data type as an instance, because polars may give an inner type as a class.
+
+    Args:
+        dtype: The type of a list's elements or of a struct's field.
+
+    Returns:
+        An instance of the type.
+    """
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
 def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return, for each broken rule, whether each row breaks it.
+    """Find the rules that rows break.
 
-    Rows of which several have one key all break the rule that none have.
+    Args:
+        table: The contract.
+        rows: Rows with the columns of the contract.
+
+    Returns:
+        By description of each broken rule, a boolean for each row: whether the row breaks the rule.
+        All rows that share a primary key break the rule that keys are unique.
     """
-    hold = _rules_and_key(table)
-    found = rows.select((~holds).fill_null(value=False).alias(rule) for rule, holds in hold.items())
-    return {breaks.name: breaks for breaks in found if breaks.any()}
+    rules_by_name = _rules_with_key(table)
+    violations = rows.select(
+        (~is_satisfied).fill_null(value=False).alias(rule)
+        for rule, is_satisfied in rules_by_name.items()
+    )
+    return {violation.name: violation for violation in violations if violation.any()}
 
 
 def columns_by_rule(table: type[Table]) -> dict[str, list[str]]:
-    """Return the columns that each rule is about."""
-    names = table.columns().keys()
+    """Return the columns that each rule of a table involves.
+
+    Args:
+        table: The contract.
+
+    Returns:
+        By description of each rule, the names of its columns.
+    """
+    columns = table.columns().keys()
     return {
-        rule: [name for name in dict.fromkeys(holds.meta.root_names()) if name in names]
-        for rule, holds in _rules_and_key(table).items()
+        rule: [name for name in dict.fromkeys(is_satisfied.meta.root_names()) if name in columns]
+        for rule, is_satisfied in _rules_with_key(table).items()
     }
 
 
-def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
+def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
+    """Return the rules of a table, and the rule that its primary key is unique."""
     key = table.primary_key()
     if not key:
         return contract_rules(table)
@@ -140,27 +182,33 @@ def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
 
 
 def satisfies_contract(table: type[Table]) -> pl.Expr:
-    """Return an expression that is true if all rows satisfy the contract.
+    """Return an expression that tests quickly whether rows satisfy a contract.
 
-    It is quick where they do. False does not prove that they do not, since keys are compared by
-    their hashes: `broken` decides then, and tells which rows and rules.
+    Keys are compared by their hashes, so a false result does not prove that a rule is broken. In
+    that case `broken_rules` decides, and returns the rules and rows.
+
+    Args:
+        table: The contract.
+
+    Returns:
+        An expression over the columns of the contract, with one boolean for all rows.
     """
-    hold = [holds.all() for holds in contract_rules(table).values()]
+    conditions = [is_satisfied.all() for is_satisfied in contract_rules(table).values()]
     key = table.primary_key()
     if key:
-        hold.append(pl.struct(key).hash().n_unique() == pl.len())
-    return pl.all_horizontal(hold)
+        conditions.append(pl.struct(key).hash().n_unique() == pl.len())
+    return pl.all_horizontal(conditions)
 
 
-# Lakes from `OLDEST_VERSION` on lack columns, or nulls in them; the next change gives them these
-# and the newest version.
+# Lakes of the versions from `OLDEST_VERSION` to `VERSION` can be read. They may lack columns, or
+# have columns that are not nullable; the next write adds these and stores the newest version.
 VERSION = 11
 OLDEST_VERSION = 9
 SHA256_LENGTH = 64
 
 
 class OfGame(Table):
-    """Base class of tables whose rows belong to a game."""
+    """Base class of the tables whose rows belong to a game."""
 
     game_id = column.identifier_column(
         "the game: a hash of its document and of its index there", primary_key=True
@@ -179,7 +227,7 @@ class OfGame(Table):
 
 
 class PlayerRow(OfGame):
-    """Base class of tables whose rows belong to a player."""
+    """Base class of the tables whose rows belong to a player."""
 
     player = column.text_column("the player's name in the log", nullable=True)
     model = column.text_column("the player's model, null if unknown", nullable=True)
@@ -194,7 +242,7 @@ class PlayerRow(OfGame):
 
 
 class SeatActionRow(PlayerRow):
-    """Base class of tables whose rows are actions of a seat."""
+    """Base class of the tables whose rows are an action of a seat."""
 
     seat = column.small_integer_column("the player's seat, from 1", primary_key=True)
     round = column.small_integer_column(
@@ -297,7 +345,8 @@ class Players(PlayerRow):
 class Results(PlayerRow, columns=RESULT_COLUMNS):
     """The result of one game for one tested side (a tested model's role, or a tested seat)."""
 
-    # Not unique: hidden roles have a row for each model and role, see the rule below.
+    # Not unique, because games with hidden roles have a row for each model and role, as the rule
+    # below requires.
     game_id = column.identifier_column("the game: a hash of its document and of its index there")
 
     one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
@@ -438,7 +487,7 @@ class Ingests(Table):
     )
 
 
-_FIRST: dict[str, type[Table]] = {
+_TABLES_BEFORE_ACTIONS: dict[str, type[Table]] = {
     "documents": Documents,
     "archives": Archives,
     "quarantine": Quarantine,
@@ -447,13 +496,15 @@ _FIRST: dict[str, type[Table]] = {
     "results": Results,
     "messages": Messages,
 }
-_LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-GAME_TYPE_TABLES = games.game_type_tables({*_FIRST, *ACTION_TABLES, *_LAST})
-_OF_ACTS = {
+_TABLES_AFTER_ACTIONS: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
+GAME_TYPE_TABLES = games.game_type_tables(
+    {*_TABLES_BEFORE_ACTIONS, *ACTION_TABLES, *_TABLES_AFTER_ACTIONS}
+)
+_ACTION_TABLES = {
     name: type(name, (SeatActionRow,), {"__doc__": table.row}, columns=table.columns)
     for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()
 }
-TABLES = _FIRST | _OF_ACTS | _LAST
+TABLES = _TABLES_BEFORE_ACTIONS | _ACTION_TABLES | _TABLES_AFTER_ACTIONS
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
 
 
@@ -462,7 +513,14 @@ GAME_ROW = "game"
 
 @cache
 def shared_columns(table: str) -> frozenset[str]:
-    """Return the columns that a table's rows repeat from their game and player."""
+    """Return the columns whose values are equal for all rows of a game or of a player.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The names of the columns; empty if rows of the table share no values.
+    """
     contract = TABLES[table]
     if issubclass(contract, (SeatActionRow, Messages)):
         return frozenset(PlayerRow.columns())
@@ -470,49 +528,83 @@ def shared_columns(table: str) -> frozenset[str]:
 
 
 @cache
-def contract_of_own_columns(table: str) -> type[Table]:
-    """Return the rules for the columns that rows do not share.
+def contract_without_shared_columns(table: str) -> type[Table]:
+    """Return a contract for the columns of a table whose values differ from row to row.
 
-    `GAME_ROW` is the row number of their game.
+    Values that rows share are checked once, in the tables `games` and `players`.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The table's own contract if it shares no columns. Otherwise a contract without the shared
+        columns, in which the integer column `GAME_ROW` identifies the game.
     """
-    contract, shared = TABLES[table], shared_columns(table)
-    if not shared:
+    contract, shared_names = TABLES[table], shared_columns(table)
+    if not shared_names:
         return contract
-    own = {name: column for name, column in contract.columns().items() if name not in shared}
-    number = Column(pl.Int64(), primary_key=True)
-    return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: number, **own})
+    columns = {
+        name: column for name, column in contract.columns().items() if name not in shared_names
+    }
+    game_column = Column(pl.Int64(), primary_key=True)
+    return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: game_column, **columns})
 
 
 def row_description(table: str) -> str:
-    """Return one sentence that says what a row of the table is."""
+    """Return a sentence that says what one row of a table is.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The first line of the contract's docstring.
+    """
     return (TABLES[table].__doc__ or "").splitlines()[0]
 
 
 @cache
 def table_schema(table: str) -> Mapping[str, pl.DataType]:
-    """Return the table's columns and polars types, in order; a game's id comes first."""
+    """Return the polars schema of a table.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        The types by column, in order; `game_id` comes first if the table has it from its game.
+    """
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
-    first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
-    return MappingProxyType(first | columns)
+    leading_columns = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
+    return MappingProxyType(leading_columns | columns)
 
 
 def empty_table(table: str) -> pl.DataFrame:
-    """Return the table without rows, as a new frame."""
-    return _no_rows(table).clone()
+    """Return a table without rows, as a frame that the caller may change.
+
+    Args:
+        table: The name of a table in `TABLES`.
+
+    Returns:
+        A frame with the table's schema.
+    """
+    return _cached_empty_table(table).clone()
 
 
-# To make one takes half a millisecond, and a game has no row in most tables.
+# Cached, because building an empty frame takes 0.5 ms and a game has no rows in most tables.
 @cache
-def _no_rows(table: str) -> pl.DataFrame:
+def _cached_empty_table(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=table_schema(table))
 
 
 @cache
 def registered_roles() -> pl.DataFrame:
-    """Return the rows of the table `roles` for all game types that are defined here."""
+    """Return the rows of the table `roles` for all registered games.
+
+    Returns:
+        One row per game type and role, with the schema of `roles`.
+    """
     rows = [
-        (name, role.name, str(role.side), role.competition, role.is_sought)
-        for name, kind in games.game_definitions().items()
-        for role in kind.roles
+        (game_type, role.name, str(role.side), role.competition, role.is_sought)
+        for game_type, game_definition in games.game_definitions().items()
+        for role in game_definition.roles
     ]
     return pl.DataFrame(rows, dict(table_schema("roles")), orient="row")

@@ -1,7 +1,10 @@
-"""Games made into the rows of the event tables, a batch at a time and column by column.
+"""Build the rows of the event tables from games, one batch of games and one column at a time.
 
-What all events of a game or of a seat share is written down once for each, and repeated only as
-numbers; what texts say is read for all of a table's texts at once.
+Values that the events of a game or of a seat share are stored once; rows refer to them by number
+until the Arrow tables are built. The texts of a table are parsed all at once.
+
+Used by the ingest, `pipeline.conversion` and `pipeline.testing`; depends on
+`pipeline.events.readings` and `pipeline.events.text_parsing`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -24,7 +27,7 @@ from pipeline.events.contracts import (
     GAME_TYPE_TABLES,
     OfGame,
     PlayerRow,
-    contract_of_own_columns,
+    contract_without_shared_columns,
     empty_table,
     registered_roles,
     table_schema,
@@ -50,26 +53,38 @@ from pipeline.game_record import (
 from pipeline.games import SEAT_COLUMNS
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
-_OF_GAME = tuple(OfGame.columns())
-_OF_PLAYER = tuple(name for name in PlayerRow.columns() if name not in _OF_GAME)
-_OF_COURSE = tuple(f.name for f in fields(MessageColumns) if f.name in table_schema("messages"))
-_PLAYER_ROW, _COURSE_ROW = "seated", "placed"
-_SPOKEN = (GAME_ROW, "message_index", "round", "player", "content")
-_TEXTS = pl.List(pl.String)
-# Fields of events which are no columns of a table, though columns are derived from them.
-_BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
-_VALUE_LENGTH = 60
-SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
-_NOBODY = pl.lit([], _TEXTS)
+_GAME_COLUMNS = tuple(OfGame.columns())
+_PLAYER_COLUMNS = tuple(name for name in PlayerRow.columns() if name not in _GAME_COLUMNS)
+_MESSAGE_COLUMNS = tuple(
+    f.name for f in fields(MessageColumns) if f.name in table_schema("messages")
+)
+_PLAYER_ROW, _MESSAGE_ROW = "player_row", "message_row"
+_SPEECH_COLUMNS = (GAME_ROW, "message_index", "round", "player", "content")
+_STRING_LIST = pl.List(pl.String)
+# Fields of events from which columns are derived, but which are not columns themselves.
+_TEMPORARY_DTYPES = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
+_MAX_VALUE_LENGTH = 60
+SEAT_RULE = "the seat of an event is 1 to the number of players"
+_EMPTY_STRING_LIST = pl.lit([], _STRING_LIST)
 # The only player that a vote's text names; an empty text if it decides for nobody.
-_STATED = text_parsing.only_element(pl.col("stated"))
-_STATED_PLAYER = pl.when(_STATED != "").then(_STATED)
+_STATED_NAME = text_parsing.single_element(pl.col("stated"))
+_STATED_PLAYER = pl.when(_STATED_NAME != "").then(_STATED_NAME)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
 
 class IdentifiedGame(Struct, frozen=True, gc=False):
-    """A game with its identity and its location."""
+    """A game with its identity and the location of its document.
+
+    Attributes:
+        game: The parsed game.
+        game_id: The game's id, a hash.
+        game_index: The game's number in its competition; None if unknown.
+        sha256: The hash of the document.
+        content_id: The hash of the parsed content.
+        source: The folder or archive that contains the document.
+        path: The path of the document within the source.
+    """
 
     game: GameRecord
     game_id: str
@@ -81,11 +96,13 @@ class IdentifiedGame(Struct, frozen=True, gc=False):
 
 
 class EventFrames(Struct):
-    """The rows of all event tables as Arrow columns; values that rows share are dictionaries.
+    """The event tables of a batch of games, and the games that break a contract.
 
-    `broken` are the games that have a row which breaks its contract, each with its fault.
-    `read_votes` are, by game, the number of votes that only a text tells, and how many of these it
-    does not decide.
+    Attributes:
+        tables: The Arrow tables by name. Values that rows share are dictionary-encoded.
+        invalid_games: The error of each game that has an invalid row, by game id.
+        read_votes: By game id, the number of votes that were parsed from text because the log does
+            not register them, and the number of these that the text leaves undecided.
     """
 
     tables: dict[str, pa.Table]
@@ -93,164 +110,188 @@ class EventFrames(Struct):
     read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table with the columns and types of its contract."""
+        """Return a table with the columns and types of its contract.
+
+        Args:
+            name: The name of the table.
+
+        Returns:
+            The rows as a polars frame.
+        """
         return pl.DataFrame(self.tables[name]).cast(pl.Schema(table_schema(name)))
 
 
 def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
-    """Build the rows of all event tables from games, in the order of the games."""
-    rows = _Batch(batch)
-    tables = {table: rows.complete_table(table) for table in GAME_TABLES}
-    return EventFrames(tables, rows.games_with_broken_rows(), rows.read_votes())
+    """Build the event tables of a batch of games.
+
+    Args:
+        batch: The games; their order is the order of the rows.
+
+    Returns:
+        The tables, the games with invalid rows, and the number of parsed votes.
+    """
+    builder = _Batch(batch)
+    tables = {table: builder.build_table(table) for table in GAME_TABLES}
+    return EventFrames(tables, builder.validation_errors(), builder.count_parsed_votes())
 
 
 class _Batch:
-    """The games of a batch as frames; a table may be derived from tables before it.
+    """The tables of a batch of games; a table may be derived from those before it.
 
-    Beside columns of its contract a row has `game`, the number of its game in the batch, and
-    `seated`, that of its player among all players, null where it has none; a message also `placed`,
-    its number among the messages of all courses.
+    Besides columns of its contract, a row has `game`, the number of its game in the batch, and
+    `player_row`, the number of its player among all players of the batch (null if it has none). A
+    message also has `message_row`, its number among the distinct rows of message columns.
     """
 
     def __init__(self, batch: Sequence[IdentifiedGame]) -> None:
-        self._whole: dict[str, pa.Table] = {}
+        self._built_tables: dict[str, pa.Table] = {}
         self._games = [identified.game for identified in batch]
         games = _game_rows(batch)
-        self._of_game = {name: _dictionary_encode(games[name]) for name in _OF_GAME}
+        self._game_columns = {name: _encode_strings(games[name]) for name in _GAME_COLUMNS}
         self._game_types = games["game_type"]
-        self._of_nobody: set[int] = set()  # games with an event of a seat that no player has
+        # The numbers of the games that have an event of a seat that does not exist.
+        self._games_with_invalid_seats: set[int] = set()
         self._n_players = games["n_players"]
-        self._first_player = _first_indices(self._n_players)
-        self._first_message = _first_indices(games["n_messages"])
+        self._first_player = _first_row_numbers(self._n_players)
+        self._first_message = _first_row_numbers(games["n_messages"])
         players = self._player_rows()
-        self._of_player = {name: _dictionary_encode(players[name]) for name in _OF_PLAYER}
+        self._player_columns = {name: _encode_strings(players[name]) for name in _PLAYER_COLUMNS}
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
-        # The games whose seats are not all called `Player N`.
-        self.named = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
+        # The games in which not all players are called `Player N`.
+        self.games_with_custom_names = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
         messages = self._message_rows()
-        self._content, self._status = messages["content"], messages["parse_status"]
+        self._content, self._message_status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
-        for table, kind in _EVENTS.items():
-            # Its own field of a game, or a table of the game's kind.
-            is_field = table in GameRecord.__struct_fields__
-            of_games = [
-                getattr(game, table) if is_field else game.events.get(table, ())
+        for table, event_class in _EVENT_CLASSES.items():
+            # The events are a field of the record, or belong to a table of the game type.
+            is_record_field = table in GameRecord.__struct_fields__
+            events_by_game = [
+                getattr(game, table) if is_record_field else game.events.get(table, ())
                 for game in self._games
             ]
-            self.tables[table] = self._event_rows(table, kind, of_games)
+            self.tables[table] = self._event_rows(table, event_class, events_by_game)
 
-    def complete_table(self, table: str) -> pa.Table:
-        """Return a table with all columns of its contract."""
+    def build_table(self, table: str) -> pa.Table:
+        """Return a table with all columns of its contract; built once."""
         if self.tables[table].is_empty():
             return arrow.to_arrow_table(empty_table(table))
-        if table not in self._whole:
-            self._whole[table] = self._completed(table)
-        return self._whole[table]
+        if table not in self._built_tables:
+            self._built_tables[table] = self._add_shared_columns(table)
+        return self._built_tables[table]
 
-    def _completed(self, table: str) -> pa.Table:
+    def _add_shared_columns(self, table: str) -> pa.Table:
+        """Return a table's rows with the columns of their message, their game and their player."""
         rows, schema = self.tables[table], table_schema(table)
-        of_course = self._of_course if _COURSE_ROW in rows else {}
-        own = [name for name in schema if name in rows and name not in of_course]
-        own_rows = rows.select(pl.col(name).cast(schema[name]) for name in own)
-        arrays = dict(zip(own, arrow.to_arrow_table(own_rows).columns, strict=True))
-        # What a course tells comes first: its moderator has a name, and is no player.
-        shared = {_COURSE_ROW: of_course, GAME_ROW: self._of_game, _PLAYER_ROW: self._of_player}
-        for number, columns in shared.items():
+        message_columns = self._message_columns if _MESSAGE_ROW in rows else {}
+        row_columns = [name for name in schema if name in rows and name not in message_columns]
+        unshared = rows.select(pl.col(name).cast(schema[name]) for name in row_columns)
+        arrays = dict(zip(row_columns, arrow.to_arrow_table(unshared).columns, strict=True))
+        # Columns of messages come first, because the moderator has a name but is not a player.
+        shared = {
+            _MESSAGE_ROW: message_columns,
+            GAME_ROW: self._game_columns,
+            _PLAYER_ROW: self._player_columns,
+        }
+        for row_number, columns in shared.items():
             missing = [name for name in schema if name in columns and name not in arrays]
             if missing:
-                of_row = rows[number].cast(pl.UInt32)  # else each column would do so
-                arrays |= {name: columns[name].values_for_rows(of_row) for name in missing}
+                row_numbers = rows[row_number].cast(pl.UInt32)  # cast once for all columns
+                arrays |= {name: columns[name].gather_rows(row_numbers) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
-    def games_with_broken_rows(self) -> dict[str, RecordError]:
-        """Return the games with a row that breaks its contract, and the error of each."""
+    def validation_errors(self) -> dict[str, RecordError]:
+        """Return the validation error of each game that has an invalid row, by game id."""
         games = self.tables["games"]["game_id"]
-        of_nobody = RecordError("$", SEAT_OF_NOBODY, f"a row breaks {SEAT_OF_NOBODY}")
-        broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), of_nobody)
+        seat_error = RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}")
+        errors = dict.fromkeys(games.gather(sorted(self._games_with_invalid_seats)), seat_error)
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
-            rows = self._own_columns(table)
-            if rows.select(_satisfies_contract(table)).item():
+            rows = self._validated_columns(table)
+            if rows.select(_is_table_valid(table)).item():
                 continue
-            breaks = contracts.broken_rules(contract_of_own_columns(table), rows)
-            if breaks:
-                whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
-                broken |= _errors_by_game(table, rows, whose, breaks)
-        return broken
+            violations = contracts.broken_rules(contract_without_shared_columns(table), rows)
+            if violations:
+                game_ids = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
+                errors |= _record_errors(table, rows, game_ids, violations)
+        return errors
 
-    def read_votes(self) -> dict[str, tuple[int, int]]:
-        """Return, for each game, the votes parsed from text and the number of undecided texts."""
-        read = self.tables["votes"].filter(~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE)
-        counts = read.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
+    def count_parsed_votes(self) -> dict[str, tuple[int, int]]:
+        """Return, by game id, the number of votes parsed from text, and how many are undecided."""
+        parsed_votes = self.tables["votes"].filter(
+            ~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE
+        )
+        counts = parsed_votes.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
         games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
         return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
-    def _own_columns(self, table: str) -> pl.DataFrame:
-        """Return the columns that only the table's own contract defines."""
-        columns = contract_of_own_columns(table).columns()
+    def _validated_columns(self, table: str) -> pl.DataFrame:
+        """Return the columns of a table that its contract without shared columns checks."""
+        columns = contract_without_shared_columns(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
-            rows = pl.DataFrame(self.complete_table(table))
+            rows = pl.DataFrame(self.build_table(table))
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def add_seat(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
-        """Add `<name>_seat`, the seat of the player named in a column, and `is_sought`."""
-        named = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
-        return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
+        """Add `<name>_seat` and `is_sought` of the player whose name is in the column `name`."""
+        seats = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
+        return rows.join(seats, on=[GAME_ROW, name], how="left", maintain_order="left")
 
-    def add_text(self, rows: pl.DataFrame) -> pl.Series:
-        """Add `text`, the text of each row's message."""
-        return self._content.gather(self._message(rows)).alias("text")
+    def message_texts(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the text of each row's message, as `text`."""
+        return self._content.gather(self._message_numbers(rows)).alias("text")
 
-    def add_answer(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
-        """Add `answer`, the answer in each row's message, parsed as a message of this phase."""
-        return text_parsing.remove_thoughts_before_answers(self.add_text(rows), phase).alias(
+    def message_answers(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
+        """Return the text of each row's message without the model's thoughts, as `answer`."""
+        return text_parsing.remove_thoughts_before_answers(self.message_texts(rows), phase).alias(
             "answer"
         )
 
-    def parse_status_of_message(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the parse status of each row's message, or null."""
-        return self._status.gather(self._message(rows))
+    def message_statuses(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the parse status of each row's message; null if the row has no message."""
+        return self._message_status.gather(self._message_numbers(rows))
 
-    def player_column(self, rows: pl.DataFrame, name: str) -> pl.Series:
-        """Return a column of `seats` for each row's player."""
+    def player_values(self, rows: pl.DataFrame, name: str) -> pl.Series:
+        """Return the values of a column of `seats`, one for each row's player."""
         return self.seats[name].gather(rows[_PLAYER_ROW])
 
-    def add_game_type(self, rows: pl.DataFrame) -> pl.Series:
-        """Add `game_type`, the type of each row's game."""
+    def game_type_column(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
     def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
-        """Return the messages of one phase of all games, with each answer as `content`."""
-        messages = self.tables["messages"].select(*_SPOKEN, "phase")
-        of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
-        return of_phase.with_columns(
-            text_parsing.remove_thoughts_before_answers(of_phase["content"], phase)
+        """Return the messages of a phase in all games, without the thoughts in `content`."""
+        messages = self.tables["messages"].select(*_SPEECH_COLUMNS, "phase")
+        messages_of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
+        return messages_of_phase.with_columns(
+            text_parsing.remove_thoughts_before_answers(messages_of_phase["content"], phase)
         )
 
-    def _message(self, rows: pl.DataFrame) -> pl.Series:
+    def _message_numbers(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the position of each row's message among all messages of the batch."""
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
     def _event_rows(
-        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
+        self, table: str, event_class: type[Struct], events_by_game: Sequence[Sequence[Event]]
     ) -> pl.DataFrame:
-        """Return the rows of an event table with all derived columns."""
-        if not any(of_games):
-            return _no_rows(table)
-        rows = _typed_columns(table, kind, chain.from_iterable(of_games))
-        placed = self._add_seats(rows.with_columns(_group_numbers(of_games)))
-        return _DERIVED.get(table, _action_rows)(placed, self)
+        """Build the rows of an event table, with all derived columns."""
+        if not any(events_by_game):
+            return _empty_rows(table)
+        rows = _frame_from_structs(table, event_class, chain.from_iterable(events_by_game))
+        located_rows = self._add_player_numbers(rows.with_columns(_group_numbers(events_by_game)))
+        return _DERIVED.get(table, _derive_actions)(located_rows, self)
 
     def _player_rows(self) -> pl.DataFrame:
-        of_games = [game.seats for game in self._games]
-        rows = _typed_columns("players", Seat, chain.from_iterable(of_games))
-        rows = rows.with_columns(_group_numbers(of_games))
+        """Build the rows of `players`: each game's seats with their rank, usage and failure."""
+        seats_by_game = [game.seats for game in self._games]
+        rows = _frame_from_structs("players", Seat, chain.from_iterable(seats_by_game))
+        rows = rows.with_columns(_group_numbers(seats_by_game))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
-        rows = rows.with_columns(self.add_game_type(rows), seat=seat, score_rank=rank)
-        used = chain.from_iterable(
+        rows = rows.with_columns(self.game_type_column(rows), seat=seat, score_rank=rank)
+        usage = chain.from_iterable(
             game.usage or (Usage(),) * len(game.seats) for game in self._games
         )
         failures = [
@@ -259,300 +300,351 @@ class _Batch:
             for number in range(1, len(game.seats) + 1)
         ]
         failure = pl.Series("failure", failures, pl.String)
-        return _add_role_columns(
-            rows.with_columns(*_typed_columns("players", Usage, used), failure)
+        return _add_side_and_competition(
+            rows.with_columns(*_frame_from_structs("players", Usage, usage), failure)
         )
 
     def _message_rows(self) -> pl.DataFrame:
-        of_games = [game.messages for game in self._games]
-        content = list(chain.from_iterable(map(attrgetter("content"), of_games)))
-        rows = _cast_to_contract("messages", {"content": content}).with_columns(
-            _group_numbers(of_games)
+        """Build the rows of `messages`, and keep the columns that games share for later."""
+        messages_by_game = [game.messages for game in self._games]
+        content = list(chain.from_iterable(map(attrgetter("content"), messages_by_game)))
+        rows = _typed_frame("messages", {"content": content}).with_columns(
+            _group_numbers(messages_by_game)
         )
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = text_parsing.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
-        first_of_course, courses = _course_rows([messages.course for messages in of_games])
-        self._of_course = {name: _dictionary_encode(courses[name]) for name in _OF_COURSE}
-        identified = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
-        rows = pl.concat([rows, courses[identified]], how="horizontal")
-        return self._add_seats(rows.with_columns(identified.alias(_COURSE_ROW)))
+        first_rows, distinct_rows = _distinct_message_rows(
+            [messages.course for messages in messages_by_game]
+        )
+        self._message_columns = {
+            name: _encode_strings(distinct_rows[name]) for name in _MESSAGE_COLUMNS
+        }
+        message_row = first_rows.gather(rows[GAME_ROW]) + rows["message_index"]
+        rows = pl.concat([rows, distinct_rows[message_row]], how="horizontal")
+        return self._add_player_numbers(rows.with_columns(message_row.alias(_MESSAGE_ROW)))
 
-    def _add_seats(self, rows: pl.DataFrame) -> pl.DataFrame:
-        # Before the first seat and after the last are other games' players.
+    def _add_player_numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Add the number of each row's player; note games with a seat that does not exist."""
+        # Seats outside of the range would refer to players of other games.
         last = self._n_players.gather(rows[GAME_ROW])
         seat = rows.select(pl.when(pl.col("seat").is_between(1, last)).then("seat")).to_series()
         if seat.null_count() != rows["seat"].null_count():
-            self._of_nobody |= set(
+            self._games_with_invalid_seats |= set(
                 rows.filter(seat.is_null(), pl.col("seat").is_not_null())[GAME_ROW]
             )
-        seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
-        return rows.with_columns(seated.alias(_PLAYER_ROW))
+        player_row = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
+        return rows.with_columns(player_row.alias(_PLAYER_ROW))
 
 
 @cache
-def _satisfies_contract(table: str) -> pl.Expr:
-    return contracts.satisfies_contract(contract_of_own_columns(table))
+def _is_table_valid(table: str) -> pl.Expr:
+    """Return the expression that tests quickly whether a table's rows are valid."""
+    return contracts.satisfies_contract(contract_without_shared_columns(table))
 
 
-def _errors_by_game(
-    table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
+def _record_errors(
+    table: str, rows: pl.DataFrame, game_ids: pl.Series, violations: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
-    """Return, for each game with invalid rows, the broken rules and a value that breaks each."""
-    columns = contracts.columns_by_rule(contract_of_own_columns(table))
+    """Return, for each game with invalid rows, the broken rules and an example of each."""
+    columns = contracts.columns_by_rule(contract_without_shared_columns(table))
     contract = f"the contract of {table}"
-    faults = {}
-    is_invalid = pl.select(pl.any_horizontal(*breaks.values())).to_series()
-    for game_id in whose.filter(is_invalid).unique():
-        of_game = {rule: rows.filter(breaks[rule] & (whose == game_id)) for rule in breaks}
+    errors = {}
+    is_invalid = pl.select(pl.any_horizontal(*violations.values())).to_series()
+    for game_id in game_ids.filter(is_invalid).unique():
+        rows_by_rule = {
+            rule: rows.filter(violations[rule] & (game_ids == game_id)) for rule in violations
+        }
         examples = {
-            rule: f"{rule} ({_example_values(invalid, columns[rule])})"
-            for rule, invalid in of_game.items()
+            rule: f"{rule} ({_format_example(invalid, columns[rule])})"
+            for rule, invalid in rows_by_rule.items()
             if invalid.height
         }
         message = f"a row breaks {contract}: {'; '.join(examples.values())}"
-        faults[game_id] = RecordError("$", f"{contract}: {'; '.join(examples)}", message)
-    return faults
+        errors[game_id] = RecordError("$", f"{contract}: {'; '.join(examples)}", message)
+    return errors
 
 
-def _example_values(rows: pl.DataFrame, names: Sequence[str]) -> str:
-    """Return the values of the first row, and the number of rows."""
-    values = [f"{name} {_shorten(rows[name].item(0))}" for name in names if name != GAME_ROW]
+def _format_example(rows: pl.DataFrame, columns: Sequence[str]) -> str:
+    """Format the values of the first row and the number of rows."""
+    values = [
+        f"{name} {_format_short_value(rows[name].item(0))}" for name in columns if name != GAME_ROW
+    ]
     return f"{', '.join(values)} in {rows.height:,} row{'s' if rows.height > 1 else ''}"
 
 
-def _shorten(value: object) -> str:
+def _format_short_value(value: object) -> str:
+    """Format a value, truncated to `_MAX_VALUE_LENGTH` characters."""
     text = "null" if value is None else repr(value)
-    return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}..."
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
+    """Build the rows of `games`."""
     games = [identified.game for identified in batch]
     columns: dict[str, Sequence[object]] = {
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
-    own = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
-    columns |= {name: list(map(attrgetter(name), batch)) for name in own}
+    identity_fields = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
+    columns |= {name: list(map(attrgetter(name), batch)) for name in identity_fields}
     settings = _setting_rows(batch)
-    unchanged = [n for n in table_schema("games") if n not in columns and n not in settings]
-    columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
-    rows = _cast_to_contract("games", columns).hstack(settings)
+    copied_fields = [n for n in table_schema("games") if n not in columns and n not in settings]
+    columns |= {name: list(map(attrgetter(name), games)) for name in copied_fields}
+    rows = _typed_frame("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
-    """Return the setting of each game; many games of a batch have the same setting."""
+    """Return the columns of `games` that the setting determines, computed once per setting."""
     games = [identified.game for identified in batch]
     settings = [setting_with_id(game.game_type, game.setting) for game in games]
-    # A game that nobody can repeat has a setting of its own, which has its id.
+    # If a game cannot be repeated, no other game has its setting, which gets the game's id.
     settings = [
-        setting if one.game.is_repeatable else setting._replace(setting_id=one.game_id)
-        for setting, one in zip(settings, batch, strict=True)
+        setting
+        if game_with_id.game.is_repeatable
+        else setting._replace(setting_id=game_with_id.game_id)
+        for setting, game_with_id in zip(settings, batch, strict=True)
     ]
     numbers: dict[Setting, int] = {}
-    number = [numbers.setdefault(setting, len(numbers)) for setting in settings]
-    one_of_each = dict(zip(number, games, strict=True)).values()
+    row_numbers = [numbers.setdefault(setting, len(numbers)) for setting in settings]
+    example_games = dict(zip(row_numbers, games, strict=True)).values()
     columns: dict[str, Sequence[object]] = {
         name: list(map(attrgetter(name), numbers)) for name in Setting._fields
     }
     columns |= {
-        name: [game.setting_value(name) for game in one_of_each] for name in FIXED_SETTING_KEYS
+        name: [game.setting_value(name) for game in example_games] for name in FIXED_SETTING_KEYS
     }
-    return _cast_to_contract("games", columns)[number]
+    return _typed_frame("games", columns)[row_numbers]
 
 
-def _course_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
-    """Return the rows of all distinct turn orders, and the first row of each given turn order."""
-    numbers: dict[MessageColumns, int] = {}
-    number = [numbers.setdefault(course, len(numbers)) for course in courses]
+def _distinct_message_rows(
+    columns_by_game: Sequence[MessageColumns],
+) -> tuple[pl.Series, pl.DataFrame]:
+    """Return the number of each game's first row, and the distinct rows of message columns."""
+    columns_numbers: dict[MessageColumns, int] = {}
+    row_numbers = [
+        columns_numbers.setdefault(message_columns, len(columns_numbers))
+        for message_columns in columns_by_game
+    ]
     columns = {
-        name: list(chain.from_iterable(map(attrgetter(name), numbers))) for name in _OF_COURSE
+        name: list(chain.from_iterable(map(attrgetter(name), columns_numbers)))
+        for name in _MESSAGE_COLUMNS
     }
     is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
-    shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
-    sizes = pl.Series([len(course.player) for course in numbers], dtype=pl.Int64)
-    first = _first_indices(sizes).gather(number)
-    return first, _cast_to_contract("messages", columns).with_columns(visible_to=shown)
+    visible_to = pl.when(is_question).then(_EMPTY_STRING_LIST).otherwise("visible_to")
+    sizes = pl.Series(
+        [len(message_columns.player) for message_columns in columns_numbers], dtype=pl.Int64
+    )
+    first_rows = _first_row_numbers(sizes).gather(row_numbers)
+    return first_rows, _typed_frame("messages", columns).with_columns(visible_to=visible_to)
 
 
-def _vote_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the target, parse status and correctness of votes."""
     rows = _add_stated_players(rows, batch)
     rows = rows.with_columns(
-        _single_player("target"), _vote_status("target"), stated_target=_STATED_PLAYER
+        _registered_or_stated_player("target"), _vote_status("target"), stated_target=_STATED_PLAYER
     )
-    # Of a vote that nobody registered, and whose text does not decide, nothing is known.
-    known = pl.when(pl.col("is_logged") | _STATED.is_not_null())
+    # If a vote is not logged and its text is undecided, its correctness is unknown.
+    if_known = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
     rows = batch.add_seat(rows, "target").with_columns(
-        is_correct=known.then(pl.col("is_sought").fill_null(value=False)),
-        is_valid=known.then(is_valid.fill_null(value=False)),
+        is_correct=if_known.then(pl.col("is_sought").fill_null(value=False)),
+        is_valid=if_known.then(is_valid.fill_null(value=False)),
     )
     return _invalidate_votes_for_eliminated(rows, batch)
 
 
 def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Mark votes as invalid if their target was eliminated before."""
+    """Mark votes as invalid if their target was eliminated before the vote."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
         return rows
-    first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
-    out = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_without)
-    rows = rows.join(out, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
+    first_round_out = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
+    eliminated = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_round_out)
+    rows = rows.join(eliminated, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
     is_out = (pl.col("first_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
-def _proposal_vote_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the candidate and parse status of votes for proposals."""
     rows = _add_stated_players(rows, batch)
-    rows = rows.with_columns(_single_player("candidate"), _vote_status("candidate"))
+    rows = rows.with_columns(_registered_or_stated_player("candidate"), _vote_status("candidate"))
     return batch.add_seat(rows, "candidate")
 
 
 def _add_stated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add `stated`, the players that the texts name."""
+    """Add the names of the players that each row's text names, as the list `stated`."""
     rows = rows.with_columns(
-        batch.add_answer(rows, Phase.VOTE), batch.player_column(rows, "player")
+        batch.message_answers(rows, Phase.VOTE), batch.player_values(rows, "player")
     )
-    rows = _add_parsed_columns(rows, ["answer", "player"], stated=text_parsing.stated_players)
-    return rows if batch.named.is_empty() else _resolve_seat_names(rows, batch)
+    rows = _add_columns_per_distinct_row(
+        rows, ["answer", "player"], stated=text_parsing.stated_players
+    )
+    return (
+        rows if batch.games_with_custom_names.is_empty() else _add_stated_custom_names(rows, batch)
+    )
 
 
-def _add_parsed_columns(
-    rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
+def _add_columns_per_distinct_row(
+    rows: pl.DataFrame,
+    columns: list[str],
+    **new_columns: pl.Expr | Callable[[pl.DataFrame], pl.Series],
 ) -> pl.DataFrame:
-    """Add parsed columns; equal texts are parsed once.
+    """Add columns that depend on a few columns, computed once for each distinct combination.
 
-    Votes and amounts are said in the same few words again and again.
+    This is faster because players repeat the same short votes and amounts.
     """
-    alike = rows.select(of).unique()
-    columns = {name: one(alike) if callable(one) else one for name, one in read.items()}
-    alike = alike.with_columns(**columns)
-    return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
+    distinct_rows = rows.select(columns).unique()
+    computed_columns = {
+        name: expression(distinct_rows) if callable(expression) else expression
+        for name, expression in new_columns.items()
+    }
+    distinct_rows = distinct_rows.with_columns(**computed_columns)
+    return rows.join(distinct_rows, on=columns, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _resolve_seat_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Replace, in games whose seats have names, the stated players by those that the names mean."""
+def _add_stated_custom_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Replace `stated` in games with custom player names by the names found in the text."""
     rows = rows.with_row_index("row")
-    asked = rows.join(batch.named, on=GAME_ROW, how="semi").rename({"answer": "text"})
-    if asked.is_empty():
+    rows_to_parse = rows.join(batch.games_with_custom_names, on=GAME_ROW, how="semi").rename(
+        {"answer": "text"}
+    )
+    if rows_to_parse.is_empty():
         return rows
-    seats = batch.seats.join(batch.named, on=GAME_ROW, how="semi")
-    found = asked.select("row", GAME_ROW, number=text_parsing.stated_seats(asked, seats))
+    seats = batch.seats.join(batch.games_with_custom_names, on=GAME_ROW, how="semi")
+    stated_seats = rows_to_parse.select(
+        "row", GAME_ROW, number=text_parsing.stated_seats(rows_to_parse, seats)
+    )
     names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
-    # Nobody has the seats of a name in doubt, but they count among the names that are stated.
-    named = (
-        found.explode("number", empty_as_null=True)
+    # The seats of an ambiguous name have no player, but they count as stated names.
+    stated_names = (
+        stated_seats.explode("number", empty_as_null=True)
         .join(names, on=[GAME_ROW, "number"], how="left")
         .with_columns(pl.coalesce("name", "number").alias("name"))
         .group_by("row")
         .agg(named=pl.col("name").drop_nulls())
     )
-    rows = rows.join(named, on="row", how="left", maintain_order="left")
+    rows = rows.join(stated_names, on="row", how="left", maintain_order="left")
     return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
-def _single_player(name: str) -> pl.Expr:
+def _registered_or_stated_player(name: str) -> pl.Expr:
+    """Return the player that the log registers, or else the only one that the text names."""
     return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
 def _vote_status(name: str) -> pl.Expr:
-    """Return how clearly the text states the registered target, or names one if none is logged."""
+    """Return how clearly a vote's text names the registered player, or any if none is logged."""
     registered = pl.col(name)
-    is_lost = pl.col("answer").is_null() & registered.is_not_null()
-    is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED)
+    is_text_missing = pl.col("answer").is_null() & registered.is_not_null()
+    is_contradicted = pl.col("is_logged") & (registered.fill_null("") != _STATED_NAME)
     status = (
-        pl.when(is_lost)
+        pl.when(is_text_missing)
         .then(_OK)  # no text contradicts the log
-        .when(is_other)
+        .when(is_contradicted)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
-        .otherwise(text_parsing.match_status(pl.col("stated")))
+        .otherwise(text_parsing.status_by_count(pl.col("stated")))
     )
-    return text_parsing.outage_or(pl.col("answer"), status).alias("parse_status")
+    return text_parsing.status_unless_outage(pl.col("answer"), status).alias("parse_status")
 
 
-def _action_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the parse status, and the seats of the players that columns name."""
-    rows = _answer_rows(rows, batch)
+def _derive_actions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the parse status, and the seat of each player that a column names."""
+    rows = _add_message_status(rows, batch)
     for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
         rows = batch.add_seat(rows, name)
     return rows
 
 
-def _answer_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    # An answer counts as the game logged it, also where a strict reading of the text differs.
-    return rows.with_columns(batch.parse_status_of_message(rows).fill_null(str(ParseStatus.OK)))
+def _add_message_status(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the parse status of each row's message."""
+    # An answer counts as logged, even if a strict parse of the text gives another result.
+    return rows.with_columns(batch.message_statuses(rows).fill_null(str(ParseStatus.OK)))
 
 
-def _identification_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _answer_rows(rows, batch)
-    asked = rows.with_columns(
-        batch.player_column(rows, "player"),
-        batch.player_column(rows, "side"),
-        batch.add_game_type(rows),
+def _derive_identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the claimed role of identifications, and whether it is correct."""
+    rows = _add_message_status(rows, batch)
+    rows_to_parse = rows.with_columns(
+        batch.player_values(rows, "player"),
+        batch.player_values(rows, "side"),
+        batch.game_type_column(rows),
     )
-    read = read_identifications(asked, batch.messages_of_phase(Phase.IDENTIFICATION))
-    return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
+    parsed = read_identifications(rows_to_parse, batch.messages_of_phase(Phase.IDENTIFICATION))
+    return rows.with_columns(parsed["claimed_role"], parsed["is_correct_as_read"])
 
 
-def _analysis_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = _answer_rows(rows, batch).with_columns(
-        kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
+def _derive_analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Split analyses by kind, and add whether each is correct according to its text."""
+    rows = _add_message_status(rows, batch).with_columns(
+        kind=pl.lit(list(AnalysisKind), _STRING_LIST), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
-    asked = rows.with_columns(
-        batch.player_column(rows, "player"),
-        batch.add_game_type(rows),
-        batch.player_column(rows, "side"),
+    rows_to_parse = rows.with_columns(
+        batch.player_values(rows, "player"),
+        batch.game_type_column(rows),
+        batch.player_values(rows, "side"),
     )
-    read = read_analyses(asked, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
-    return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
+    parsed = read_analyses(rows_to_parse, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
+    return rows.with_columns(parsed["is_own_view_stated"], parsed["is_correct_as_read"])
 
 
-def _decision_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = rows.with_columns(batch.add_text(rows), batch.add_answer(rows, Phase.DECISION))
+def _derive_decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the parse status of decisions."""
+    rows = rows.with_columns(batch.message_texts(rows), batch.message_answers(rows, Phase.DECISION))
     answer = pl.col("answer")
     status = text_parsing.choice_status(answer, pl.col("choice"))
     return rows.with_columns(
-        parse_status=_status_unless_silent("choice", text_parsing.outage_or(answer, status))
+        parse_status=_status_unless_text_missing(
+            "choice", text_parsing.status_unless_outage(answer, status)
+        )
     )
 
 
-def _contribution_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the amount that the text states, and the parse status."""
     answer = pl.col("answer")
-    rows = rows.with_columns(batch.add_text(rows), batch.add_answer(rows, Phase.CONTRIBUTION))
-    rows = rows.with_columns(own=readings.remove_contributions_of_others(rows["answer"]))
-    written = pl.when(~text_parsing.is_outage(answer)).then(
-        readings.find_written_amount(pl.col("own"))
+    rows = rows.with_columns(
+        batch.message_texts(rows), batch.message_answers(rows, Phase.CONTRIBUTION)
     )
-    rows = _add_parsed_columns(rows, ["answer", "own"], written=written)
-    rows = _add_parsed_columns(
+    rows = rows.with_columns(speaker_text=readings.remove_other_amounts(rows["answer"]))
+    written = pl.when(~text_parsing.is_outage(answer)).then(
+        readings.extract_written_amount(pl.col("speaker_text"))
+    )
+    rows = _add_columns_per_distinct_row(rows, ["answer", "speaker_text"], written=written)
+    rows = _add_columns_per_distinct_row(
         rows, ["written"], stated_amount=readings.parse_amount(pl.col("written"))
     )
     status = text_parsing.amount_status(
         pl.col("amount"), pl.col("written"), pl.col("stated_amount")
     )
     return rows.with_columns(
-        parse_status=_status_unless_silent("amount", text_parsing.outage_or(answer, status))
+        parse_status=_status_unless_text_missing(
+            "amount", text_parsing.status_unless_outage(answer, status)
+        )
     )
 
 
-def _status_unless_silent(registered: str, status: pl.Expr) -> pl.Expr:
-    """Return the status of a text; a registered value without a text is not contradicted."""
-    is_silent = pl.col("answer").is_null() & pl.col(registered).is_not_null()
-    return pl.when(is_silent).then(_OK).otherwise(status)
+def _status_unless_text_missing(registered: str, status: pl.Expr) -> pl.Expr:
+    """Return the status, or `ok` for a registered value without a text that contradicts it."""
+    is_text_missing = pl.col("answer").is_null() & pl.col(registered).is_not_null()
+    return pl.when(is_text_missing).then(_OK).otherwise(status)
 
 
-def _proposal_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add the share and the parse status of proposals."""
     rows = rows.with_columns(
-        batch.parse_status_of_message(rows).alias("spoken"),
-        numbers=text_parsing.written_numbers(pl.col("share_text")),
+        batch.message_statuses(rows).alias("message_status"),
+        numbers=text_parsing.extract_numbers(pl.col("share_text")),
     )
     stated = text_parsing.parse_share(pl.col("numbers"))
     rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
     status = (
-        pl.when(pl.col("spoken") == _OUTAGE)
+        pl.when(pl.col("message_status") == _OUTAGE)
         .then(_OUTAGE)
         .when("is_logged", pl.col("share").is_not_null())
         .then(_OK)
@@ -563,11 +655,11 @@ def _proposal_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(parse_status=status)
 
 
-def _result_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add whether the tested seat proposed what was agreed.
+def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Add whether the tested seat proposed the agreement.
 
-    That is the seat which most of the final round's voters named; a tie goes to the earliest
-    voter's choice, votes that name no player are left out.
+    The author is the seat that most votes of the final round name. A tie goes to the choice of the
+    earliest voter; votes that name no player do not count.
     """
     author = (
         batch.tables["proposal_votes"]
@@ -579,9 +671,9 @@ def _result_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         .select(GAME_ROW, author="candidate_seat")
     )
     rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
-    return _add_role_columns(
+    return _add_side_and_competition(
         rows.with_columns(
-            batch.add_game_type(rows),
+            batch.game_type_column(rows),
             is_tested=True,
             round=pl.lit(None, pl.Int32),
             parse_status=_OK,
@@ -590,107 +682,117 @@ def _result_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     )
 
 
-# What is derived for all rows of an event table at once, and not by `_acts`.
+# The functions that derive the columns of an event table, if not `_derive_actions`.
 _DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
-    "votes": _vote_rows,
+    "votes": _derive_votes,
     "guesses": lambda rows, _: rows,
-    "role_identifications": _identification_rows,
-    "role_analyses": _analysis_rows,
-    "decisions": _decision_rows,
-    "contributions": _contribution_rows,
-    "proposals": _proposal_rows,
-    "proposal_votes": _proposal_vote_rows,
-    "results": _result_rows,
+    "role_identifications": _derive_identifications,
+    "role_analyses": _derive_analyses,
+    "decisions": _derive_decisions,
+    "contributions": _derive_contributions,
+    "proposals": _derive_proposals,
+    "proposal_votes": _derive_proposal_votes,
+    "results": _derive_results,
 }
 
 
-# What the rows of each event table are made of: eliminations first, and results last, since others
-# are derived from those, and these from others.
-_EVENTS: dict[str, type[Struct]] = {
+# The class of the events in each table. Eliminations come first because votes depend on them, and
+# results come last because they depend on other tables.
+_EVENT_CLASSES: dict[str, type[Struct]] = {
     "eliminations": ACTION_TABLES["eliminations"].event,
     **{name: table.event for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()},
     "results": Result,
 }
 
 
-def _typed_columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
-    """Return the fields of rows as columns with the types of the table's contract."""
-    names = kind.__struct_fields__
-    columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
-    return _cast_to_contract(table, dict(zip(names, columns, strict=True)))
+def _frame_from_structs(
+    table: str, struct_class: type[Struct], structs: Iterable[Struct]
+) -> pl.DataFrame:
+    """Convert structs to a frame with one column per field, typed by the table's contract."""
+    field_names = struct_class.__struct_fields__
+    columns = list(zip(*map(astuple, structs), strict=True)) or [()] * len(field_names)
+    return _typed_frame(table, dict(zip(field_names, columns, strict=True)))
 
 
-def _cast_to_contract(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
-    schema = {**table_schema(table), **_BEFORE_DERIVED}
-    return pl.DataFrame([_typed_series(n, values, schema[n]) for n, values in columns.items()])
+def _typed_frame(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
+    """Build a frame whose columns have the types of the table's contract."""
+    schema = {**table_schema(table), **_TEMPORARY_DTYPES}
+    return pl.DataFrame(
+        [_typed_series(name, values, schema[name]) for name, values in columns.items()]
+    )
 
 
 def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
-    """Create a column; in a column of string lists, a string means a list of that string."""
-    if dtype != _TEXTS:
+    """Build a Series; in a column of string lists, a plain string counts as a list of one."""
+    if dtype != _STRING_LIST:
         return pl.Series(name, values, dtype=dtype)
     lists = [(value,) if isinstance(value, str) else value for value in values]
     texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
-    # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
+    # polars would build a Series for each list, and Arrow would import pandas if it is installed.
     return arrow.series_from_arrow(
         name, pa.LargeListArray.from_arrays(*map(arrow.to_arrow_array, (ends, texts)))
     )
 
 
-# Most games have rows in few tables, and a table without rows has nothing to derive.
+# Most games have rows in few tables, and no columns are derived for an empty table.
 @cache
-def _no_rows(table: str) -> pl.DataFrame:
-    return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
+def _empty_rows(table: str) -> pl.DataFrame:
+    """Return an empty frame with the columns of a table before columns are derived."""
+    return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_TEMPORARY_DTYPES})
 
 
-def _first_indices(sizes: pl.Series) -> pl.Series:
-    """Return the index of the first row of each group of consecutive rows."""
+def _first_row_numbers(sizes: pl.Series) -> pl.Series:
+    """Return the number of the first row of each group, if groups are consecutive."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
 def _group_numbers(groups: Sequence[Sized]) -> pl.Series:
-    """Return the group number of each member of each group, as `game`."""
+    """Return the group's number for each member of each group, as `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
-    # Of an array of numpy's, polars loads numpy.ma first, and Arrow pandas: 10 ms in each worker.
+    # To convert a numpy array, polars loads numpy.ma and Arrow loads pandas: 10 ms per worker.
     buffers = [None, pa.py_buffer(numbers)]
     return arrow.series_from_arrow(
         GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers)
     )
 
 
-class _RepeatedColumn(NamedTuple):
-    """A column of values to repeat; strings are stored once, with their numbers."""
+class _SharedColumn(NamedTuple):
+    """A column whose values are repeated for many rows.
+
+    Attributes:
+        values: The values, or for strings their indices in `texts`.
+        texts: The distinct strings; None if the column has another type.
+    """
 
     values: pl.Series
     texts: pa.Array | None
 
-    def values_for_rows(self, rows: pl.Series) -> pa.Array:
-        """Return the values for the rows; null for the moderator, a team, or nobody."""
-        taken = self.values[rows]
+    def gather_rows(self, rows: pl.Series) -> pa.Array:
+        """Return the values of the given rows; a null row number gives null, or False."""
+        gathered = self.values[rows]
         if self.texts is None:
             return arrow.to_arrow_array(
-                taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken
+                gathered.fill_null(value=False) if gathered.dtype == pl.Boolean else gathered
             )
         texts = self.texts
-        if len(rows) < len(self.values):  # what hardly any row needs is not to be written with them
-            taken, texts = _dictionary_encode(arrow.series_from_arrow("", texts)[taken])
-        return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(taken), texts)
+        if len(rows) < len(self.values):  # do not write strings that none of the rows has
+            gathered, texts = _encode_strings(arrow.series_from_arrow("", texts)[gathered])
+        return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(gathered), texts)
 
 
-def _dictionary_encode(column: pl.Series) -> _RepeatedColumn:
+def _encode_strings(column: pl.Series) -> _SharedColumn:
+    """Encode a string column as indices and distinct strings; keep other columns."""
     if column.dtype != pl.String:
-        return _RepeatedColumn(column, None)
+        return _SharedColumn(column, None)
     encoded = arrow.to_arrow_array(column.cast(pl.Categorical(pl.Categories.random())))
-    return _RepeatedColumn(
-        arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary
-    )
+    return _SharedColumn(arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary)
 
 
-def _add_role_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of each row's role: its side, and its competition if it is tested."""
-    known = registered_roles()
+def _add_side_and_competition(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the side of each row's role, and its competition if the player is tested."""
+    roles = registered_roles()
     is_tested = pl.col("is_tested")
-    rows = rows.join(known, on=["game_type", "role"], how="left", maintain_order="left")
+    rows = rows.join(roles, on=["game_type", "role"], how="left", maintain_order="left")
     return rows.with_columns(competition=pl.when(is_tested).then("competition"))

@@ -1,13 +1,15 @@
-"""Readings of answers and amounts in texts, and the identities of documents, games and settings.
+"""Answers to questions about roles, amounts in texts, and the hashes that identify games.
 
-First what answers to the benchmark's own questions say of themselves: the edition `audited`. The
-questions come with a form to answer in. A reading is strict: it takes what the form asks for,
-and a text that says two things, or none, says nothing. `sql/readings/` derives the same from the
-messages; `docs/audit.md` explains it.
+First, the answers to the benchmark's own questions are parsed for the edition `audited`. The
+questions prescribe a form, and parsing is strict: it accepts only the form, and a text with two
+answers or none has no result. `sql/readings/` derives the same from the messages, and
+`docs/audit.md` explains it.
 
-The frames are of the games of one batch: `spoken` are the messages of one phase, with game,
-message_index, round, player and content; `rows` are the rows of a table without the columns that
-are read here, and `players` has game, player and side.
+Frames contain the games of one batch. `messages` are the messages of one phase, with `game`,
+`message_index`, `round`, `player` and `content`. `rows` are the rows of a table without the columns
+that are parsed here. `players` has `game`, `player` and `side`.
+
+Used by `pipeline.events.frames`, the ingest and `pipeline.conversion`.
 """
 
 import hashlib
@@ -24,56 +26,64 @@ from msgspec.structs import fields
 from pipeline.action_tables import ACTION_TABLES
 from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_ROW, registered_roles
-from pipeline.events.text_parsing import HYPHENS, NUMBER_WORDS, has_any
+from pipeline.events.text_parsing import HYPHENS, NUMBER_WORDS, contains_any
 from pipeline.game_record import GameRecord, JsonValue, MessageColumns
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
-# The questions and the forms of their answers are for players with such names.
+# The questions and the form of the answers require players with these names.
 IS_NUMBERED = pl.col("player").str.contains(r"^Player [1-9][0-9]*$")
-_MESSAGE = [GAME_ROW, "message_index"]
+_MESSAGE_KEY = [GAME_ROW, "message_index"]
 
-# Over text in lower case. Classes are spelt out, since engines differ in what `\w` and `\s` are.
-_NUMBER = r"player[ _]*([0-9]+)"
+# For text in lower case. Character classes are explicit, because engines define `\w` and `\s`
+# differently.
+_PLAYER_NUMBER = r"player[ _]*([0-9]+)"
 _DIGITS = r"([0-9]+)"
-_LINE = r"(?m)^[^a-z0-9]*"
+_LINE_START = r"(?m)^[^a-z0-9]*"
 _RATINGS = ["more suspicious", "less suspicious", "no change"]
-_RATED = rf"{_LINE}player[ _]*[0-9]+[^\n]{{0,20}}(?:{'|'.join(_RATINGS)})"
-_SUSPECTED = rf"{_LINE}{_NUMBER}[^\n]{{0,20}}more suspicious"
-_OF_ANOTHER = rf"^[^a-z0-9]*{_NUMBER}[^a-z0-9]+think"
-_OF_ONESELF = rf"{_LINE}(?:as player|i think[^a-z0-9]*$)"
-_IS_UNDERCOVER = r"(?:the |a |an |a possible )?[*]*undercover"
-_NAMED = r"[*]*player[ _]*[0-9]+[*]* (?:is|might be|may be|could be)"
-_OWN_CLAIM = rf"i think (?:(?:that )?{_NAMED}|i am) {_IS_UNDERCOVER}"
-_STATED_CLAIM = (
-    rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_NAMED} {_IS_UNDERCOVER}"
+_RATING_LINE = rf"{_LINE_START}player[ _]*[0-9]+[^\n]{{0,20}}(?:{'|'.join(_RATINGS)})"
+_SUSPECT_LINE = rf"{_LINE_START}{_PLAYER_NUMBER}[^\n]{{0,20}}more suspicious"
+_VIEWER_LINE = rf"^[^a-z0-9]*{_PLAYER_NUMBER}[^a-z0-9]+think"
+_SPEAKER_LINE = rf"{_LINE_START}(?:as player|i think[^a-z0-9]*$)"
+_UNDERCOVER_NAME = r"(?:the |a |an |a possible )?[*]*undercover"
+_SUSPECT_PHRASE = r"[*]*player[ _]*[0-9]+[*]* (?:is|might be|may be|could be)"
+_SPEAKER_CLAIM = rf"i think (?:(?:that )?{_SUSPECT_PHRASE}|i am) {_UNDERCOVER_NAME}"
+_REPORTED_CLAIM = (
+    rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_SUSPECT_PHRASE} {_UNDERCOVER_NAME}"
 )
 
-_NAME = r"(?:i am|i['’]m|as) player[ _]*([0-9]+)"
-_ROLE = r"(?:role is|i am|i['’]m) (?:the |an? )?[^a-z0-9]*"
-_WORD = r"(?:chameleon|undercover)"
-_NON = rf"non[^a-z0-9]*{_WORD}"
-_OR = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
+_SELF_INTRODUCTION = r"(?:i am|i['’]m|as) player[ _]*([0-9]+)"
+_ROLE_PHRASE = r"(?:role is|i am|i['’]m) (?:the |an? )?[^a-z0-9]*"
+_HIDDEN_ROLE_NAME = r"(?:chameleon|undercover)"
+_CIVILIAN_ROLE_NAME = rf"non[^a-z0-9]*{_HIDDEN_ROLE_NAME}"
+_ALTERNATIVE = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 
 
-def stated_suspicions(spoken: pl.DataFrame) -> pl.DataFrame:
-    """Return the suspicions that analyses state, with one row for each `viewer` and `suspect`.
+def parse_views(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse whom players suspect according to analyses.
 
-    `message` is the number of the message among those spoken. The suspect is null where a view
-    singles out nobody, or more than one.
+    Args:
+        messages: The messages with the analyses.
+
+    Returns:
+        One row per message and player whose view the message states: `message` (the number of the
+        row in `messages`), `viewer` and `suspect`. The suspect is null if the view names no player
+        or more than one.
     """
-    said = _lower_messages(spoken).select(
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"), _SPEAKER.alias("speaker"), "text"
+    lower_case = _lower_case_messages(messages).select(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"),
+        _SPEAKER_NUMBER.alias("speaker"),
+        "text",
     )
-    # A look for plain words first spares most texts the search by patterns.
-    text, first = pl.col("text"), pl.col("first")
-    rating = said.filter(text.str.contains("|".join(_RATINGS)))
-    claiming = said.filter(text.str.contains("undercover", literal=True))
+    # Search for literal words first, which excludes most texts from the slower regular expressions.
+    text, first_suspect = pl.col("text"), pl.col("first")
+    rating_messages = lower_case.filter(text.str.contains("|".join(_RATINGS)))
+    claim_messages = lower_case.filter(text.str.contains("undercover", literal=True))
     return (
         pl.concat(
             [
-                _chameleon_suspicions(rating),
-                _own_suspicions(claiming),
-                _suspicions_of_others(claiming),
+                _parse_chameleon_views(rating_messages),
+                _parse_speaker_claims(claim_messages),
+                _parse_reported_claims(claim_messages),
             ]
         )
         .group_by("message", "viewer")
@@ -81,86 +91,105 @@ def stated_suspicions(spoken: pl.DataFrame) -> pl.DataFrame:
         .select(
             "message",
             viewer=pl.lit("Player ") + pl.col("viewer"),
-            suspect=pl.when(first == pl.col("last")).then(pl.lit("Player ") + first),
+            suspect=pl.when(first_suspect == pl.col("last")).then(
+                pl.lit("Player ") + first_suspect
+            ),
         )
     )
 
 
-def _chameleon_suspicions(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the suspicions in Chameleon's form.
-
-    There is a row for each suspect, or one empty row.
-    """
+def _parse_chameleon_views(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse views in Chameleon's form: one row per suspect, or one with null without suspects."""
     block, viewer = pl.col("block"), pl.col("viewer")
-    blocks = said.select("message", "speaker", block=pl.col("text").str.split("i think now"))
-    blocks = blocks.explode("block").filter(block.str.contains(_RATED))
-    suspecting = _blank_unless_searched(block.str.contains(_RATINGS[0], literal=True), block)
+    blocks = messages.select("message", "speaker", block=pl.col("text").str.split("i think now"))
+    blocks = blocks.explode("block").filter(block.str.contains(_RATING_LINE))
+    suspicious_block = _text_where(block.str.contains(_RATINGS[0], literal=True), block)
     rated = blocks.with_columns(
-        viewer=block.str.extract(_OF_ANOTHER), suspect=suspecting.str.extract_all(_SUSPECTED)
+        viewer=block.str.extract(_VIEWER_LINE),
+        suspect=suspicious_block.str.extract_all(_SUSPECT_LINE),
     )
-    rest = _blank_unless_searched(viewer.is_null(), block)
-    own = pl.when(rest.str.contains(_OF_ONESELF)).then("speaker")
+    unattributed_block = _text_where(viewer.is_null(), block)
+    speaker = pl.when(unattributed_block.str.contains(_SPEAKER_LINE)).then("speaker")
     return (
-        rated.select("message", viewer.fill_null(own), "suspect")
+        rated.select("message", viewer.fill_null(speaker), "suspect")
         .filter(viewer.is_not_null())
         .explode("suspect", empty_as_null=True)
         .with_columns(pl.col("suspect").str.extract(_DIGITS))
     )
 
 
-def _blank_unless_searched(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """Replace texts that need no search by an empty string. Polars also searches masked texts."""
+def _text_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
+    """Return the text, or an empty text where no search is needed.
+
+    The text is not null, because polars also searches texts that are hidden by a null.
+    """
     return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
-def _own_suspicions(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the speakers' own suspicions in Undercover's form."""
+def _parse_speaker_claims(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse the views of the speakers themselves in Undercover's form."""
     suspect = pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker"))
-    return _claims(said, _OWN_CLAIM).select("message", viewer="speaker", suspect=suspect)
+    return _extract_claims(messages, _SPEAKER_CLAIM).select(
+        "message", viewer="speaker", suspect=suspect
+    )
 
 
-def _suspicions_of_others(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the suspicions of others in Undercover's form.
-
-    Its only numbers are viewer and suspect.
-    """
+def _parse_reported_claims(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse the views of other players that speakers report in Undercover's form."""
     numbers = pl.col("claim").str.extract_all(_DIGITS)
-    return _claims(said, _STATED_CLAIM).select(
+    return _extract_claims(messages, _REPORTED_CLAIM).select(
         "message", viewer=numbers.list.first(), suspect=numbers.list.last()
     )
 
 
-def _claims(said: pl.DataFrame, pattern: str) -> pl.DataFrame:
-    claims = said.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
+def _extract_claims(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    """Return one row per match of the pattern, as `claim`."""
+    claims = messages.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
     return claims.explode("claim").filter(pl.col("claim").is_not_null())
 
 
-def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """Add `is_own_view_stated` and `is_correct_as_read` to analyses of roles, in order.
+def read_analyses(
+    rows: pl.DataFrame, messages: pl.DataFrame, players: pl.DataFrame
+) -> pl.DataFrame:
+    """Judge analyses of roles by their text.
 
-    The latter is null where there is nothing to judge.
+    Args:
+        rows: The analyses, with the speaker's `player` and `side`, and the `game_type`.
+        messages: The messages of the phase.
+        players: The seats of the games.
+
+    Returns:
+        The rows in their order, with `is_own_view_stated` and `is_correct_as_read`. The latter is
+        null without a message, for players with custom names, and if there is nothing to judge.
     """
-    views = stated_suspicions(spoken)
-    spoken = spoken.select(*_MESSAGE, "round", "player").with_row_index("message")
-    own = spoken.join(views, left_on=["message", "player"], right_on=["message", "viewer"])
+    views = parse_views(messages)
+    messages = messages.select(*_MESSAGE_KEY, "round", "player").with_row_index("message")
+    speaker_views = messages.join(
+        views, left_on=["message", "player"], right_on=["message", "viewer"]
+    )
     is_gold = pl.col("kind") == AnalysisKind.GOLD
     is_chameleon = (pl.col("game_type") == GameType.CHAMELEON) & (pl.col("side") == Side.HIDDEN)
-    # The chameleon is asked what others think, not what it knows.
+    # The chameleon is asked what other players think, not who the chameleon is.
     accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
     judged = pl.when(is_gold).then(accusation).otherwise("is_right")
-    read = spoken
-    for found in (_is_suspect_hidden(own, players), _has_correct_views(spoken, own, views)):
-        read = read.join(found, on="message", how="left")
-    return _add_parsed_columns(rows, read.select(*_MESSAGE, "is_hidden", "is_right")).with_columns(
+    parsed = messages
+    for results in (
+        _check_suspects(speaker_views, players),
+        _check_reported_views(messages, speaker_views, views),
+    ):
+        parsed = parsed.join(results, on="message", how="left")
+    return _join_by_message(
+        rows, parsed.select(*_MESSAGE_KEY, "is_hidden", "is_right")
+    ).with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
         is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(judged),
     )
 
 
-def _is_suspect_hidden(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each message that states a suspicion, whether the suspect `is_hidden`."""
+def _check_suspects(speaker_views: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+    """Return, by message, whether the suspect of the speaker's own view is the hidden player."""
     hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
-    return own.join(
+    return speaker_views.join(
         hidden.with_columns(is_hidden=pl.lit(value=True)),
         left_on=[GAME_ROW, "suspect"],
         right_on=[GAME_ROW, "player"],
@@ -168,321 +197,428 @@ def _is_suspect_hidden(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame
     ).select("message", pl.col("is_hidden").fill_null(value=False))
 
 
-def _has_correct_views(
-    spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame
+def _check_reported_views(
+    messages: pl.DataFrame, speaker_views: pl.DataFrame, views: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return, for each message, whether it tells correctly whom each other player suspects."""
-    theirs = own.select(GAME_ROW, "round", other="player", suspects="suspect")
-    stated = views.with_columns(is_stated=pl.lit(value=True))
-    is_right = pl.col("is_stated").fill_null(value=False) & pl.col("suspect").eq_missing(
+    """Return, by message, whether it reports correctly whom all other players suspect."""
+    stated_by_players = speaker_views.select(GAME_ROW, "round", other="player", suspects="suspect")
+    reported_views = views.with_columns(is_stated=pl.lit(value=True))
+    is_correct = pl.col("is_stated").fill_null(value=False) & pl.col("suspect").eq_missing(
         pl.col("suspects")
     )
     return (
-        spoken.join(theirs, on=[GAME_ROW, "round"])
+        messages.join(stated_by_players, on=[GAME_ROW, "round"])
         .filter(pl.col("player") != pl.col("other"))
-        .join(stated, left_on=["message", "other"], right_on=["message", "viewer"], how="left")
+        .join(
+            reported_views, left_on=["message", "other"], right_on=["message", "viewer"], how="left"
+        )
         .group_by("message")
-        .agg(is_right=is_right.all())
+        .agg(is_right=is_correct.all())
     )
 
 
-def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFrame:
-    """Add `claimed_role` and `is_correct_as_read` to identifications; null without an answer.
+def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse which role players say that they have.
 
-    The rows have the speaker's `player` and `side`, and the game's type as well.
+    Args:
+        rows: The identifications, with the speaker's `player` and `side`, and the `game_type`.
+        messages: The messages of the phase.
+
+    Returns:
+        The rows in their order, with `claimed_role` and `is_correct_as_read`; null without an
+        answer.
     """
-    named = pl.col("named")
-    read = _lower_messages(spoken).select(
-        *_MESSAGE, named=_claimed_players(), read_side=_claimed_side()
+    claimed_numbers = pl.col("named")
+    parsed = _lower_case_messages(messages).select(
+        *_MESSAGE_KEY, named=_claimed_player_numbers(), read_side=_claimed_side()
     )
-    is_own_name = (named.list.len() == 1) & (
-        (pl.lit("Player ") + named.list.first()) == pl.col("player")
+    is_own_name = (claimed_numbers.list.len() == 1) & (
+        (pl.lit("Player ") + claimed_numbers.list.first()) == pl.col("player")
     )
-    is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
-    of_sides = registered_roles().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
-    roles = of_sides.select("game_type", read_side="side", claimed_role="role")
-    read_rows = _add_parsed_columns(rows, read).join(
+    is_correct = is_own_name & (pl.col("read_side") == pl.col("side"))
+    hidden_role_games = registered_roles().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
+    roles = hidden_role_games.select("game_type", read_side="side", claimed_role="role")
+    parsed_rows = _join_by_message(rows, parsed).join(
         roles, on=["game_type", "read_side"], how="left", maintain_order="left"
     )
-    return read_rows.with_columns(
-        is_correct_as_read=pl.when(named.is_not_null(), IS_NUMBERED).then(
-            is_right.fill_null(value=False)
+    return parsed_rows.with_columns(
+        is_correct_as_read=pl.when(claimed_numbers.is_not_null(), IS_NUMBERED).then(
+            is_correct.fill_null(value=False)
         ),
     )
 
 
-def _claimed_players() -> pl.Expr:
-    """Return an expression for the numbers of the players that an answer claims to be."""
-    found = pl.col("text").str.extract_all(_NAME)
-    return found.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
+def _claimed_player_numbers() -> pl.Expr:
+    """Return the distinct player numbers with which an answer introduces its speaker."""
+    introductions = pl.col("text").str.extract_all(_SELF_INTRODUCTION)
+    return introductions.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
 
 
 def _claimed_side() -> pl.Expr:
-    """Return an expression for the side that an answer claims; null for both or none."""
+    """Return the side that an answer claims; null if it claims both sides or none."""
     text = pl.col("text")
-    is_hidden = text.str.contains(rf"{_ROLE}{_WORD}")
-    is_civilian = text.str.contains(rf"{_ROLE}{_NON}")
-    is_either = text.str.contains(rf"{_WORD}{_OR}{_NON}|{_NON}{_OR}{_WORD}")
+    is_hidden = text.str.contains(rf"{_ROLE_PHRASE}{_HIDDEN_ROLE_NAME}")
+    is_civilian = text.str.contains(rf"{_ROLE_PHRASE}{_CIVILIAN_ROLE_NAME}")
+    is_either = text.str.contains(
+        rf"{_HIDDEN_ROLE_NAME}{_ALTERNATIVE}{_CIVILIAN_ROLE_NAME}|{_CIVILIAN_ROLE_NAME}{_ALTERNATIVE}{_HIDDEN_ROLE_NAME}"
+    )
     side = pl.when(is_hidden).then(pl.lit(str(Side.HIDDEN))).otherwise(pl.lit(str(Side.CIVILIAN)))
     return pl.when(~is_either & (is_hidden != is_civilian)).then(side)
 
 
-_SPEAKER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
+_SPEAKER_NUMBER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
 
 
-def _lower_messages(spoken: pl.DataFrame) -> pl.DataFrame:
-    """Add `text`, the message in lower case."""
-    return spoken.select(*_MESSAGE, "player", text=pl.col("content").str.to_lowercase())
+def _lower_case_messages(messages: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages in lower case, as `text`."""
+    return messages.select(*_MESSAGE_KEY, "player", text=pl.col("content").str.to_lowercase())
 
 
-def _add_parsed_columns(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Add the parsed columns of each row's message, in the order of the rows."""
-    return rows.join(read, on=_MESSAGE, how="left", maintain_order="left")
+def _join_by_message(rows: pl.DataFrame, parsed: pl.DataFrame) -> pl.DataFrame:
+    """Add to each row the values that were parsed from its message."""
+    return rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left")
 
 
-# The amount that a text states: a number as people write it, of which only one thing is meant.
+# The amount that a text states: a number in any usual notation with one meaning.
 #
-# What can mean two things is given no value: "1.000", "50%", "10-20", "1/3". The number as written
-# is null only where there is none, so that the two can be told apart.
+# Ambiguous numbers have no value: "1.000", "50%", "10-20", "1/3". The number as written is null
+# only if the text has no number, so the two cases can be distinguished.
 
-# What has a number and is no amount: "round 3", "Player 2", "Agent-2".
-_LABEL = (
+# Labels with a number that is not an amount: "round 3", "Player 2", "Agent-2".
+_NUMBERED_LABEL = (
     r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:\"\s*:\s*)?(?:#|number\s|no\.\s?)?\s*\d+\b"
     rf"|\b[^\W\d]+[_{HYPHENS}]\d+\b"
 )
-_BLANK = r"[ \x{a0}\x{2009}\x{202f}]"
-_WRITTEN = (
-    rf"[{HYPHENS}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
+_SPACE = r"[ \x{a0}\x{2009}\x{202f}]"
+_NUMBER_AS_WRITTEN = (
+    rf"[{HYPHENS}]?\d[\d.,'’_]*(?:{_SPACE}\d{{3}}\b)*(?:[.,]\d+)?"
     r"(?:e[+-]?\d+\b|\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
     r"|\s*(?:[/+*x\x{d7}"
     rf"{HYPHENS}]|\b(?:to|or|plus|minus|times)\b)\s*\d[\d.,]*)?"
 )
 _BOUND = r"(?:(?:at\s(?:least|most)|(?:no\s)?(?:more|less)\sthan|up\sto|between)\s)"
-_PUT = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_WRITTEN})"
-_HELPERS = (
+_FOLLOWING_NUMBER = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_NUMBER_AS_WRITTEN})"
+_AUXILIARY_WORDS = (
     r"(?:(?:am|be|going|to|will|would|like|want|wish|choose|decided?|have|can|shall|should|must"
     r"|only|just|now|also|again|still|then|therefore|happily|gladly)\s+){0,5}"
 )
-# What oneself contributes comes first: "They contributed 30, I contribute 10".
-_BEFORE_OWN = (
-    rf"(?is)^.*?(\b(?:I|I['’](?:ll|d|m))\s+{_HELPERS}contribut(?:e|ing)\b{_PUT}"
-    rf"|\bmy\s+contribution\b{_PUT})"
+# The speaker's contribution takes precedence: "They contributed 30, I contribute 10".
+_TEXT_UP_TO_SPEAKER_AMOUNT = (
+    rf"(?is)^.*?(\b(?:I|I['’](?:ll|d|m))\s+{_AUXILIARY_WORDS}contribut(?:e|ing)\b{_FOLLOWING_NUMBER}"
+    rf"|\bmy\s+contribution\b{_FOLLOWING_NUMBER})"
 )
-_AFTER = rf"(?i)contribut\w*{_PUT}"
-# What the speaker does not contribute, or not alone: "The total contribution was 90".
-_OTHERS = ["not ", "n't ", "n’t ", "never ", "Never ", "he total ", "he average "]
-_OF_OTHERS = (
-    rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}|\bthe\s(?:total|average)\s)"
-    rf"contribut\w*{_PUT}"
+_CONTRIBUTED_NUMBER = rf"(?i)contribut\w*{_FOLLOWING_NUMBER}"
+# Amounts that the speaker does not contribute alone: "The total contribution was 90".
+_OTHER_AMOUNT_SIGNS = ["not ", "n't ", "n’t ", "never ", "Never ", "he total ", "he average "]
+_OTHER_AMOUNTS = (
+    rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_AUXILIARY_WORDS}|\bthe\s(?:total|average)\s)"
+    rf"contribut\w*{_FOLLOWING_NUMBER}"
 )
-_WRITTEN_NUMBER = rf"(?i){_WRITTEN}"
-_UNIT = r"(?i)\s?(k|thousand|hundred|m|million)$"
-_TIMES = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
+_WRITTEN_NUMBER_PATTERN = rf"(?i){_NUMBER_AS_WRITTEN}"
+_MULTIPLIER_SUFFIX = r"(?i)\s?(k|thousand|hundred|m|million)$"
+_MULTIPLIERS = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
 
-# By its separators: the thousands' are taken out, and the decimals' is made a point.
-_DECIMAL = r"^(?:\.\d+|\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
-_THOUSANDS = (
+# Thousands separators are removed, and the decimal separator becomes a point.
+_DECIMAL_NUMBER = r"^(?:\.\d+|\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
+_GROUPED_NUMBERS = (
     (r"^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$", ","),
     (r"^[1-9]\d{0,2}(?:(?:\.\d{3}){2,}(?:,\d+)?|\.\d{3},\d+)$", r"\."),
-    (rf"^[1-9]\d{{0,2}}(?:(?:'|’|_|{_BLANK})\d{{3}})+(?:[.,]\d{{1,2}})?$", rf"['’_]|{_BLANK}"),
+    (rf"^[1-9]\d{{0,2}}(?:(?:'|’|_|{_SPACE})\d{{3}})+(?:[.,]\d{{1,2}})?$", rf"['’_]|{_SPACE}"),
 )
 
-_ONES = (
+_WORDS_BELOW_20 = (
     "zero",
     *NUMBER_WORDS,
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     "nineteen",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_HUNDREDS = ("", *(f"{one} hundred" for one in _ONES[1:10]))
-_BELOW_100 = (
-    *_ONES,
-    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _ONES[:10]),
+_HUNDREDS = ("", *(f"{one} hundred" for one in _WORDS_BELOW_20[1:10]))
+_WORDS_BELOW_100 = (
+    *_WORDS_BELOW_20,
+    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _WORDS_BELOW_20[:10]),
 )
-_WORDS = {
+_VALUES_BY_WORDS = {
     f"{hundred} {rest}".removesuffix(" zero").strip() or "zero": 100 * hundreds + number
     for hundreds, hundred in enumerate(_HUNDREDS)
-    for number, rest in enumerate(_BELOW_100)
+    for number, rest in enumerate(_WORDS_BELOW_100)
 }
-# In words only with what it is an amount of: "one" is a pronoun as well. All words of numbers that
-# stand there are one number, or none, as in "ten or twenty points".
-_IN_ONE_WORD = "|".join((*_TENS, *reversed(_ONES), "hundred", "thousand", "million"))
-_BETWEEN_WORDS = rf"[\s{HYPHENS}]+"
-_IN_WORDS = (
-    rf"(?i)\b((?:a\s+)?(?:{_IN_ONE_WORD})(?:{_BETWEEN_WORDS}(?:and|or|to|{_IN_ONE_WORD}))*)"
-    rf"{_BETWEEN_WORDS}(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
+# Words count as an amount only with a unit, because "one" is also a pronoun. Consecutive number
+# words are one number, or no number as in "ten or twenty points".
+_ANY_NUMBER_WORD = "|".join((*_TENS, *reversed(_WORDS_BELOW_20), "hundred", "thousand", "million"))
+_WORD_SEPARATOR = rf"[\s{HYPHENS}]+"
+_AMOUNT_IN_WORDS = (
+    rf"(?i)\b((?:a\s+)?(?:{_ANY_NUMBER_WORD})(?:{_WORD_SEPARATOR}(?:and|or|to|{_ANY_NUMBER_WORD}))*)"
+    rf"{_WORD_SEPARATOR}(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
 )
 
 
-def remove_contributions_of_others(texts: pl.Series) -> pl.Series:
-    """Remove what others contributed and what the speaker does not contribute from texts."""
-    # Few texts have such words, and to look for them takes as long as to read the amount.
-    is_long = texts.str.count_matches("ontribut", literal=True) > 1
-    is_asked = (is_long | has_any(texts, _OTHERS)).fill_null(value=False)
-    if not is_asked.any():
-        return texts
-    said = texts.filter(is_asked).str.replace_all(_OF_OTHERS, "").str.replace(_BEFORE_OWN, "$1")
-    return texts.clone().scatter(is_asked.arg_true(), said)
+def remove_other_amounts(texts: pl.Series) -> pl.Series:
+    """Remove amounts of other players, and amounts that the speaker does not contribute.
 
+    Args:
+        texts: Texts of contributions.
 
-def find_written_amount(text: pl.Expr) -> pl.Expr:
-    """Return the number after `contribute` as written, or all numbers of the text.
-
-    Where there is none in digits, one in words with its unit, as in "twenty points".
+    Returns:
+        The texts, from the speaker's own contribution on if others are mentioned before it.
     """
-    said = text.str.replace_all(_LABEL, "")
-    numbers = said.str.extract_all(_WRITTEN_NUMBER)
-    alone = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
-    in_words = said.str.extract(_IN_WORDS).str.to_lowercase()
-    in_words = in_words.str.replace_all(_BETWEEN_WORDS, " ")
+    # Few texts mention other amounts, and the replacements take as long as parsing the amount.
+    is_repeated = texts.str.count_matches("ontribut", literal=True) > 1
+    has_other_amounts = (is_repeated | contains_any(texts, _OTHER_AMOUNT_SIGNS)).fill_null(
+        value=False
+    )
+    if not has_other_amounts.any():
+        return texts
+    cleaned_texts = (
+        texts.filter(has_other_amounts)
+        .str.replace_all(_OTHER_AMOUNTS, "")
+        .str.replace(_TEXT_UP_TO_SPEAKER_AMOUNT, "$1")
+    )
+    return texts.clone().scatter(has_other_amounts.arg_true(), cleaned_texts)
+
+
+def extract_written_amount(text: pl.Expr) -> pl.Expr:
+    """Extract the number of a contribution as it is written.
+
+    Args:
+        text: A text without the amounts of other players.
+
+    Returns:
+        The number after `contribute` or `contribution`; otherwise all numbers, joined by `|`;
+        otherwise a number in words with its unit, such as "twenty points", in digits; null if there
+        is none.
+    """
+    unlabelled_text = text.str.replace_all(_NUMBERED_LABEL, "")
+    numbers = unlabelled_text.str.extract_all(_WRITTEN_NUMBER_PATTERN)
+    all_numbers = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
+    in_words = unlabelled_text.str.extract(_AMOUNT_IN_WORDS).str.to_lowercase()
+    in_words = in_words.str.replace_all(_WORD_SEPARATOR, " ")
     in_words = in_words.str.replace("hundred and ", "hundred ", literal=True).str.replace(
         "^a ", "one "
     )
-    as_digits = in_words.replace_strict(_WORDS, default=None, return_dtype=pl.String)
-    return pl.coalesce(said.str.extract(_AFTER), alone, as_digits)
+    as_digits = in_words.replace_strict(_VALUES_BY_WORDS, default=None, return_dtype=pl.String)
+    return pl.coalesce(unlabelled_text.str.extract(_CONTRIBUTED_NUMBER), all_numbers, as_digits)
 
 
 def parse_amount(written: pl.Expr) -> pl.Expr:
-    """Parse a written number; null if it is ambiguous or missing."""
-    times = written.str.extract(_UNIT).str.to_lowercase().replace_strict(_TIMES, default=None)
-    digits = written.str.normalize("NFKC").str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
-    plain = pl.when(digits.str.contains(_DECIMAL)).then(digits)
+    """Parse a written number.
+
+    Args:
+        written: A number as written, such as `1,500` or `2k`.
+
+    Returns:
+        The value; null if the number is ambiguous, such as `1.000` or `10-20`.
+    """
+    multiplier = (
+        written.str.extract(_MULTIPLIER_SUFFIX)
+        .str.to_lowercase()
+        .replace_strict(_MULTIPLIERS, default=None)
+    )
+    digits = (
+        written.str.normalize("NFKC")
+        .str.replace(_MULTIPLIER_SUFFIX, "")
+        .str.strip_chars_end(".,'’_")
+    )
+    decimal = pl.when(digits.str.contains(_DECIMAL_NUMBER)).then(digits)
     grouped = [
         pl.when(digits.str.contains(form)).then(digits.str.replace_all(separator, ""))
-        for form, separator in _THOUSANDS
+        for form, separator in _GROUPED_NUMBERS
     ]
-    number = pl.coalesce(plain, *grouped).str.replace(",", ".", literal=True)
-    value = number.cast(float, strict=False) * times.fill_null(1.0)
+    number = pl.coalesce(decimal, *grouped).str.replace(",", ".", literal=True)
+    value = number.cast(float, strict=False) * multiplier.fill_null(1.0)
     return pl.when(value.is_finite()).then(value)
 
 
-# The identities of documents, games and settings: hashes that are the same on every machine.
+# The ids of documents, games and settings: hashes that are equal on all machines.
 
-_PACKED = r"(?:\.(?:gz|zst|xz|bz2))?"
-_INDEXED = re.compile(rf"(?:.*/)?([0-9]{{1,9}})\.json{_PACKED}", re.IGNORECASE | re.DOTALL)
-# A part that a format cuts out of a file; lines are numbered in their files too.
-_PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
-_NUMBERED_LINE = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
-# Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
-_ENCODER = msgspec.json.Encoder(order="sorted")
-# Half as dear as JSON, for what only this code reads.
-_PACKER = msgspec.msgpack.Encoder(order="deterministic")
-_LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
-_ROUND_AND_SEAT = attrgetter("round", "seat")
+_COMPRESSED_EXTENSION = r"(?:\.(?:gz|zst|xz|bz2))?"
+_NUMBERED_JSON_FILE = re.compile(
+    rf"(?:.*/)?([0-9]{{1,9}})\.json{_COMPRESSED_EXTENSION}", re.IGNORECASE | re.DOTALL
+)
+# A part of a file; lines also have a number.
+_NUMBERED_PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
+_NUMBERED_LINE = re.compile(
+    rf".*\.(?:jsonl|ndjson){_COMPRESSED_EXTENSION}(?: \([0-9]+\))*#[0-9]+", re.I | re.S
+)
+# Sorted keys, no spaces and UTF-8, so that equal values have equal bytes.
+_JSON_ENCODER = msgspec.json.Encoder(order="sorted")
+# MessagePack takes half the time of JSON; only this module reads it.
+_MSGPACK_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
+_round_and_seat = attrgetter("round", "seat")
 _all_events = attrgetter(*ACTION_TABLES)
-# What is no content of a game: where the same is said in another form.
-_NO_CONTENT = {
+# Fields that `content_id` omits or includes in another form.
+_FIELDS_WITHOUT_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
     *("order", "failures", "usage", "log_id"),
 }
-_facts = attrgetter(
+_content_fields = attrgetter(
     *(
         field.name
         for field in fields(GameRecord)
-        if field.name not in {*ACTION_TABLES, *_NO_CONTENT}
+        if field.name not in {*ACTION_TABLES, *_FIELDS_WITHOUT_CONTENT}
     )
 )
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 hash of a document's bytes as 64 hexadecimal digits."""
+    """Return the SHA-256 hash of a document.
+
+    Args:
+        data: The bytes of the document.
+
+    Returns:
+        64 hexadecimal digits.
+    """
     return hashlib.sha256(data).hexdigest()
 
 
-def hash_document(data: bytes, game: GameRecord, content: str) -> str:
-    """Return the hash that identifies a game's document: of its bytes, or of its id and content.
+def hash_document(data: bytes, game: GameRecord, content_hash: str) -> str:
+    """Return the hash that identifies the document of a game.
 
-    A log that Inspect writes again, as with other scores, has other bytes and the same samples.
+    Inspect can rewrite a log, for example to add scores. The bytes differ, but the samples are the
+    same, so the hash of a log with an id depends on the id and the content instead.
+
+    Args:
+        data: The bytes of the document.
+        game: The game in the document.
+        content_hash: The `content_id` of the game.
+
+    Returns:
+        64 hexadecimal digits.
     """
-    return sha256(data if game.log_id is None else f"{game.log_id} {content}".encode())
+    return sha256(data if game.log_id is None else f"{game.log_id} {content_hash}".encode())
 
 
 def game_index(path: str) -> int | None:
-    """Return the game's number in its competition, from the name of its file.
+    """Return the number of a game in its competition.
 
-    A row or a section is in its place in the file, as a file in its folder: equal ones are repeats.
-    A line of a file of many logs has no number, as lines are put together in any order; the file's
-    stem is the same for all of them.
+    The number is the stem of the file's name, or the position of a section or a row in its file.
+    Lines of a file have no number, because lines of many logs can be joined in any order, and the
+    stem of the file is the same for all of them.
+
+    Args:
+        path: The path of the document.
+
+    Returns:
+        The number; None if the path has none.
     """
-    found = _INDEXED.fullmatch(path) or (
-        not _NUMBERED_LINE.fullmatch(path) and _PART.fullmatch(path)
+    match = _NUMBERED_JSON_FILE.fullmatch(path) or (
+        not _NUMBERED_LINE.fullmatch(path) and _NUMBERED_PART.fullmatch(path)
     )
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None
 
 
 def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:
-    """Return the game's id, from the document's hash, the game's index, and an assigned model.
+    """Return the id of a game.
 
-    Neither folder nor archive enters, so a file is the same game wherever it is found.
+    The id does not depend on the folder or archive, so a file is the same game in each location.
+
+    Args:
+        document_sha256: The hash of the document.
+        index: The number of the game in its competition; None if unknown.
+        assigned_model: The model that the ingest assigned; None if the log names the models.
+
+    Returns:
+        The first hexadecimal digits of a SHA-256 hash, as many as `ID_LENGTH`.
     """
-    return _digest(_ENCODER.encode([document_sha256, index, assigned_model]))
+    return _short_hash(_JSON_ENCODER.encode([document_sha256, index, assigned_model]))
 
 
 def content_id(game: GameRecord) -> str:
-    """Return an id of a game's content; spaces, escapes and the order of keys do not change it.
+    """Return a hash of the parsed content of a game.
 
-    It is no identity: `game_id` is. Two games of one content are one log in two forms: of JSON, or
-    of formats. So neither the format enters, nor the order in which it lists events, nor what of it
-    could not be used, nor whether the log or the ingest names the models.
+    It does not identify the game (`game_id` does). Two games with equal content are one log in two
+    forms: in two formats, or in JSON with other spaces, escapes or order of keys. The hash depends
+    neither on the format, the order of events, nor unusable parts, nor on whether the log or the
+    ingest names the models.
+
+    Args:
+        game: The parsed game.
+
+    Returns:
+        The first hexadecimal digits of a SHA-256 hash, as many as `ID_LENGTH`.
     """
     messages = game.messages
-    events = [rows and sorted(rows, key=_ROUND_AND_SEAT) for rows in _all_events(game)]
-    of_kind = {
-        name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
+    events = [rows and sorted(rows, key=_round_and_seat) for rows in _all_events(game)]
+    events_by_table = {
+        name: sorted(rows, key=_round_and_seat) for name, rows in game.events.items() if rows
     }
-    said = [_course_digest(messages.course), messages.content]
-    return _digest(_PACKER.encode([said, _facts(game), events, of_kind]))
+    message_parts = [_message_columns_hash(messages.course), messages.content]
+    return _short_hash(
+        _MSGPACK_ENCODER.encode([message_parts, _content_fields(game), events, events_by_table])
+    )
 
 
-# Games go the same few ways, and a course is as long as a game.
+# Cached, because many games share the same message columns, which are as long as the game.
 @lru_cache(maxsize=1024)
-def _course_digest(course: MessageColumns) -> str:
-    return _digest(_PACKER.encode(course))
+def _message_columns_hash(message_columns: MessageColumns) -> str:
+    return _short_hash(_MSGPACK_ENCODER.encode(message_columns))
 
 
 def clear_cache() -> None:
-    """Clear the cache of turn orders that games of one batch share."""
-    _course_digest.cache_clear()
+    """Release the cached message columns, which only the games of one batch share."""
+    _message_columns_hash.cache_clear()
 
 
 class Setting(NamedTuple):
-    """The values that were fixed before a game, as JSON, with the ids of setting and game type."""
+    """The fixed conditions of a game.
+
+    Attributes:
+        setting_id: A hash of the game type and the conditions.
+        setting: The conditions as JSON.
+    """
 
     setting_id: str
     setting: str
 
 
 def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
-    """Return the setting with its id; equal numbers give equal ids however they are written."""
-    return _add_setting_ids(_ENCODER.encode([game_type, setting]))
+    """Return the setting of a game with its id.
+
+    Args:
+        game_type: The type of the game.
+        setting: The fixed conditions. Equal numbers give equal ids, whether whole or float.
+
+    Returns:
+        The id and the setting as JSON.
+    """
+    return _setting_from_json(_JSON_ENCODER.encode([game_type, setting]))
 
 
-# Games of one setting come by the hundred.
+# Cached, because hundreds of games share a setting.
 @lru_cache(maxsize=4096)
-def _add_setting_ids(setting: bytes) -> Setting:
-    played, fixed = msgspec.json.decode(setting)
-    setting_id = _digest(_ENCODER.encode([played, _replace_numbers(fixed, float)]))
-    # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits
-    # of a whole number alike, but write one as a float in different ways.
-    return Setting(setting_id, _ENCODER.encode(_replace_numbers(fixed, _plain_number)).decode())
+def _setting_from_json(setting: bytes) -> Setting:
+    """Return the setting of a JSON list of game type and conditions."""
+    game_type, conditions = msgspec.json.decode(setting)
+    setting_id = _short_hash(_JSON_ENCODER.encode([game_type, _convert_numbers(conditions, float)]))
+    # Settings with equal ids have equal JSON, with 10 instead of 10.0 for readers. Engines also
+    # read the digits of integers alike, but format floats differently.
+    return Setting(
+        setting_id,
+        _JSON_ENCODER.encode(_convert_numbers(conditions, _to_integer_if_whole)).decode(),
+    )
 
 
-def _replace_numbers(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
+def _convert_numbers(value: JsonValue, convert: Callable[[float], JsonValue]) -> JsonValue:
+    """Apply a function to each number of a JSON value."""
     if isinstance(value, dict):
-        return {key: _replace_numbers(inner, write) for key, inner in value.items()}
+        return {key: _convert_numbers(element, convert) for key, element in value.items()}
     if isinstance(value, list):
-        return [_replace_numbers(inner, write) for inner in value]
+        return [_convert_numbers(element, convert) for element in value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     number = float(value)
-    # A seed of 64 bits can be a whole number that no float is: the next one is another setting.
-    return write(number) if number == value else value
+    # No float equals some 64-bit seeds. They stay integers, or two seeds would be one setting.
+    return convert(number) if number == value else value
 
 
-def _plain_number(number: float) -> JsonValue:
-    is_whole = number.is_integer() and _LEAST_WHOLE <= number <= _MOST_WHOLE
+def _to_integer_if_whole(number: float) -> JsonValue:
+    """Convert a whole number to an integer if it fits into 64 bits."""
+    is_whole = number.is_integer() and _MIN_INTEGER <= number <= _MAX_INTEGER
     return int(number) if is_whole else number
 
 
-def _digest(data: bytes) -> str:
+def _short_hash(data: bytes) -> str:
+    """Return the hash of the data, shortened to the length of an id."""
     return sha256(data)[:ID_LENGTH]

@@ -1,8 +1,10 @@
-"""What texts say, read for all texts of a batch at once: a player named, a choice, a share.
+"""Parse votes, choices and shares from texts, for all texts of a batch at once.
 
-Every reading is strict: a text that says two things is `ambiguous`, one that says none is
-`unreadable`, and neither is given a value. Functions take columns of texts, most of them as
-expressions, and give such; a null text says nothing.
+Parsing is strict: a text with two answers is `ambiguous` and one without an answer `unreadable`,
+and neither has a value. A null text has no answer. Most functions take and return expressions.
+
+Used by `pipeline.events.frames`, `pipeline.events.readings` and `pipeline.metrics.rationality`;
+depends on `pipeline.thinking_text`.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,546 +18,730 @@ from pipeline.events.contracts import GAME_ROW
 from pipeline.game_record import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
 
-# The forms in which a text states a vote: only an explicit answer decides.
+# Regular expressions for statements of a vote; only an explicit statement decides a vote.
 #
-# They are sought in texts in which each player's name is a mark already, so that a player called
-# Skip or Pass is none of these words. A form ends where its sentence does, has one target, and
-# neither a second name nor a word of doubt. Patterns look neither ahead nor behind.
+# Marks have already replaced the players' names in the texts, so a player called Skip or Pass is
+# not confused with these words. A statement ends with its sentence and has one target, without a
+# second name or a word of doubt. The engine supports neither lookahead nor lookbehind.
 
-MARK = "\x02([0-9,]+)\x03"
-# Stands for the pronoun "I" in games that have a seat called so.
-PRONOUN = "\x0e"
-# What words of doubt are replaced by, and what an answer and one that is labelled are put behind.
-CONDITION, IN_DOUBT, ANSWER, FINAL = "\x05", "\x06", "\x07", "\x08"
+NAME_MARK = "\x02([0-9,]+)\x03"
+# Replaces the pronoun "I" in games that have a player of this name.
+PRONOUN_MARK = "\x0e"
+# Replace conditions and words of doubt, and precede answers and labelled answers.
+CONDITION_MARK, DOUBT_MARK, ANSWER_MARK, FINAL_MARK = "\x05", "\x06", "\x07", "\x08"
 
-_CONDITIONS = (
+_CONDITION_WORDS = (
     r"(?i)\b(?:if|unless|whether|when|once|until|as\s+(?:long|soon)|wenn|falls|si|если)\b"
     r"|如果|要是|もし"
 )
-# A negation, an alternative, what may be, what is done for a player, or what somebody says.
-_DOUBTS = (
+# Negations, alternatives, possibilities, actions in favour of a player, and reported speech.
+_DOUBT_WORDS = (
     r"(?i)n['’]t\b|\b(?:not|never|neither|nor|cannot|without|instead|rather|than|would|could|might"
     r"|maybe|perhaps|either|sav(?:e|ed|ing)|safe|spared?|keep|stays?|lives?"
     r"|(?:protect|surviv|trust|pretend|kein)\w*|innocent|clean|all(?:y|ies)|friend|sa(?:id|ys?)|claims?"
     r"|ne|pas|non|jamais|nicht|nie|würde|não|nunca|sino|не|ни|бы)\b"
-    rf"|\bagainst\s+(?:{MARK}['’]|my\s+own\b)|[不别別没沒]|ない|ません|않|안\s"
+    rf"|\bagainst\s+(?:{NAME_MARK}['’]|my\s+own\b)|[不别別没沒]|ない|ません|않|안\s"
 )
-# Words that take an answer back.
-TAKES_BACK = (
-    rf"(?im)^[^\w\n]*(?:{CONDITION}|or\b)|\b(?:take\s+(?:it|that)\s+back|that\s+was\s+a\s+lie|jok(?:e|ing)|kidding"
+# Words that retract an answer.
+RETRACTION = (
+    rf"(?im)^[^\w\n]*(?:{CONDITION_MARK}|or\b)|\b(?:take\s+(?:it|that)\s+back|that\s+was\s+a\s+lie|jok(?:e|ing)|kidding"
     r"|changed\s+my|change\s+(?:my\s+vote|it\s+to)|make\s+(?:that|it)|on\s+(?:reflection|second)|think(?:ing)?\s+again"
     rf"|i(?:['’]d)?\s+(?:rather|prefer))\b|(?:^|[,.;:—–-])\W*(?:no\s*(?:$|[,.!:;—–-]|wait)|(?:nope|wait|well|actually"
     r"|sorry|hm+|oh|correction|scratch|on\s+second|oops|my\s+mistake)\b)"
 )
-# Behind a labelled answer only what votes once more is looked at.
-VOTES_AGAIN = r"(?im)^[^\n]*\b(?:vote|choose|pick)\b[^\n]*$"
-# Behind an answer, a name that nobody votes for: of whom a clue is compared.
-ASIDE = (
-    rf"(?i)\b(?:while|whereas|unlike|both)\s+{MARK}|{MARK}(?:['’]s\s+(?:\w+\s+)?(?:clues?|responses?|"
+# After a labelled answer, only lines that vote again are searched.
+REPEATED_VOTE_LINE = r"(?im)^[^\n]*\b(?:vote|choose|pick)\b[^\n]*$"
+# A name after an answer that is not a target, for example of a player whose clue is compared.
+COMPARED_NAME = (
+    rf"(?i)\b(?:while|whereas|unlike|both)\s+{NAME_MARK}|{NAME_MARK}(?:['’]s\s+(?:\w+\s+)?(?:clues?|responses?|"
     r"messages?|statements?|answers?|descriptions?|hints?|q\b)|\s+(?:agrees?|was|gave|made|did|explained|mentioned)\b)"
 )
 
-_STOPS = f"{CONDITION}{IN_DOUBT}{ANSWER}"
-_REST = rf"[^\x02{_STOPS}\n?？]*"
-# What may stand before a statement: words that say nothing, and what it is based on.
-_START = (
+_STOP_MARKS = f"{CONDITION_MARK}{DOUBT_MARK}{ANSWER_MARK}"
+_REST_OF_SENTENCE = rf"[^\x02{_STOP_MARKS}\n?？]*"
+# Text that may precede a statement: filler words and reasons.
+_STATEMENT_START = (
     r"(?:(?:so|and|but|then|now|thus|therefore|hence|ok(?:ay)?|alright|finally|personally|hm+|yes|well|still"
     r"|again|my|final|vote|answer|decision|conclusion|today|tonight|(?:(?:in|for)\s+)?this\s+(?:round|time)|i\s+think)\b[\s,:\"'“-]*)*"
     r"(?:(?:based|given|after|considering|looking|judging|overall|with\s+th(?:is|at)|in\s+(?:the\s+end|conclusion|light)"
-    rf"|for\s+th\w+\s+reasons?)\b[^,\x02{_STOPS}\n]*,\s*)?"
+    rf"|for\s+th\w+\s+reasons?)\b[^,\x02{_STOP_MARKS}\n]*,\s*)?"
 )
-_NOBODY = (
+_ABSTENTION = (
     r"\b(?:nobody|no[ -]?one|none(?:\s+of\s+(?:them|you|the\s+\w+))?|skip(?:ping)?|pass|no\s+vote"
     r"|abstain(?:ing)?|abstention|blank|null|n/a|niemand(?:en)?|personne|nadie)\b|弃权|棄權|棄権|기권"
 )
-_TARGET = rf"(?:player\s+|@)?(\x02[0-9,]+\x03|\bmy\s+own\b|{_NOBODY})"
+_VOTE_TARGET = rf"(?:player\s+|@)?(\x02[0-9,]+\x03|\bmy\s+own\b|{_ABSTENTION})"
 _PROPOSAL = r"(?:['’]s?)?\s+(?:\w+\s+)?(?:proposal|offer|plan|split)\b"
-_HIDDEN = r"(?:the|our)\s+(?:chameleon|undercover|spy|impost[eo]r|werewolf|mafia|traitor)\b"
-# What may follow a target: nothing, a stop and a reason, or some more words of the same thing.
-_AFTER = (
+_HIDDEN_ROLE = r"(?:the|our)\s+(?:chameleon|undercover|spy|impost[eo]r|werewolf|mafia|traitor)\b"
+# Text that may follow a target: nothing, punctuation and a reason, or words that add nothing.
+_AFTER_TARGET = (
     rf"((?:{_PROPOSAL})?(?:\s+(?:out|(?:in\s+)?this\s+(?:round|time|turn|vote)|again|now|today|tonight|too"
-    rf"|also|as\s+well|to\s+(?:be\s+\w+ed|leave|go))\b)*(?:\s+(?:(?:as|being)\s+{_HIDDEN}|who|as\s+(?:the(?:y|ir)"
-    rf"|s?he|his|her|it|its)|for\s+(?:being|his|her|their|now))\b{_REST}|\s*(?-i:[^\w\s'’?？\x02{_STOPS}]){_REST}|\s*))$"
+    rf"|also|as\s+well|to\s+(?:be\s+\w+ed|leave|go))\b)*(?:\s+(?:(?:as|being)\s+{_HIDDEN_ROLE}|who|as\s+(?:the(?:y|ir)"
+    rf"|s?he|his|her|it|its)|for\s+(?:being|his|her|their|now))\b{_REST_OF_SENTENCE}|\s*(?-i:[^\w\s'’?？\x02{_STOP_MARKS}]){_REST_OF_SENTENCE}|\s*))$"
 )
-_I = rf"(?:\bI|{PRONOUN})"
-_HELPERS = (
+_FIRST_PERSON = rf"(?:\bI|{PRONOUN_MARK})"
+_AUXILIARY_VERBS = (
     r"(?:['’](?:m|ll|ve)|\s+(?:am|be|will|shall|must|have|do|going|to|want|need|decided?|chosen?|choose"
     r"|now|hereby|therefore|thus|still|also|just|again|simply|definitely))*"
 )
-_TO = (
+_WORDS_BEFORE_TARGET = (
     r"(?:\s+(?:for|to|out|off|against|the|my|final|vote|ballot|is|goes|go|will|be|this|round"
     r"|eliminate|remove|exile|execute|lynch|kick|player)\b|[\s:\"'“‘(\[-]+)*"
 )
-# What stands before a target, and behind one: to compile a target takes long, so few are written.
-_BEFORE = (
-    rf"{_I}{_HELPERS}\s+(?:vot(?:e|ing)|cast(?:ing)?|choos(?:e|ing)|pick|select){_TO}",
-    rf"(?:my\s+(?:final\s+)?(?:vote|choice|answer|decision|pick)|the\s+(?:final\s+)?answer\s+is){_TO}",
-    rf"{_HIDDEN}\s+is\s+",
+# Phrases before and after a target. They share one target, which takes long to compile.
+_PHRASES_BEFORE_TARGET = (
+    rf"{_FIRST_PERSON}{_AUXILIARY_VERBS}\s+(?:vot(?:e|ing)|cast(?:ing)?|choos(?:e|ing)|pick|select){_WORDS_BEFORE_TARGET}",
+    rf"(?:my\s+(?:final\s+)?(?:vote|choice|answer|decision|pick)|the\s+(?:final\s+)?answer\s+is){_WORDS_BEFORE_TARGET}",
+    rf"{_HIDDEN_ROLE}\s+is\s+",
     r"(?:je\s+vote\s+pour|ich\s+(?:stimme\s+für|wähle)|(?:[yi]o\s+|eu\s+)?voto\s+(?:por|em|per)|(?:я\s+)?голосую\s+за)\s+",
 )
-_BEHIND = (
+_PHRASES_AFTER_TARGET = (
     r"\s+(?:gets|has|receives)\s+my\s+vote",
-    rf"\s+is\s+{_HIDDEN}",
+    rf"\s+is\s+{_HIDDEN_ROLE}",
     r"(?:さん)?に投票します",
     r"(?:에게|한테)?\s?투표(?:합니다|하겠습니다)",
 )
-_STATEMENTS = (
-    rf"(?:{'|'.join(_BEFORE)}){_TARGET}",
-    rf"{_I}{_HELPERS}\s+(abstain(?:ing)?(?:\s+from\s+(?:this\s+|the\s+)?(?:vote|voting))?"
+_VOTE_STATEMENTS = (
+    rf"(?:{'|'.join(_PHRASES_BEFORE_TARGET)}){_VOTE_TARGET}",
+    rf"{_FIRST_PERSON}{_AUXILIARY_VERBS}\s+(abstain(?:ing)?(?:\s+from\s+(?:this\s+|the\s+)?(?:vote|voting))?"
     rf"|(?:skip|pass)(?:ping|ing)?(?:\s+(?:on\s+)?(?:this|the|my)\s+(?:vote|round|turn))?)",
-    rf"{_TARGET}(?:{'|'.join(_BEHIND)})",
-    rf"{_I}\s+(?:think|believe|suspect)\s+(?:that\s+)?{_TARGET}\s+is\s+{_HIDDEN}",
-    rf"{_I}(?:['’]d)?\s+(?:vote\s+for|agree\s+with)\s+{_TARGET}{_PROPOSAL}",
+    rf"{_VOTE_TARGET}(?:{'|'.join(_PHRASES_AFTER_TARGET)})",
+    rf"{_FIRST_PERSON}\s+(?:think|believe|suspect)\s+(?:that\s+)?{_VOTE_TARGET}\s+is\s+{_HIDDEN_ROLE}",
+    rf"{_FIRST_PERSON}(?:['’]d)?\s+(?:vote\s+for|agree\s+with)\s+{_VOTE_TARGET}{_PROPOSAL}",
     r"(ich\s+enthalte\s+mich|je\s+m['’]abstiens|me\s+abstengo|воздерживаюсь)",
-    rf"我?投(?:票)?(?:[给給])?\s?{_TARGET}(?:一票)?",
+    rf"我?投(?:票)?(?:[给給])?\s?{_VOTE_TARGET}(?:一票)?",
 )
-# A labelled line, such as "Final vote: Bob", or a field; of several the last counts.
-_LABEL = (
+# A label such as "Final vote: Bob", or a JSON field; the last one counts.
+_VOTE_LABEL = (
     r"(?:(?:my|the|final|i|player|elimination|to)[\s_]+){0,3}(?:vote|voting|answer|choice|decision"
     r"|target|pick|candidate|eliminat(?:e|ion)|nominat(?:e|ion)|nominee|voto|stimme|abstimmung|голос|投票|투표)"
     r"(?:[\s_]+(?:for|to|is|out|this|round|target|player|name))*\s*(?:[:=：—–→]|-+>?)"
 )
 
 
-def _form(pattern: str) -> str:
-    # Edges of words in ASCII: Unicode's make a search of other scripts slow.
-    return rf"(?m)^[^\w\n\x02{_STOPS}]*(?i:{pattern}{_AFTER})".replace(r"\b", r"(?-u:\b)")
+def _statement_pattern(pattern: str) -> str:
+    """Return the regular expression of a statement at the beginning of a line."""
+    # ASCII word boundaries, because Unicode boundaries slow down the search in other scripts.
+    return rf"(?m)^[^\w\n\x02{_STOP_MARKS}]*(?i:{pattern}{_AFTER_TARGET})".replace(
+        r"\b", r"(?-u:\b)"
+    )
 
 
-# Who introduces itself names nobody.
-INTRODUCTION = (
-    rf"(?i)\b(?:as|i am|i['’]m|ich bin|soy|je suis)\s+(?:player\s+)?{MARK}|(?:我是|作为){MARK}"
+# A player's introduction of itself does not name a target.
+SELF_INTRODUCTION = (
+    rf"(?i)\b(?:as|i am|i['’]m|ich bin|soy|je suis)\s+(?:player\s+)?{NAME_MARK}"
+    rf"|(?:我是|作为){NAME_MARK}"
 )
-# The key of a field of JSON. To compile this takes as long as all short forms together, so it is
-# looked for only where there is a key at all.
-KEY = r'"\w+"\s*:'
-FIELD = r'[{,\s]*"(\w{1,40})"\s*:\s*"?'
-# What is looked for one after the other, and what replaces it.
-FORMS = (
-    # What is quoted or struck out, and an act that is no vote.
+# The key of a JSON field. `JSON_FIELD` takes as long to compile as all short patterns together, so
+# it is used only if a text contains a key.
+JSON_KEY = r'"\w+"\s*:'
+JSON_FIELD = r'[{,\s]*"(\w{1,40})"\s*:\s*"?'
+# The patterns that are replaced one after another, with their replacements.
+REPLACEMENTS = (
+    # Remove quoted and struck-out text, and JSON of an action that is not a vote.
     (r'(?m)^\s*>.*$|~~[^~\n]*~~|(?is:^\{.*"(?:action|type|move)"\s*:\s*"[^ve"][^"]*".*$)', ""),
-    # A field of JSON is a labelled line.
+    # Convert JSON fields to labelled lines.
     (r'(?i)^\{\s*"(?:name|player|id)"\s*:([^:{}]*)\}$', "vote:$1"),
-    (FIELD, "\n$1: "),
+    (JSON_FIELD, "\n$1: "),
     (r'"\s*[,}\]]', "\n"),
-    # A tag is a label as well, and so is a box, or a name in bold that ends the text.
+    # Convert tags, boxes, and a bold name at the end of the text to labels.
     (r"(?i)<(?:\w{0,8}_)?(?:vote|answer|choice|decision|target)[^<>]*>", "\nvote: "),
     (r"\[\[|\\boxed\{(?:\\text\{)?", " vote: "),
     (r"\]\]", " "),
     (r"(?i)<(?:/|\|)[^<>\n]{0,40}>|<eos>", "\n"),
-    (r"([,:]\s*)\*\*(\x02[0-9,]+\x03)\*\*\W*$", f"${{1}}{PRONOUN} vote for $2"),
+    (r"([,:]\s*)\*\*(\x02[0-9,]+\x03)\*\*\W*$", f"${{1}}{PRONOUN_MARK} vote for $2"),
     (r"(?m)^#+[^\w\n]*((?i:(?:my\s+|final\s+)*(?:vote|answer|decision)))[^\w\n]*$", "$1:"),
     (r"[*`#$]+", ""),
     ("_", " "),
-    # What gives a reason votes for nobody.
+    # Remove reasons, because they do not vote.
     (r"(?im)^\W*(?:reason\w*|explanation|rationale|justification|why)\s*:.*$", ""),
     (r"(?i)(?:\bbecause|\bsince|\bdue\s+to|因为)\b[^,;.!?\n]*", ""),
     (r"(?i)(?:['’]d|\s+would)\s+like\s+to\b", " want to"),
-    (rf"(?i)(\bI\s+(?:think|believe|suspect)\s+(?:that\s+)?{MARK})\s+m(?:ight|ay)\s+be\b", "$1 is"),
-    # A quotation says nothing, unless it is only a name, or all.
+    (
+        rf"(?i)(\bI\s+(?:think|believe|suspect)\s+(?:that\s+)?{NAME_MARK})\s+m(?:ight|ay)\s+be\b",
+        "$1 is",
+    ),
+    # Remove quotations, except for a single name or the whole text.
     (r"[\"“”'‘’«»「」]\s*(\x02[0-9,]+\x03)\s*[\"“”'‘’«»「」]", "$1"),
     (r"^\W*[\"“]([^\"“”]*)[\"”]\W*$", "$1"),
     (r"[\"“「«][^\"“”「」«»\n]*[\"”」»]", "q"),
     (r"(^|[\s(:,])['‘][^'’\n]*['’]([\s.,!?)]|$)", "${1}q$2"),
     (r"([:?？])\s*\n\s*", "$1 "),
-    # The whole text, or its last line behind one that ended, is only a name.
+    # Mark a name as an answer if it is the whole text or the last line after a complete one.
     (
         rf"(?:^\W*?(?:\d+[.)]\s*)?|[.!。)\]]\s*\n[^\w\x02\n•-]*|\n\s*\n[^\w\x02\n•-]*)"
-        rf"(?i:(?:vot(?:e|ing)\s+(?:for\s+|to\s+eliminate\s+)?)?{_TARGET})[^\w\x02?？]*$",
-        f"\n{ANSWER}$1",
+        rf"(?i:(?:vot(?:e|ing)\s+(?:for\s+|to\s+eliminate\s+)?)?{_VOTE_TARGET})[^\w\x02?？]*$",
+        f"\n{ANSWER_MARK}$1",
     ),
     (r"([.!?]+|…)[)\]]*\s|([。！？;])", "$1$2\n"),
-    (_CONDITIONS, CONDITION),
+    (_CONDITION_WORDS, CONDITION_MARK),
     # "I am not sure, but I vote for Bob".
     (
-        rf"(?im)^([^\n{CONDITION}]*?)[,;]?\s+(?:but|so|therefore|hence|thus),?\s+(?:now\s+)?((?:I|my)\b)",
+        rf"(?im)^([^\n{CONDITION_MARK}]*?)[,;]?\s+(?:but|so|therefore|hence|thus),?\s+(?:now\s+)?((?:I|my)\b)",
         "$1\n$2",
     ),
-    (_DOUBTS, IN_DOUBT),
-    (_form(f"{_LABEL}{_TO}{_TARGET}"), f"{FINAL}{ANSWER}$1$2"),
+    (_DOUBT_WORDS, DOUBT_MARK),
     (
-        _form(f"{_START}(?:{'|'.join(_STATEMENTS)})"),
-        ANSWER + "".join(f"${{{n}}}" for n in range(1, len(_STATEMENTS) + 2)),
+        _statement_pattern(f"{_VOTE_LABEL}{_WORDS_BEFORE_TARGET}{_VOTE_TARGET}"),
+        f"{FINAL_MARK}{ANSWER_MARK}$1$2",
+    ),
+    (
+        _statement_pattern(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
+        ANSWER_MARK + "".join(f"${{{n}}}" for n in range(1, len(_VOTE_STATEMENTS) + 2)),
     ),
 )
 
-# The names of a game's own seats in its texts: each is replaced by a mark with its seat's number.
+# The search for players' names in the texts of their game. Marks with seat numbers replace them.
 #
-# A name counts only as a whole: "Ann" is not in "Anna", nor "Agent-2" in "Agent-21". Where no
-# blanks part words, as in Chinese, it may stand inside of a sentence; but digits bound digits, so
-# "3号" is not in "13号". So each run of letters and digits is put between delimiters, in texts and
-# in names: what is then found is whole. Of several names at one place the longest is found.
+# Only complete names count: "Ann" is not in "Anna", nor "Agent-2" in "Agent-21". In scripts without
+# spaces, such as Chinese, a name can be inside of a sentence, but digits delimit digits, so "3号"
+# is not in "13号". Therefore delimiters enclose each run of letters and digits in texts and names,
+# so
+# that only complete names match. Of several names at one position, the longest matches.
 #
-# Frames have the `game` of each row. All texts of a game are searched as one.
+# Frames have the column `game`. All texts of a game are searched as one string.
 
-# A name that may be another word as well: it stands for two seats that nobody has.
-_DOUBT = "\x020,00\x03"
-_EDGE, _BETWEEN, _DOUBTED = "\x01", "\x04", "\x05"
-# What no text has once it is searched, and what is not seen in one, such as a joiner of width 0.
-_OWN_SIGNS = "[\x01-\x08\x0e]"
-_UNSEEN = r"[\p{Cf}\x{fe0f}\x{20e3}]"
-# All of these are a hyphen; in a class of a pattern.
+# The mark of a name that may be another word: it refers to two seats that do not exist.
+_AMBIGUOUS_NAME_MARK = "\x020,00\x03"
+_WORD_EDGE, _TEXT_SEPARATOR, _AMBIGUOUS_SIGN = "\x01", "\x04", "\x05"
+# Characters that are removed from texts before the search: the marks of this module, and invisible
+# characters such as the zero-width joiner.
+_RESERVED_SIGNS = "[\x01-\x08\x0e]"
+_INVISIBLE_SIGNS = r"[\p{Cf}\x{fe0f}\x{20e3}]"
+# The characters that count as a hyphen, for use in a character class.
 HYPHENS = r"\x{2010}-\x{2013}\x{2212}-"
-_WITHOUT_BLANKS = (
+_SCRIPTS_WITHOUT_SPACES = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々"
 )
-_RUN = rf"[\w--[_{_WITHOUT_BLANKS}]]+|[〇零一二三四五六七八九十]+"
-# English words that are names too. Written like that, they are names only after "for" or "to".
-_WORDS = (
+_WORD_OR_NUMBER = rf"[\w--[_{_SCRIPTS_WITHOUT_SPACES}]]+|[〇零一二三四五六七八九十]+"
+# English words that are also names. In lower case, they count as names only after "for" or "to".
+_NAMES_THAT_ARE_WORDS = (
     *("will", "may", "mark", "rose", "art", "bill", "grace", "hope", "faith", "joy", "pat", "sue"),
     *("frank", "grant", "drew", "chase", "hunter", "dawn", "summer", "rich", "guy", "rob", "an"),
     *("he", "you", "my", "so", "do", "no", "us", "it", "in", "on", "max", "jack", "dean", "page"),
 )
-_LETTERS = ("a", "i")
+_NAMES_THAT_ARE_LETTERS = ("a", "i")
 _DIGITS, _WIDE_DIGITS = "0123456789", "\uff10\uff11\uff12\uff13\uff14\uff15\uff16\uff17\uff18\uff19"
-# What may stand between the parts of a name.
-_SIGNS = " _-\u2010\u2011\u2012\u2013\u2212"
-_BLANKS = rf"[\p{{Zs}}\t_{HYPHENS}]+"
+# Characters that can separate the parts of a name.
+_NAME_SEPARATORS = " _-\u2010\u2011\u2012\u2013\u2212"
+_SEPARATOR_RUN = rf"[\p{{Zs}}\t_{HYPHENS}]+"
 NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # "I think", "I'm", and "A clue ..." at the beginning of a sentence; "a liar" anywhere.
-_PRONOUN = r"\b[Ii](['’]|\s+[a-z])"
-_VERB = r"(\s+(?:is|was|has|had|seems|looks|gave|said|lied|must|and|or|because|since)\b)"
+_PRONOUN_I = r"\b[Ii](['’]|\s+[a-z])"
+_FOLLOWING_VERB = r"(\s+(?:is|was|has|had|seems|looks|gave|said|lied|must|and|or|because|since)\b)"
 _ARTICLES = {"A": r"(^|[.!?:\n\x04]\s*)A", "a": r"(\b)a"}
 
-Form = Callable[[pl.Expr], pl.Expr]
+Normalize = Callable[[pl.Expr], pl.Expr]
 
 
-def remove_special_characters(text: pl.Expr) -> pl.Expr:
-    """Remove characters that have a special meaning in this module, and invisible characters."""
-    return text.str.replace_all(_OWN_SIGNS, " ").str.replace_all(_UNSEEN, "")
+def remove_reserved_signs(text: pl.Expr) -> pl.Expr:
+    """Remove invisible characters, and the control characters that serve as marks in this module.
+
+    Args:
+        text: Texts or names.
+
+    Returns:
+        The texts, with a space for each control character.
+    """
+    return text.str.replace_all(_RESERVED_SIGNS, " ").str.replace_all(_INVISIBLE_SIGNS, "")
 
 
-def normalise_encoding(text: pl.Expr) -> pl.Expr:
-    """Normalise the encoding of accents and apostrophes; nothing else of the text changes."""
-    return _straighten_quotes(text.str.normalize("NFC"))
+def normalize_exactly(text: pl.Expr) -> pl.Expr:
+    """Unify the encodings of accents and apostrophes in a text, but keep its spelling.
+
+    Args:
+        text: Texts or names.
+
+    Returns:
+        The normalized texts.
+    """
+    return _straighten_apostrophes(text.str.normalize("NFC"))
 
 
-def normalise_names(text: pl.Expr) -> pl.Expr:
-    """Normalise a text to lower case, and the spellings of `player_2` to one."""
-    text = _straighten_quotes(text.str.normalize("NFKC").str.to_lowercase())
+def normalize_loosely(text: pl.Expr) -> pl.Expr:
+    """Convert a text to lower case and unify the spelling of names with numbers.
+
+    `player_2`, `Player two` and `player2` become equal.
+
+    Args:
+        text: Texts or names.
+
+    Returns:
+        The normalized texts.
+    """
+    text = _straighten_apostrophes(text.str.normalize("NFKC").str.to_lowercase())
     for number, word in enumerate(NUMBER_WORDS, start=1):
-        text = text.str.replace_all(rf"{_BLANKS}{word}\b", f" {number}")
-    return text.str.replace_all(rf"{_BLANKS}#?([0-9])", "$1").str.replace_all(_BLANKS, " ")
+        text = text.str.replace_all(rf"{_SEPARATOR_RUN}{word}\b", f" {number}")
+    return text.str.replace_all(rf"{_SEPARATOR_RUN}#?([0-9])", "$1").str.replace_all(
+        _SEPARATOR_RUN, " "
+    )
 
 
-def _straighten_quotes(text: pl.Expr) -> pl.Expr:
+def _straighten_apostrophes(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(r"[’‘ʼ`]", "'")
 
 
-def mark_seat_names(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
-    """Return each row's text with the names of the game's seats replaced by marks.
+def replace_names_by_marks(
+    texts: pl.DataFrame, seats: pl.DataFrame, normalize: Normalize
+) -> pl.Series:
+    """Replace each name of a player in texts by a mark with the number of the seat.
 
-    `seats` has the game, `player` and seat of each; the texts of a game follow one another.
+    Args:
+        texts: Rows with `game` and `text`; the rows of a game are consecutive.
+        seats: The seats of the games, with `game`, `player` and `seat`.
+        normalize: The normalization of texts and names, `normalize_exactly` or `normalize_loosely`.
+
+    Returns:
+        The normalized texts with marks, in the order of the rows.
     """
-    said = remove_special_characters(pl.col("text").fill_null(""))
-    games = texts.group_by(GAME_ROW, maintain_order=True).agg(said.str.join(_BETWEEN))
-    games = games.with_columns(_remove_ambiguous_words(form(pl.col("text")), seats))
-    # In their order, since what comes back stands beside the rows.
-    games = games.with_columns(_add_delimiters(pl.col("text"))).join(
-        _patterns(seats, form), on=GAME_ROW, maintain_order="left"
+    clean_text = remove_reserved_signs(pl.col("text").fill_null(""))
+    games = texts.group_by(GAME_ROW, maintain_order=True).agg(clean_text.str.join(_TEXT_SEPARATOR))
+    games = games.with_columns(_mask_ambiguous_words(normalize(pl.col("text")), seats))
+    # Keep the order, because the result is used beside the rows.
+    games = games.with_columns(_delimit_words(pl.col("text"))).join(
+        _names_by_game(seats, normalize), on=GAME_ROW, maintain_order="left"
     )
     text, names = pl.col("text"), pl.col("names")
-    found = games.select(
+    matches = games.select(
         *(GAME_ROW, "text"),
         start=text.str.find_many(names, leftmost=True),
         name=text.str.extract_many(names, leftmost=True),
     ).explode("start", "name", empty_as_null=True)
-    found = found.join(
-        _marks(seats, form), on=[GAME_ROW, "name"], how="left", maintain_order="left"
+    matches = matches.join(
+        _name_marks(seats, normalize), on=[GAME_ROW, "name"], how="left", maintain_order="left"
     )
-    whole = found.group_by(GAME_ROW, maintain_order=True).agg(_joined_text())
-    clean = pl.col("text").str.replace_all(_EDGE, "", literal=True)
-    clean = clean.str.replace_all(_DOUBTED, _DOUBT, literal=True)
-    return whole.select(clean.str.split(_BETWEEN)).explode("text").to_series()
+    rebuilt = matches.group_by(GAME_ROW, maintain_order=True).agg(_text_with_marks())
+    marked_text = pl.col("text").str.replace_all(_WORD_EDGE, "", literal=True)
+    marked_text = marked_text.str.replace_all(_AMBIGUOUS_SIGN, _AMBIGUOUS_NAME_MARK, literal=True)
+    return rebuilt.select(marked_text.str.split(_TEXT_SEPARATOR)).explode("text").to_series()
 
 
-def _add_delimiters(text: pl.Expr) -> pl.Expr:
-    return text.str.replace_all(_RUN, f"{_EDGE}$0{_EDGE}")
+def _delimit_words(text: pl.Expr) -> pl.Expr:
+    return text.str.replace_all(_WORD_OR_NUMBER, f"{_WORD_EDGE}$0{_WORD_EDGE}")
 
 
-def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
-    """Return the names that refer to a seat, with delimiters, and the seat's number."""
-    name = form(remove_special_characters(pl.col("player"))).str.strip_chars()
+def _normalized_names(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
+    """Return the names that identify seats in a text, as `name` with delimiters."""
+    name = normalize(remove_reserved_signs(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
-    if form is normalise_names:
-        names = names.filter(~pl.col("name").is_in(_LETTERS))
+    if normalize is normalize_loosely:
+        names = names.filter(~pl.col("name").is_in(_NAMES_THAT_ARE_LETTERS))
     else:
-        names = pl.concat([names, _name_variants(names)])
-    behind = pl.concat_list(pl.lit("for ") + pl.col("name"), pl.lit("to ") + pl.col("name"))
-    is_word = pl.col("name").is_in(_WORDS)
-    spelt = pl.when(is_word).then(behind).otherwise(pl.concat_list("name"))
+        names = pl.concat([names, _spelling_variants(names)])
+    after_preposition = pl.concat_list(
+        pl.lit("for ") + pl.col("name"), pl.lit("to ") + pl.col("name")
+    )
+    is_word = pl.col("name").is_in(_NAMES_THAT_ARE_WORDS)
+    spellings = pl.when(is_word).then(after_preposition).otherwise(pl.concat_list("name"))
     return (
         names.filter(pl.col("name") != "")
-        .with_columns(name=spelt)
+        .with_columns(name=spellings)
         .explode("name")
-        .with_columns(_add_delimiters(pl.col("name")))
+        .with_columns(_delimit_words(pl.col("name")))
     )
 
 
-def _name_variants(names: pl.DataFrame) -> pl.DataFrame:
-    """Return variants of names in blanks, hyphens and digit widths, unless a seat has that name.
+def _spelling_variants(names: pl.DataFrame) -> pl.DataFrame:
+    """Return names with other separators and widths of digits, except for names of other seats.
 
-    Else "Mary-Ann" names Ann, where there are Mary Ann and Ann.
+    For example, "Mary-Ann" does not stand for "Mary Ann" if another seat has that name.
     """
     name = pl.col("name").str.normalize("NFKC")
     widths = [name, name.str.replace_many(list(_DIGITS), list(_WIDE_DIGITS))]
-    spelt = [one.str.replace_all(_BLANKS, sign) for one in widths for sign in _SIGNS]
-    respelt = names.with_columns(name=pl.concat_list(spelt)).explode("name")
-    return respelt.unique().join(names, on=[GAME_ROW, "name"], how="anti")
+    variants = [
+        spelling.str.replace_all(_SEPARATOR_RUN, separator)
+        for spelling in widths
+        for separator in _NAME_SEPARATORS
+    ]
+    renamed = names.with_columns(name=pl.concat_list(variants)).explode("name")
+    return renamed.unique().join(names, on=[GAME_ROW, "name"], how="anti")
 
 
-def _marks(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
-    """Return the mark of each name; a name of several seats gets a mark with all their numbers."""
+def _name_marks(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
+    """Return the mark of each name, with the numbers of all seats that share the name."""
     numbers = pl.col("seat").cast(pl.String).str.join(",")
-    named = _names(seats, form).group_by(GAME_ROW, "name").agg(mark=numbers)
-    return named.with_columns(pl.format("\x02{}\x03", "mark"))
+    marks = _normalized_names(seats, normalize).group_by(GAME_ROW, "name").agg(mark=numbers)
+    return marks.with_columns(pl.format("\x02{}\x03", "mark"))
 
 
-def _patterns(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
-    """Return the names of each game as a list, longest first."""
-    names = _names(seats, form).unique([GAME_ROW, "name"])
+def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
+    """Return the names of each game, longest first; an empty list without names."""
+    names = _normalized_names(seats, normalize).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
-    listed = names.group_by(GAME_ROW).agg(names=by_length)
-    games = seats.select(GAME_ROW).unique().join(listed, on=GAME_ROW, how="left")
+    name_lists = names.group_by(GAME_ROW).agg(names=by_length)
+    games = seats.select(GAME_ROW).unique().join(name_lists, on=GAME_ROW, how="left")
     return games.with_columns(pl.col("names").fill_null(pl.lit([], pl.List(pl.String))))
 
 
-def _remove_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
-    """Remove the pronoun "I" and the article "A" from texts if seats have these names."""
+def _mask_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
+    """Mask the pronoun "I" and the article "A" in games that have players of these names."""
     for name in ("I", "i", *_ARTICLES):
         games = seats.filter(player=name)[GAME_ROW].implode()
         if games.item().is_empty():
             continue
-        plain = (
-            text.str.replace_all(_PRONOUN, f"{PRONOUN}$1")
+        masked = (
+            text.str.replace_all(_PRONOUN_I, f"{PRONOUN_MARK}$1")
             if name in "Ii"
-            else _remove_article(text, name)
+            else _mask_article(text, name)
         )
-        text = pl.when(pl.col(GAME_ROW).is_in(games)).then(plain).otherwise(text)
+        text = pl.when(pl.col(GAME_ROW).is_in(games)).then(masked).otherwise(text)
     return text
 
 
-def _remove_article(text: pl.Expr, name: str) -> pl.Expr:
-    before, kept = _ARTICLES[name], "\x06"
-    text = text.str.replace_all(before + _VERB, f"${{1}}{kept}${{2}}")
-    text = text.str.replace_all(rf"{before}(\s+[a-z])", f"${{1}}{_DOUBTED}${{2}}")
-    return text.str.replace_all(kept, name, literal=True)
+def _mask_article(text: pl.Expr, name: str) -> pl.Expr:
+    """Mark a name "A" or "a" as ambiguous where it may be an article."""
+    pattern, name_sign = _ARTICLES[name], "\x06"
+    text = text.str.replace_all(pattern + _FOLLOWING_VERB, f"${{1}}{name_sign}${{2}}")
+    text = text.str.replace_all(rf"{pattern}(\s+[a-z])", f"${{1}}{_AMBIGUOUS_SIGN}${{2}}")
+    return text.str.replace_all(name_sign, name, literal=True)
 
 
-def _joined_text() -> pl.Expr:
-    """Return an expression that joins marks and the texts between them to one text."""
-    written = pl.col("text").cast(pl.Binary)
+def _text_with_marks() -> pl.Expr:
+    """Join the parts of a game's text between the matches with the marks of the matched names."""
+    text_bytes = pl.col("text").cast(pl.Binary)
     start, end = pl.col("start").cast(pl.Int64), pl.col("start") + pl.col("name").str.len_bytes()
     end = end.cast(pl.Int64)
-    last = end.shift(1).fill_null(0)
-    piece = written.bin.slice(last, start - last).cast(pl.String)
-    rest = written.last().bin.slice(end.max().fill_null(0), None).cast(pl.String)
-    return ((piece + pl.col("mark")).drop_nulls().str.join("") + rest).alias("text")
+    previous_end = end.shift(1).fill_null(0)
+    text_before_match = text_bytes.bin.slice(previous_end, start - previous_end).cast(pl.String)
+    text_after_matches = text_bytes.last().bin.slice(end.max().fill_null(0), None).cast(pl.String)
+    return (
+        (text_before_match + pl.col("mark")).drop_nulls().str.join("") + text_after_matches
+    ).alias("text")
 
 
 _PLAYER = r"(?i)(?-u:\b)player[\s_-]*#?"
 _NUMBER = r"\d+(?:[.,]\d+)*"
-_SHARE_NUMBER = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+)$"
+_UNAMBIGUOUS_SHARE = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+)$"
 _COOPERATE = r"(?i)\bcooperat"
 _DEFECT = r"(?i)\b(?:defect|betray)"
 
 
 def is_outage(text: pl.Expr) -> pl.Expr:
-    """Return whether the text stands for a failed API call; false for an empty text."""
+    """Return whether a text replaces the answer of a player whose API failed.
+
+    Args:
+        text: Texts of messages.
+
+    Returns:
+        A boolean expression; false for a null text.
+    """
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
 
 
 def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Series:
-    """Return the texts without the thoughts before their answers (see `remove_thoughts`)."""
-    may_think = has_any(texts, thinking_text.THOUGHT_SIGNS)
-    if not may_think.any():
+    """Return answers without the thoughts before them (see `remove_thoughts`).
+
+    Args:
+        texts: Texts of messages.
+        phase: The phase of the messages, which selects the answer fields of JSON.
+
+    Returns:
+        The answers, in the order of the texts.
+    """
+    may_have_thoughts = contains_any(texts, thinking_text.THOUGHT_SIGNS)
+    if not may_have_thoughts.any():
         return texts
-    # One by one, since polars takes ten times as long for an expression of so many patterns.
-    read = [thinking_text.remove_thoughts(text, phase) for text in texts.filter(may_think)]
-    return texts.clone().scatter(may_think.arg_true(), pl.Series(read, dtype=pl.String))
+    # One text at a time, because polars takes ten times as long for so many patterns.
+    answers = [
+        thinking_text.remove_thoughts(text, phase) for text in texts.filter(may_have_thoughts)
+    ]
+    return texts.clone().scatter(may_have_thoughts.arg_true(), pl.Series(answers, dtype=pl.String))
 
 
-def has_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
-    """Return whether each text matches any of the patterns; null for a missing text.
+def contains_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
+    """Return whether each text matches any of the patterns.
 
-    Looking for one after the other is faster than for all of them at once.
+    The patterns are searched one after another, which is faster than one pattern with alternatives.
+
+    Args:
+        texts: Texts to search.
+        patterns: Regular expressions.
+
+    Returns:
+        A boolean per text; null for a null text.
     """
     return reduce(or_, [texts.str.contains(pattern) for pattern in patterns])
 
 
 def has_reasoning_text(text: pl.Expr) -> pl.Expr:
-    """Return whether texts contain thoughts."""
-    rest = text.str.replace(thinking_text.BEFORE_ANSWER_PATTERN, "")
-    marks = rest.str.contains(thinking_text.TRUNCATED_THOUGHT_PATTERN) | text.str.contains(
+    """Return whether texts contain thoughts, before an answer or instead of one.
+
+    Args:
+        text: Texts of messages.
+
+    Returns:
+        A boolean expression.
+    """
+    answer = text.str.replace(thinking_text.BEFORE_ANSWER_PATTERN, "")
+    has_thoughts = answer.str.contains(thinking_text.TRUNCATED_THOUGHT_PATTERN) | text.str.contains(
         thinking_text.THOUGHT_PATTERN
     )
-    written = rest.str.extract(thinking_text.OBJECT_PATTERN).fill_null("")
-    return marks | written.str.contains(thinking_text.THOUGHT_FIELD_PATTERN)
+    json_object = answer.str.extract(thinking_text.OBJECT_PATTERN).fill_null("")
+    return has_thoughts | json_object.str.contains(thinking_text.THOUGHT_FIELD_PATTERN)
 
 
 def stated_players(rows: pl.DataFrame) -> pl.Series:
-    """Return the players that the texts of votes name as `Player N`; lists as from `_decided`.
+    """Return the players that votes name, in games whose players are called `Player N`.
 
-    `rows` have `answer`, the text, and its speaker, `player`.
+    Args:
+        rows: The votes, with the text `answer` and the speaker `player`.
+
+    Returns:
+        Lists of names as `_parse_votes` defines them, with `Player N` instead of numbers.
     """
-    text = remove_special_characters(pl.col("answer").str.normalize("NFKC"))
+    text = remove_reserved_signs(pl.col("answer").str.normalize("NFKC"))
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
     text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
     speaker = pl.col("player").str.extract("([0-9]+)$")
-    stated = _decided_targets(rows.select("answer", text=text, speaker=speaker))
+    stated = _parse_votes(rows.select("answer", text=text, speaker=speaker))
     name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
     return stated.list.eval(name)
 
 
 def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
-    """Return the seat numbers that the texts of votes name; lists as from `_decided`.
+    """Return the seats that votes name, in games whose players have names of any form.
 
-    The same for seats of any names. `rows` have game, `text` and the speaker's `seat`, those of a
-    game one after the other; `seats` have game, `player` and `seat`. Names count in any case only
-    where none is written as its seat has it.
+    Names are compared exactly. Only if a text contains no exact name are they compared in lower
+    case.
+
+    Args:
+        rows: The votes, with `game`, `text` and the speaker's `seat`; the rows of a game are
+            consecutive.
+        seats: The seats of the games, with `game`, `player` and `seat`.
+
+    Returns:
+        Lists of seat numbers as `_parse_votes` defines them.
     """
     rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
-    stated = _decided_targets(
-        rows.with_columns(text=mark_seat_names(rows, seats, normalise_encoding))
+    stated = _parse_votes(
+        rows.with_columns(text=replace_names_by_marks(rows, seats, normalize_exactly))
     )
-    is_open = stated.list.len() == 0
+    is_undecided = stated.list.len() == 0
     texts = pl.Series([None] * rows.height, dtype=pl.String)
     texts = texts.scatter(
-        is_open.arg_true(), mark_seat_names(rows.filter(is_open), seats, normalise_names)
+        is_undecided.arg_true(),
+        replace_names_by_marks(rows.filter(is_undecided), seats, normalize_loosely),
     )
-    spoken = _decided_targets(rows.with_columns(text=texts))
-    first = pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated")
-    return pl.DataFrame({"stated": stated, "spoken": spoken}).select(stated=first).to_series()
+    loose_numbers = _parse_votes(rows.with_columns(text=texts))
+    numbers = pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated")
+    return (
+        pl.DataFrame({"stated": stated, "spoken": loose_numbers}).select(stated=numbers).to_series()
+    )
 
 
-def _decided_targets(texts: pl.DataFrame) -> pl.Series:
-    """Return the decisions of votes whose names are marks, as lists of player numbers.
+def _parse_votes(texts: pl.DataFrame) -> pl.Series:
+    """Return the votes of texts in which marks replace names, as lists of players' numbers.
 
-    One number is the vote. An empty text alone is a vote for nobody; beside numbers it says that
-    the text names them without a decision. A text that names nobody has an empty list. `texts` have
-    `answer`, as written, `text`, with marks, and `speaker`, the speaker's own number.
+    A list with one number is a vote for that player, and one with only an empty string is a vote
+    for nobody. An empty string beside numbers means that the text names these players without a
+    decision. The list is empty if the text names nobody. `texts` has the original `answer`, the
+    `text` with marks, and the number of the `speaker`.
     """
-    text, said, last = pl.col("text"), pl.col("said"), pl.col("last")
-    # In steps, since polars takes longer to plan an expression that is in itself again and again.
-    read = texts.with_columns(text.str.replace_all(INTRODUCTION, ""))
-    read = read.with_columns(said=text)
-    for pattern, value in FORMS:
-        if pattern == FIELD and not read["said"].str.contains(KEY).any():
+    text, marked_text, last_answer = pl.col("text"), pl.col("said"), pl.col("last")
+    # In steps, because polars takes longer to plan an expression that contains itself repeatedly.
+    parsed = texts.with_columns(text.str.replace_all(SELF_INTRODUCTION, ""))
+    parsed = parsed.with_columns(said=text)
+    for pattern, value in REPLACEMENTS:
+        if pattern == JSON_FIELD and not parsed["said"].str.contains(JSON_KEY).any():
             continue
-        read = read.with_columns(said.str.replace_all(pattern, value))
-    given = said.str.extract_all(
-        rf"(?m){ANSWER}(?:{MARK}|\w)|^(?:[^\n\x02]{{0,40}}:)?[^\w\n\x02]*{MARK}[^\w\n]*$"
+        parsed = parsed.with_columns(marked_text.str.replace_all(pattern, value))
+    n_answers = marked_text.str.extract_all(
+        rf"(?m){ANSWER_MARK}(?:{NAME_MARK}|\w)|^(?:[^\n\x02]{{0,40}}:)?[^\w\n\x02]*{NAME_MARK}[^\w\n]*$"
     )
-    given = given.list.eval(pl.element().str.extract(r"(\w[0-9,]*)")).list.n_unique()
-    is_final = said.str.contains(f"{FINAL}{ANSWER}[^{ANSWER}]*$")
-    read = read.with_columns(
-        last=said.str.extract(f"(?s)^.*{ANSWER}(.*)$"), is_torn=(given > 1) & ~is_final
+    n_answers = n_answers.list.eval(pl.element().str.extract(r"(\w[0-9,]*)")).list.n_unique()
+    is_final = marked_text.str.contains(f"{FINAL_MARK}{ANSWER_MARK}[^{ANSWER_MARK}]*$")
+    parsed = parsed.with_columns(
+        last=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
+        is_torn=(n_answers > 1) & ~is_final,
     )
-    chosen = (
-        pl.when(last.str.starts_with("\x02"))
-        .then(_numbers(last.str.extract(f"^({MARK})")))
-        .when(last.str.contains("(?i)^my"))
+    chosen_numbers = (
+        pl.when(last_answer.str.starts_with("\x02"))
+        .then(_marked_numbers(last_answer.str.extract(f"^({NAME_MARK})")))
+        .when(last_answer.str.contains("(?i)^my"))
         .then(pl.concat_list("speaker"))
         .otherwise(pl.concat_list(pl.lit("")))
     )
-    read = read.with_columns(chosen=chosen, named=_numbers(text))
-    rest = pl.when(is_final).then(last.str.extract_all(VOTES_AGAIN).list.join("")).otherwise(last)
-    others = _numbers(rest.str.replace_all(ASIDE, "")).list.set_difference("chosen").list.len() > 0
-    is_open = last.is_null() | pl.col("is_torn") | others | last.str.contains(TAKES_BACK)
-    names = pl.when(pl.col("named").list.len() > 0).then(pl.concat_list("named", pl.lit("")))
-    stated = pl.when(is_open | (pl.col("chosen").list.len() != 1)).then(names).otherwise("chosen")
+    parsed = parsed.with_columns(chosen=chosen_numbers, named=_marked_numbers(text))
+    later_text = (
+        pl.when(is_final)
+        .then(last_answer.str.extract_all(REPEATED_VOTE_LINE).list.join(""))
+        .otherwise(last_answer)
+    )
+    names_others = (
+        _marked_numbers(later_text.str.replace_all(COMPARED_NAME, ""))
+        .list.set_difference("chosen")
+        .list.len()
+        > 0
+    )
+    is_undecided = (
+        last_answer.is_null()
+        | pl.col("is_torn")
+        | names_others
+        | last_answer.str.contains(RETRACTION)
+    )
+    named_numbers = pl.when(pl.col("named").list.len() > 0).then(
+        pl.concat_list("named", pl.lit(""))
+    )
+    result = (
+        pl.when(is_undecided | (pl.col("chosen").list.len() != 1))
+        .then(named_numbers)
+        .otherwise("chosen")
+    )
     is_silent = is_outage(pl.col("answer")) | pl.col("answer").is_null()
     nobody = pl.lit([], pl.List(pl.String))
-    return read.select(stated=pl.when(~is_silent).then(stated).fill_null(nobody)).to_series()
+    return parsed.select(stated=pl.when(~is_silent).then(result).fill_null(nobody)).to_series()
 
 
-def _numbers(text: pl.Expr) -> pl.Expr:
-    numbers = text.str.extract_all(MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
+def _marked_numbers(text: pl.Expr) -> pl.Expr:
+    """Return the distinct numbers in the marks of a text."""
+    numbers = text.str.extract_all(NAME_MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
 
 
-def only_element(found: pl.Expr) -> pl.Expr:
-    """Return the only element of a list; null if there are none or several."""
-    return pl.when(found.list.len() == 1).then(found.list.first())
+def single_element(elements: pl.Expr) -> pl.Expr:
+    """Return the only element of each list.
+
+    Args:
+        elements: Lists.
+
+    Returns:
+        The element; null for a list with no element or several.
+    """
+    return pl.when(elements.list.len() == 1).then(elements.list.first())
 
 
-def match_status(found: pl.Expr) -> pl.Expr:
-    """Return the parse status of a list of matches, without outages."""
+def status_by_count(elements: pl.Expr) -> pl.Expr:
+    """Return the parse status for lists of parsed values, outages apart.
+
+    Args:
+        elements: Lists of the values that each text states.
+
+    Returns:
+        `ok` for one value, `ambiguous` for several, `unreadable` for none.
+    """
     return (
-        pl.when(found.list.len() == 1)
-        .then(_word(ParseStatus.OK))
-        .when(found.list.len() > 1)
-        .then(_word(ParseStatus.AMBIGUOUS))
-        .otherwise(_word(ParseStatus.UNREADABLE))
+        pl.when(elements.list.len() == 1)
+        .then(_status_literal(ParseStatus.OK))
+        .when(elements.list.len() > 1)
+        .then(_status_literal(ParseStatus.AMBIGUOUS))
+        .otherwise(_status_literal(ParseStatus.UNREADABLE))
     )
 
 
-def outage_or(text: pl.Expr, status: pl.Expr) -> pl.Expr:
-    """Return `outage` if the text stands for a failed API call, otherwise the status."""
-    return pl.when(is_outage(text)).then(_word(ParseStatus.OUTAGE)).otherwise(status)
+def status_unless_outage(text: pl.Expr, status: pl.Expr) -> pl.Expr:
+    """Return `outage` for texts that replace an answer, and the status for all others.
+
+    Args:
+        text: Texts of messages.
+        status: The parse status of each text.
+
+    Returns:
+        The parse status.
+    """
+    return pl.when(is_outage(text)).then(_status_literal(ParseStatus.OUTAGE)).otherwise(status)
 
 
-def written_numbers(text: pl.Expr) -> pl.Expr:
-    """Return the numbers in a text as written, as a list."""
+def extract_numbers(text: pl.Expr) -> pl.Expr:
+    """Extract the numbers of a text as they are written.
+
+    Args:
+        text: Texts with shares.
+
+    Returns:
+        Lists of strings.
+    """
     return text.str.extract_all(_NUMBER)
 
 
-def parse_share(numbers: pl.Expr) -> pl.Expr:
-    """Convert the numbers of a share in percent to a fraction from 0 to 1; otherwise null.
+def parse_share(written_numbers: pl.Expr) -> pl.Expr:
+    """Parse a share in percent as a fraction.
 
-    There has to be one, a decimal comma allowed; not more than all, and not one that may be a
-    thousand as well as a decimal.
+    Args:
+        written_numbers: Lists of the numbers that each text contains.
+
+    Returns:
+        A fraction between 0 and 1. Null if there is not exactly one number, if it is above 100, or
+        if its separator may be a decimal or a thousands separator.
     """
-    percent = _share_number(numbers).str.replace(",", ".", literal=True)
-    # By its exponent, since polars divides by 100 as it multiplies by 0.01: 35 % is then not 0.35.
+    percent = _unambiguous_share(written_numbers).str.replace(",", ".", literal=True)
+    # Parsed with an exponent, because polars multiplies by 0.01 to divide by 100, and 35 % would
+    # not be 0.35.
     fraction = (percent + "e-2").cast(float, strict=False)
     return pl.when(fraction <= 1).then(fraction)
 
 
-def share_status(numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
-    """Return the parse status of a share; several or ambiguous numbers are `ambiguous`."""
+def share_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
+    """Return the parse status of a share.
+
+    Args:
+        written_numbers: Lists of the numbers that each text contains.
+        share: The parsed share.
+
+    Returns:
+        `ok` with a share, `ambiguous` for several numbers or a number with two meanings, and
+        `unreadable` otherwise.
+    """
     return (
         pl.when(share.is_not_null())
-        .then(_word(ParseStatus.OK))
-        .when((numbers.list.len() > 0) & _share_number(numbers).is_null())
-        .then(_word(ParseStatus.AMBIGUOUS))
-        .otherwise(_word(ParseStatus.UNREADABLE))
+        .then(_status_literal(ParseStatus.OK))
+        .when((written_numbers.list.len() > 0) & _unambiguous_share(written_numbers).is_null())
+        .then(_status_literal(ParseStatus.AMBIGUOUS))
+        .otherwise(_status_literal(ParseStatus.UNREADABLE))
     )
 
 
-def _share_number(numbers: pl.Expr) -> pl.Expr:
-    number = only_element(numbers)
-    return pl.when(number.str.contains(_SHARE_NUMBER)).then(number)
+def _unambiguous_share(written_numbers: pl.Expr) -> pl.Expr:
+    """Return the only number of a list if its separator has one meaning, else null."""
+    single_number = single_element(written_numbers)
+    return pl.when(single_number.str.contains(_UNAMBIGUOUS_SHARE)).then(single_number)
 
 
-def amount_status(amount: pl.Expr, written: pl.Expr, stated: pl.Expr) -> pl.Expr:
-    """Return whether the text clearly states the amount that the game registered."""
+def amount_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> pl.Expr:
+    """Return whether a text states the amount that the game registered.
+
+    Args:
+        amount: The registered amount.
+        written: The amount as written in the text; null if the text has none.
+        stated_amount: The parsed amount; null if `written` is ambiguous.
+
+    Returns:
+        `ok` if the amounts are equal, `unreadable` without any amount, and `ambiguous` otherwise.
+    """
     return (
         pl.when(amount.is_null() & written.is_null())
-        .then(_word(ParseStatus.UNREADABLE))
-        .when(amount == stated)
-        .then(_word(ParseStatus.OK))
-        .otherwise(_word(ParseStatus.AMBIGUOUS))
+        .then(_status_literal(ParseStatus.UNREADABLE))
+        .when(amount == stated_amount)
+        .then(_status_literal(ParseStatus.OK))
+        .otherwise(_status_literal(ParseStatus.AMBIGUOUS))
     )
 
 
 def choice_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
-    """Return whether the text clearly states the choice that the game registered."""
+    """Return whether a text states the choice that the game registered.
+
+    Args:
+        text: The answers.
+        choice: The registered choices.
+
+    Returns:
+        `ok` if the text names only this choice, `ambiguous` if it names the other choice, and
+        `unreadable` if it names none.
+    """
     cooperates, defects = text.str.contains(_COOPERATE), text.str.contains(_DEFECT)
-    is_plain = (
+    is_clear = (
         pl.when(choice == str(Choice.COOPERATE))
         .then(cooperates & ~defects)
         .otherwise(defects & ~cooperates)
     )
     return (
-        pl.when(is_plain)
-        .then(_word(ParseStatus.OK))
+        pl.when(is_clear)
+        .then(_status_literal(ParseStatus.OK))
         .when(cooperates | defects)
-        .then(_word(ParseStatus.AMBIGUOUS))
-        .otherwise(_word(ParseStatus.UNREADABLE))
+        .then(_status_literal(ParseStatus.AMBIGUOUS))
+        .otherwise(_status_literal(ParseStatus.UNREADABLE))
     )
 
 
-def _word(status: ParseStatus) -> pl.Expr:
+def _status_literal(status: ParseStatus) -> pl.Expr:
     return pl.lit(str(status))

@@ -29,25 +29,25 @@ from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
 from pipeline.processes import available_cores, block_interrupts
 from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_files
-from pipeline.simulate.settings import Model, create_models
+from pipeline.simulate.settings import Model, draw_models
 
 # The work of a run, cut into pieces of fifty games and done in order by one process or several.
 
 T = TypeVar("T")
 
-PIECE = 50
+FILES_PER_BATCH = 50
 
 
 class Plan(NamedTuple):
-    """The parameters that determine every byte of a simulation."""
+    """What determines every byte of a run."""
 
     seed: int
     n_games: int
     models: tuple[Model, ...]
 
 
-class Piece(NamedTuple):
-    """The logs of a model in a competition, or some files of settings."""
+class FileBatch(NamedTuple):
+    """Some files of one folder: logs of a model in a competition; settings where there is none."""
 
     directory: str
     names: tuple[str, ...]
@@ -55,21 +55,24 @@ class Piece(NamedTuple):
     model: Model | None = None
 
 
-def plan_pieces(plan: Plan) -> list[Piece]:
-    """Return all pieces of a plan, in the order of their files' paths."""
+def plan_batches(plan: Plan) -> list[FileBatch]:
+    """All work of a plan, in the order of the files' paths."""
     paths = [path.rpartition("/") for path in setting_files(plan.seed, plan.n_games)]
     names = sorted(f"{index}.json" for index in range(plan.n_games))
-    some = [tuple(names[start : start + PIECE]) for start in range(0, len(names), PIECE)]
+    some = [
+        tuple(names[start : start + FILES_PER_BATCH])
+        for start in range(0, len(names), FILES_PER_BATCH)
+    ]
     of_games = [
-        Piece(competition.directory(model), some_names, competition, model)
+        FileBatch(competition.directory(model), some_names, competition, model)
         for competition, model, some_names in product(COMPETITIONS, plan.models, some)
     ]
-    of_settings = [Piece(directory, (name,)) for directory, _, name in paths]
+    of_settings = [FileBatch(directory, (name,)) for directory, _, name in paths]
     return sorted([*of_settings, *of_games], key=itemgetter(0, 1))
 
 
-def play_piece(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
-    """Play the games of a piece, and return the path and bytes of each file."""
+def build_files(plan: Plan, piece: FileBatch) -> list[tuple[str, bytes]]:
+    """The files of a piece, played and encoded: the path of each within `out`, and its bytes."""
     files = []
     for name in piece.names:
         path = f"{piece.directory}/{name}"
@@ -78,15 +81,15 @@ def play_piece(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
             document = piece.competition.log(plan.seed, piece.model, index)
         else:
             document = setting_files(plan.seed, plan.n_games)[path]
-        files.append((path, encode(document)))
+        files.append((path, encode_json(document)))
     return files
 
 
-def iter_in_order(
-    plan: Plan, task: Callable[[Plan, Piece], T], n_jobs: int
-) -> Iterator[tuple[Piece, T]]:
-    """Yield each piece with the result of its task; only few pieces are in progress at a time."""
-    work = plan_pieces(plan)
+def iter_batch_results(
+    plan: Plan, task: Callable[[Plan, FileBatch], T], n_jobs: int
+) -> Iterator[tuple[FileBatch, T]]:
+    """Every piece with what the task made of it; few pieces are under way at any time."""
+    work = plan_batches(plan)
     if n_jobs == 1:
         for piece in work:
             yield piece, task(plan, piece)
@@ -94,7 +97,7 @@ def iter_in_order(
     context = multiprocessing.get_context("spawn")
     # Logs hold no reference cycles: the collector would only look through them again and again.
     with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=gc.disable) as pool:
-        waiting: deque[tuple[Piece, Future[T]]] = deque()
+        waiting: deque[tuple[FileBatch, Future[T]]] = deque()
         for piece in work:
             with block_interrupts():  # processes are started when there is work for them
                 waiting.append((piece, pool.submit(task, plan, piece)))
@@ -105,73 +108,73 @@ def iter_in_order(
             yield done, future.result()
 
 
-_encode = Encoder().encode
+_encode_compact_json = Encoder().encode
 
 
-def encode(document: object) -> bytes:
-    """Encode a document like `json.dumps(document, indent=4)`, about ten times faster.
+def encode_json(document: object) -> bytes:
+    """The document as `json.dumps(document, indent=4)` would write it, an order quicker.
 
     Not for numbers of very large or small size, which msgspec writes in another notation.
     """
-    data = format(_encode(document), indent=4)
+    data = format(_encode_compact_json(document), indent=4)
     if not data.isascii():
-        data = data.decode().encode("ascii", _ESCAPE)
+        data = data.decode().encode("ascii", _ESCAPE_HANDLER)
     return data.replace(b"\x7f", b"\\u007f")
 
 
 def _escape_non_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Return the JSON escapes of the characters that ASCII lacks."""
+    """JSON's escapes for the characters that ASCII lacks, which Python's own are not."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.end
 
 
-_ESCAPE = "pipeline.simulate.json"
-codecs.register_error(_ESCAPE, _escape_non_ascii)
+_ESCAPE_HANDLER = "pipeline.simulate.json"
+codecs.register_error(_ESCAPE_HANDLER, _escape_non_ascii)
 
 # Where the logs go: a folder, or one archive. Each way yields what it has written, piece by piece.
 #
 # An archive's bytes depend on its members only.
 
-MODIFIED = 1_700_000_000
-LEVEL = 1
+MODIFIED_SECONDS = 1_700_000_000
+COMPRESSION_LEVEL = 1
 """Of deflate, which is slow: these archives are for trials, not for keeping."""
 
-Add = Callable[[str, bytes], None]
+AddFile = Callable[[str, bytes], None]
 """Puts a file into an archive."""
 
 
-def _write(
+def _write_batches(
     plan: Plan, results: Path, archive: str | None, n_jobs: int
-) -> Iterator[tuple[Piece, list[int]]]:
+) -> Iterator[tuple[FileBatch, list[int]]]:
     """Yield each piece with the number of bytes of each of its files.
 
     Files are written by the processes that play. An archive is written and compressed by this one.
     """
     if archive is None:
-        yield from iter_in_order(plan, partial(_write_folder, results.parent), n_jobs)
+        yield from iter_batch_results(plan, partial(_write_batch, results.parent), n_jobs)
         return
     with ARCHIVES[archive](results) as add:
-        for piece, files in iter_in_order(plan, play_piece, n_jobs):
+        for piece, files in iter_batch_results(plan, build_files, n_jobs):
             for path, data in files:
                 add(path, data)
             yield piece, [len(data) for _, data in files]
 
 
-def _write_folder(out: Path, plan: Plan, piece: Piece) -> list[int]:
+def _write_batch(out: Path, plan: Plan, piece: FileBatch) -> list[int]:
     (out / piece.directory).mkdir(parents=True, exist_ok=True)
-    return [(out / path).write_bytes(data) for path, data in play_piece(plan, piece)]
+    return [(out / path).write_bytes(data) for path, data in build_files(plan, piece)]
 
 
 @contextmanager
-def _write_tar(
+def _open_tar(
     compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
-) -> Iterator[Add]:
+) -> Iterator[AddFile]:
     def add(path: str, data: bytes) -> None:
         header = tarfile.TarInfo(path)
         header.size = len(data)
-        header.mtime = MODIFIED
+        header.mtime = MODIFIED_SECONDS
         archive.addfile(header, io.BytesIO(data))
 
     with (
@@ -183,7 +186,7 @@ def _write_tar(
 
 
 @contextmanager
-def _write_zip(out: Path) -> Iterator[Add]:
+def _open_zip(out: Path) -> Iterator[AddFile]:
     def add(path: str, data: bytes) -> None:
         entry = zipfile.ZipInfo(path)
         entry.compress_type = zipfile.ZIP_DEFLATED
@@ -191,28 +194,30 @@ def _write_zip(out: Path) -> Iterator[Add]:
         entry.external_attr = 0o100644 << 16
         archive.writestr(entry, data)
 
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+    with zipfile.ZipFile(
+        out, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL
+    ) as archive:
         yield add
 
 
 _CODECS: dict[str, Callable[[IO[bytes]], AbstractContextManager[Any]]] = {
     "tar": nullcontext,
-    "tar.gz": lambda file: gzip.GzipFile("", "wb", LEVEL, file, MODIFIED),
+    "tar.gz": lambda file: gzip.GzipFile("", "wb", COMPRESSION_LEVEL, file, MODIFIED_SECONDS),
     "tar.zst": lambda file: zstandard.ZstdCompressor(level=3).stream_writer(file),
 }
-ARCHIVES: dict[str, Callable[[Path], AbstractContextManager[Add]]] = {
-    **{name: partial(_write_tar, codec) for name, codec in _CODECS.items()},
-    "zip": _write_zip,
+ARCHIVES: dict[str, Callable[[Path], AbstractContextManager[AddFile]]] = {
+    **{name: partial(_open_tar, codec) for name, codec in _CODECS.items()},
+    "zip": _open_zip,
 }
 
 __all__ = ["Summary", "simulate"]
 
-SMALL = 600
+MIN_GAMES_FOR_PROCESSES = 600
 """Runs of fewer games are quicker in one process."""
 
 
 class Summary(NamedTuple):
-    """What a simulation wrote, and where."""
+    """What was written, and where."""
 
     results: Path
     truth: Path
@@ -232,7 +237,7 @@ def simulate(
     jobs: int | None = None,
     on_game: Callable[[int], object] = lambda n_written: None,
 ) -> Summary:
-    """Write `out/results/` (or an archive of it) and `out/truth.json`; return a summary.
+    """Writes `out/results/` (or one archive of it) and `out/truth.json`; returns what came of it.
 
     Every model plays `games` games of each of the seven competitions, so there are
     `models * games * 7` of them. The bytes depend on `models`, `games` and `seed` only; `archive`
@@ -242,17 +247,17 @@ def simulate(
     `on_game` is called now and then with the number of games written so far.
     """
     _check_arguments(out, models, games, archive, jobs)
-    plan = Plan(seed, games, create_models(seed, models))
+    plan = Plan(seed, games, draw_models(seed, models))
     n_games = models * games * len(COMPETITIONS)
-    n_jobs = jobs or (1 if n_games < SMALL else available_cores())
+    n_jobs = jobs or (1 if n_games < MIN_GAMES_FOR_PROCESSES else available_cores())
     out.mkdir(parents=True, exist_ok=True)
     truth = out / "truth.json"
     with atomic_write(truth) as draft:
-        draft.write_text(json.dumps(_truth(plan), indent=4) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(_truth_document(plan), indent=4) + "\n", encoding="utf-8")
     results = out / (f"results.{archive}" if archive else "results")
     n_files = n_bytes = n_written = 0
     with atomic_write(results) if archive else nullcontext(results) as place:
-        for piece, sizes in _write(plan, place, archive, n_jobs):
+        for piece, sizes in _write_batches(plan, place, archive, n_jobs):
             n_files += len(sizes)
             n_bytes += sum(sizes)
             if piece.model:
@@ -262,7 +267,7 @@ def simulate(
     return Summary(results, truth, names, n_games, n_files, n_bytes)
 
 
-def _truth(plan: Plan) -> dict[str, object]:
+def _truth_document(plan: Plan) -> dict[str, object]:
     return {
         "seed": plan.seed,
         "games": plan.n_games,

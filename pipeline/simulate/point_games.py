@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from pipeline.simulate import hidden_roles, settings
 from pipeline.simulate.settings import (
-    NEXT,
-    OPENING,
+    FORECAST_OPENING,
+    NEXT_ROUND_TEXT,
     OPPONENT,
-    OUTAGE,
+    OUTAGE_MARK,
+    PHRASES,
+    PHRASES_BY_ROLL,
     PLAYERS,
-    ROLLS,
-    SAID,
-    SEATED,
     SEATS,
+    SEATS_AND_PLAYERS,
     CostSharingSetting,
     Dice,
     Document,
@@ -29,17 +29,17 @@ from pipeline.simulate.settings import (
     PublicGoodSetting,
     Shares,
     Transcript,
-    add_end_token,
-    choose_form,
+    add_end_mark,
     cost_sharing_setting,
-    draw_shares,
     log_decisions,
     log_forecast,
     log_header,
     other_seats,
-    outage_message,
+    outage_text,
+    pick_by_roll,
     prisoners_dilemma_setting,
     public_good_setting,
+    random_shares,
     timestamp,
 )
 
@@ -57,7 +57,7 @@ Proposal = dict[str, str | None]
 
 ODD_FORMS = ("spaced", "doubled", "comma", "or", "previously", "dollars", "bold", "one line")
 
-ROWS = {
+SHARE_LINE_FORMS = {
     "plain": "Airline {airline}: {share:g}%",
     "decimal": "Airline {airline}: {share:.1f}%",
     "comma": "Airline {airline}: {share:.1f}%",
@@ -71,21 +71,21 @@ ROWS = {
 }
 
 
-_SHARE = re.compile(r"Airline (\S+): (\d.+)%")
+_SHARE_LINE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
-class MissingAnswerError(Exception):
-    """Raised if an answer is missing, which ends a negotiation at once."""
+class OutageError(Exception):
+    """An answer did not come, which ends a negotiation at once."""
 
 
 def play_cost_sharing(
     dice: Dice, model: Model, setting: CostSharingSetting, instant: str
 ) -> Document:
-    """Play one game of Cost Sharing, and return its log; an outage leaves it without a result."""
+    """The log of one game; an outage leaves it without a result."""
     game = Negotiation(dice, model, setting, instant)
     try:
-        result = game.run()
-    except MissingAnswerError:
+        result = game.play()
+    except OutageError:
         result = None
     names = {s: model.name if s == setting.tested else "gpt-4-fix" for s in SEATS}
     document: Document = {
@@ -104,7 +104,7 @@ def play_cost_sharing(
 
 
 class Negotiation:
-    """A game in progress: the wishes of the three seats, and the registered proposals and votes."""
+    """One game in play: what the three seats wish for, and what has been registered of it."""
 
     def __init__(self, dice: Dice, model: Model, setting: CostSharingSetting, instant: str) -> None:
         self.dice = dice
@@ -112,28 +112,28 @@ class Negotiation:
         self.skill, self.is_pgm = model.skill, model.is_pgm
         self.log = Transcript(instant)
         self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
-        self.wishes[setting.tested] = draw_shares(self.dice)
+        self.wishes[setting.tested] = random_shares(self.dice)
         self.n_rounds = 0
-        self.n_answers_left = -1
+        self.n_answers_before_outage = -1
         self.proposals: dict[int, Proposal] = {}
         self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
 
-    def run(self) -> str:
-        """Play the negotiation, and return `agree` or `fail`; raise `Silence` without an answer."""
+    def play(self) -> str:
+        """The result: `agree` or `fail`. Raises `Silence` where an answer does not come."""
         # Skill decides beforehand in which round they agree, if at all, and on whose terms.
         dice, tested = self.dice, self.setting.tested
         is_agreed = dice.chance(self.skill.cooperation)
         author = tested if dice.chance(self.skill.coordination) else dice.pick(other_seats(tested))
         last_round = dice.pick(ROUND_OF_AGREEMENT) if is_agreed else N_ROUNDS
         if dice.chance(COST_SHARING_OUTAGE_RATE):
-            self.n_answers_left = dice.between(1, 6 * last_round - 1)
+            self.n_answers_before_outage = dice.between(1, 6 * last_round - 1)
         self.log.add_moderator_message(
             f"Now the game starts! The background is: {self.setting.topic}",
             "Now everyone propose the cost distribution.We will start with Player 1.",
         )
         for n in range(1, last_round + 1):
             if n > 1 and self.is_pgm:
-                log_forecast(dice, self.log, tested, SAID["moves_of_airlines"])
+                log_forecast(dice, self.log, tested, PHRASES["moves_of_airlines"])
             backers = self._log_proposals(n, author if is_agreed and n == last_round else 0)
             self.n_rounds = n
             if self._log_votes(backers):
@@ -150,33 +150,33 @@ class Negotiation:
         return "fail"
 
     def _log_proposals(self, n: int, author: int) -> dict[int, int]:
-        """Log three proposals, and return each seat's vote if this round ends the game."""
+        """Three proposals. Returns whose each seat shall vote for, if this round ends the game."""
         before = self.wishes
         if n > 1:
-            self.wishes = {seat: _move_one_step(self.dice, wish) for seat, wish in before.items()}
+            self.wishes = {seat: _adjust_wish(self.dice, wish) for seat, wish in before.items()}
         copier = (
             self.dice.pick(other_seats(author)) if author and n > 1 and self.dice.chance(0.5) else 0
         )
         if copier:
             self.wishes[copier] = self.wishes[author]
         elif self.wishes[1] == self.wishes[2] == self.wishes[3]:
-            self.wishes[3] = _move_one_step(self.dice, self.wishes[3])
+            self.wishes[3] = _adjust_wish(self.dice, self.wishes[3])
         for seat in SEATS:
             if n == 1 and seat != self.setting.tested:
-                text = _write_fixed_proposal(seat, self.wishes[seat])
+                text = _opponent_proposal_text(seat, self.wishes[seat])
             else:
-                form = "plain" if copier else _choose_share_form(self.dice)
-                text = _write_proposal(self.dice, seat, self.wishes[seat], before[seat], form)
-            text = self._text_or_outage(seat, text)
+                form = "plain" if copier else _pick_share_form(self.dice)
+                text = _proposal_text(self.dice, seat, self.wishes[seat], before[seat], form)
+            text = self._log_answer(seat, text)
             # Null where no share is read, odd keys where the text has odd names. A share of one
             # digit is never read, and of a line with several only one.
-            self.proposals[seat] = dict.fromkeys(AIRLINES, None) | dict(_SHARE.findall(text))
-            if text.startswith(OUTAGE):
-                raise MissingAnswerError
+            self.proposals[seat] = dict.fromkeys(AIRLINES, None) | dict(_SHARE_LINE.findall(text))
+            if text.startswith(OUTAGE_MARK):
+                raise OutageError
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
 
     def _log_votes(self, choices: dict[int, int]) -> bool:
-        """Log three votes, and return whether they agree."""
+        """Three votes, as given, or else for proposals that are not all the same: do they agree?"""
         self.log.add_moderator_message(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
@@ -185,44 +185,44 @@ class Negotiation:
             'one you agree with. You must use the template "I vote for Player xx\'s proposal".'
             "(dont include explanation)"
         )
-        choices = choices or self._draw_disagreeing_votes()
-        for seat, player in SEATED:
+        choices = choices or self._disagreeing_votes()
+        for seat, player in SEATS_AND_PLAYERS:
             text = _write_vote(self.dice, seat, choices[seat])
-            text = self._text_or_outage(seat, text, step=int(self.is_pgm))
-            if text.startswith(OUTAGE):  # it names its own speaker, which is read as a vote
+            text = self._log_answer(seat, text, step=int(self.is_pgm))
+            if text.startswith(OUTAGE_MARK):  # it names its own speaker, which is read as a vote
                 self.votes[player] = player
-                raise MissingAnswerError
+                raise OutageError
             self.votes[player] = PLAYERS[choices[seat] - 1]
-        return self._names_equal_shares(choices)
+        return self._is_agreement(choices)
 
-    def _draw_disagreeing_votes(self) -> dict[int, int]:
-        """Return votes that do not agree, if the proposals allow any."""
+    def _disagreeing_votes(self) -> dict[int, int]:
+        """Votes that do not agree, if the proposals allow any: often each for its own."""
         choices = {
             seat: seat if self.dice.chance(0.5) else self.dice.pick(other_seats(seat))
             for seat in SEATS
         }
-        if self._names_equal_shares(choices):
+        if self._is_agreement(choices):
             shares = self.proposals[choices[3]]
             unequal = (seat for seat in SEATS if self.proposals[seat] != shares)
             choices[3] = next(unequal, choices[3])
         return choices
 
-    def _names_equal_shares(self, choices: dict[int, int]) -> bool:
+    def _is_agreement(self, choices: dict[int, int]) -> bool:
         first, *rest = (list(self.proposals[seat].values()) for seat in choices.values())
         return all(shares == first for shares in rest)
 
-    def _text_or_outage(self, seat: int, text: str, step: int = 1) -> str:
-        """Return the text to log: the player's, or the text of a failed API call."""
+    def _log_answer(self, seat: int, text: str, step: int = 1) -> str:
+        """The text that is logged: the player's, or what stands where its API failed."""
         player = PLAYERS[seat - 1]
-        if self.n_answers_left == 0:
-            text = outage_message(self.dice, player)
-        self.n_answers_left -= 1
+        if self.n_answers_before_outage == 0:
+            text = outage_text(self.dice, player)
+        self.n_answers_before_outage -= 1
         self.log.add_message(player, text, step=step)
         return text
 
 
-def _move_one_step(dice: Dice, wish: Shares) -> Shares:
-    """Move one step of a wish from one airline to another, or return it unchanged."""
+def _adjust_wish(dice: Dice, wish: Shares) -> Shares:
+    """A wish with one step handed from one airline to another, or just as it was."""
     giver, taker, _ = dice.shuffled((0, 1, 2))
     step = 2.5 if dice.chance(0.05) else 5.0
     if dice.chance(0.35) or wish[giver] <= step + (0 if dice.chance(0.3) else 5):
@@ -233,16 +233,16 @@ def _move_one_step(dice: Dice, wish: Shares) -> Shares:
     return moved[0], moved[1], moved[2]
 
 
-def _choose_share_form(dice: Dice) -> str:
-    """Choose how shares are written: nearly always as a bare number."""
+def _pick_share_form(dice: Dice) -> str:
+    """A way of writing shares: nearly always a bare number."""
     roll = dice.random()
     if roll < 0.05:
         return "decimal"
     return dice.pick(ODD_FORMS) if roll < 0.1 else "plain"
 
 
-def _write_fixed_proposal(seat: int, shares: Shares) -> str:
-    """Return a fixed opponent's first proposal: a template filled in twice."""
+def _opponent_proposal_text(seat: int, shares: Shares) -> str:
+    """The first proposal of a fixed opponent, a template filled in twice."""
     airline = AIRLINES[seat - 1]
     rows = "\n        ".join(
         f"Airline {a}: {share:g}%" for a, share in zip(AIRLINES, shares, strict=True)
@@ -253,10 +253,10 @@ def _write_fixed_proposal(seat: int, shares: Shares) -> str:
     )
 
 
-def _write_proposal(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
-    """Write a proposal in the player's own words; `before` is its last proposal."""
+def _proposal_text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
+    """A proposal in the player's own words; `before` is what it proposed last."""
     rows = [
-        _row(a, share, earlier, form)
+        _share_line(a, share, earlier, form)
         for a, share, earlier in zip(AIRLINES, shares, before, strict=True)
     ]
     roll = dice.random()
@@ -269,29 +269,29 @@ def _write_proposal(dice: Dice, seat: int, shares: Shares, before: Shares, form:
         )
     lines = [opening, ", ".join(rows) if form == "one line" else "\n".join(rows)]
     if 0.4 < roll < 0.78:
-        first = dice.between(0, len(SAID["arguments"]) - 1)
-        lines += ["", *(SAID["arguments"] * 2)[first : first + (2 if roll < 0.55 else 1)]]
-    return add_end_token(dice, "\n".join(lines))
+        first = dice.between(0, len(PHRASES["arguments"]) - 1)
+        lines += ["", *(PHRASES["arguments"] * 2)[first : first + (2 if roll < 0.55 else 1)]]
+    return add_end_mark(dice, "\n".join(lines))
 
 
-def _row(airline: str, share: float, before: float, form: str) -> str:
-    row = ROWS["plain" if form == "previously" and share == before else form].format(
+def _share_line(airline: str, share: float, before: float, form: str) -> str:
+    row = SHARE_LINE_FORMS["plain" if form == "previously" and share == before else form].format(
         airline=airline, share=share, before=before, more=share + 5, dollars=share * 10_000
     )
     return row.replace(".", ",") if form == "comma" else row
 
 
 def _write_vote(dice: Dice, voter: int, seat: int) -> str:
-    """Write a vote for the proposal of a seat, in a wording that the benchmark registers."""
+    """A vote for the proposal of a seat, in one of the wordings that are logged as such."""
     roll = dice.random()
     if roll < 0.97:
-        form = choose_form(roll, ROLLS["votes_for_proposals"])
+        form = pick_by_roll(roll, PHRASES_BY_ROLL["votes_for_proposals"])
     elif voter == seat:
         form = "I vote for my own proposal."
     else:
         odd = "As {me}, I vote for {named}'s proposal.", "It is {named}'s proposal for me."
         form = odd[roll >= 0.98]
-    return add_end_token(
+    return add_end_mark(
         dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat)
     )
 
@@ -304,18 +304,18 @@ def _write_vote(dice: Dice, voter: int, seat: int) -> str:
 PRISONERS_DILEMMA_OUTAGE_RATE = 0.01
 
 # To cooperate, and to defect.
-DECISIONS = {
+DECISION_TEXTS = {
     0.79: (("Cooperate.", "Cooperate"), ("Defect.", "Defect")),
-    0.93: (SAID["cooperate_at_length"], SAID["defect_at_length"]),
-    1.00: (SAID["cooperate_oddly"], SAID["defect_oddly"]),
+    0.93: (PHRASES["cooperate_at_length"], PHRASES["defect_at_length"]),
+    1.00: (PHRASES["cooperate_oddly"], PHRASES["defect_oddly"]),
 }
 
 
 def play_prisoners_dilemma(
     dice: Dice, model: Model, setting: PrisonersDilemmaSetting, instant: str
 ) -> Document:
-    """Play one game of Prisoner's Dilemma, and return its log."""
-    topic = _topic(setting)
+    """The log of one game."""
+    topic = _rules_text(setting)
     log = Transcript(instant)
     log.add_moderator_message(
         "Now the game starts!",
@@ -328,22 +328,22 @@ def play_prisoners_dilemma(
     )
     for n in range(1, N_ROUNDS + 1):
         if n > 1 and model.is_pgm:
-            log_forecast(dice, log, setting.tested, SAID["moves_of_prisoners"], OPENING)
+            log_forecast(dice, log, setting.tested, PHRASES["moves_of_prisoners"], FORECAST_OPENING)
         decisions = []
         for seat in SEATS:
             skill = model.skill if seat == setting.tested else OPPONENT
             is_defect = dice.chance(skill.defection)
-            decision = dice.pick(choose_form(dice.random(), DECISIONS)[is_defect])
-            decisions.append(add_end_token(dice, decision))
+            decision = dice.pick(pick_by_roll(dice.random(), DECISION_TEXTS)[is_defect])
+            decisions.append(add_end_mark(dice, decision))
         if silence // 3 == n - 1:
-            decisions[silence % 3] = outage_message(dice, PLAYERS[silence % 3])
+            decisions[silence % 3] = outage_text(dice, PLAYERS[silence % 3])
         log_decisions(log, decisions)
-        _add_points(setting, decisions, scores)
+        _add_round_points(setting, decisions, scores)
         if n < N_ROUNDS:
             first, second, third = decisions
             log.add_moderator_message(
                 f"Round {n} is over.\nPlayer 1 said: {first} \nPlayer 2 said: {second}  \n"
-                f"Player 3 said: {third}\n{NEXT}"
+                f"Player 3 said: {third}\n{NEXT_ROUND_TEXT}"
             )
     log.add_moderator_message(f"{N_ROUNDS} rounds of decisions have been completed.")
     return {
@@ -354,8 +354,10 @@ def play_prisoners_dilemma(
     }
 
 
-def _add_points(setting: PrisonersDilemmaSetting, decisions: list[str], scores: list[int]) -> None:
-    """Add a round's points to the scores, as the benchmark registers them."""
+def _add_round_points(
+    setting: PrisonersDilemmaSetting, decisions: list[str], scores: list[int]
+) -> None:
+    """Adds a round's points, by what the benchmark registers, to the scores."""
     defects = ["cooperate" not in text.lower() for text in decisions]
     n = sum(defects)
     for_traitors = (0, setting.one_defect, setting.two_defect, setting.defect)[n]
@@ -364,7 +366,7 @@ def _add_points(setting: PrisonersDilemmaSetting, decisions: list[str], scores: 
         scores[place] += for_traitors if is_defect else for_others
 
 
-def _topic(setting: PrisonersDilemmaSetting) -> str:
+def _rules_text(setting: PrisonersDilemmaSetting) -> str:
     return (
         "\nThe scoring is as follows:\n"
         f"- If all three choose to cooperate, they each get {setting.cooperate} points.\n"
@@ -383,36 +385,37 @@ def _topic(setting: PrisonersDilemmaSetting) -> str:
 # The amount registered is the first whole number of the text; in games of PGM models the one after
 # 'I contribute', and the last round is paid for but does not reach the pool.
 
-START = 100
+STARTING_POINTS = 100
 PUBLIC_GOOD_OUTAGE_RATE = 0.01
 
 AMOUNTS = (0, 0, 2, 5, 5, 6, 8, 10, 10, 10, 12, 15, 15, 20, 25, 30)
 
-_PLAIN = re.compile(r"\b\d+\b")
-_PGM = re.compile(r"I contribute (\d+)")
+_PLAIN_AMOUNT = re.compile(r"\b\d+\b")
+_PGM_AMOUNT = re.compile(r"I contribute (\d+)")
 
 
 def play_public_good(
     dice: Dice, model: Model, setting: PublicGoodSetting, instant: str
 ) -> Document:
-    """Play one game of Public Good, and return its log."""
+    """The log of one game."""
     log = Transcript(instant)
     log.add_moderator_message(
-        f"Now the game starts! The background is: \n\nYou have {START} starting points to "
-        "contribute to the communal pool each round. You need to remember how much money you still "
-        f"have after each round and avoid to exceed the all {START} points in "
+        f"Now the game starts! The background is: \n\nYou have {STARTING_POINTS} starting points "
+        "to contribute to the communal pool each round. You need to remember how much money you "
+        "still "
+        f"have after each round and avoid to exceed the all {STARTING_POINTS} points in "
         f"{setting.n_rounds} rounds.\n",
         "Now everyone gives your decisionWe will start with Player 1.",
     )
     game = Contributions(dice, model, setting.tested, setting.n_rounds)
     for n in range(1, setting.n_rounds + 1):
         if n > 1 and model.is_pgm:
-            log_forecast(dice, log, setting.tested, SAID["moves_of_givers"], OPENING)
-        texts = game.write_round(n)
+            log_forecast(dice, log, setting.tested, PHRASES["moves_of_givers"], FORECAST_OPENING)
+        texts = game.play_round(n)
         log_decisions(log, texts)
         if n < setting.n_rounds:
             statements = " \n".join(f"{p} said: {t}" for p, t in zip(PLAYERS, texts, strict=True))
-            log.add_moderator_message(f"Round {n} is over. \n {statements} \n {NEXT}")
+            log.add_moderator_message(f"Round {n} is over. \n {statements} \n {NEXT_ROUND_TEXT}")
     log.add_moderator_message(f"{setting.n_rounds} rounds of decisions have been completed.")
     scores = game.scores(setting.multiplier)
     rules = {"game_round": setting.n_rounds, "multiplier": setting.multiplier}
@@ -424,87 +427,82 @@ def play_public_good(
     }
 
 
-def parse_registered_amount(text: str, *, is_pgm: bool) -> int:
-    """Return the amount that the benchmark reads; 0 if it finds none."""
-    match = _PGM.search(text) if is_pgm else _PLAIN.search(text)
+def registered_amount(text: str, *, is_pgm: bool) -> int:
+    """The amount that the benchmark reads; 0 where it finds none."""
+    match = _PGM_AMOUNT.search(text) if is_pgm else _PLAIN_AMOUNT.search(text)
     return int(match.group(1 if is_pgm else 0)) if match else 0
 
 
 class Contributions:
-    """The registered amounts of a game in progress, and how the next amounts are chosen."""
+    """The amounts of a game in play, as registered, and how the next ones are chosen."""
 
     def __init__(self, dice: Dice, model: Model, tested: int, n_rounds: int) -> None:
         self.dice = dice
         self.model = model
         self.tested = tested
         self.n_rounds = n_rounds
-        self.left = dict.fromkeys(SEATS, START)
-        self.pooled = 0
+        self.points_left = dict.fromkeys(SEATS, STARTING_POINTS)
+        self.pool_points = 0
         is_broken = not model.is_pgm and dice.chance(PUBLIC_GOOD_OUTAGE_RATE)
-        self.silence = dice.between(0, 3 * n_rounds - 1) if is_broken else -1
+        self.outage_index = dice.between(0, 3 * n_rounds - 1) if is_broken else -1
 
-    def write_round(self, n: int) -> list[str]:
-        """Return the three texts of a round.
-
-        The skill decides how often the tested player gives least.
-        """
-        texts = {seat: self._opponent_amount(seat, n) for seat in other_seats(self.tested)}
-        least = min(
-            parse_registered_amount(text, is_pgm=self.model.is_pgm) for text in texts.values()
-        )
-        texts[self.tested] = self._challenging_amount(n, least)
+    def play_round(self, n: int) -> list[str]:
+        """The three texts of a round. The tested player is the least of it as its skill says."""
+        texts = {seat: self._opponent_text(seat, n) for seat in other_seats(self.tested)}
+        least = min(registered_amount(text, is_pgm=self.model.is_pgm) for text in texts.values())
+        texts[self.tested] = self._tested_player_text(n, least)
         in_order = [texts[seat] for seat in SEATS]
-        if self.silence // 3 == n - 1:
-            in_order[self.silence % 3] = outage_message(self.dice, PLAYERS[self.silence % 3])
+        if self.outage_index // 3 == n - 1:
+            in_order[self.outage_index % 3] = outage_text(self.dice, PLAYERS[self.outage_index % 3])
         for seat, text in zip(SEATS, in_order, strict=True):
-            amount = parse_registered_amount(text, is_pgm=self.model.is_pgm)
-            self.left[seat] -= amount
+            amount = registered_amount(text, is_pgm=self.model.is_pgm)
+            self.points_left[seat] -= amount
             if n < self.n_rounds or not self.model.is_pgm:
-                self.pooled += amount
+                self.pool_points += amount
         return in_order
 
     def scores(self, multiplier: float) -> list[float]:
-        """Return what each player has at the end."""
-        gain = self.pooled * multiplier / len(SEATS)
-        return [self.left[seat] + gain for seat in SEATS]
+        """What each player has in the end."""
+        gain = self.pool_points * multiplier / len(SEATS)
+        return [self.points_left[seat] + gain for seat in SEATS]
 
-    def _opponent_amount(self, seat: int, n: int) -> str:
-        left = max(self.left[seat], 0)
+    def _opponent_text(self, seat: int, n: int) -> str:
+        left = max(self.points_left[seat], 0)
         cautious = left // (self.n_rounds - n + 1) + self.dice.between(0, 9)
-        return self._write_contribution(seat, n, min(self.dice.pick(AMOUNTS), cautious, left))
+        return self._contribution_text(seat, n, min(self.dice.pick(AMOUNTS), cautious, left))
 
-    def _challenging_amount(self, n: int, least: int) -> str:
-        """Choose an amount above or below the others' least amount, as skill decides."""
+    def _tested_player_text(self, n: int, least: int) -> str:
+        """An amount on the side of the others' least that the skill asks for."""
         seat, is_pgm = self.tested, self.model.is_pgm
         is_least = self.dice.chance(self.model.skill.free_riding)
         if is_least:
             amount = self.dice.pick((0, least // 2, least, least))
         else:
             amount = least + self.dice.pick((1, 2, 3, 5, 5, 8, 10))
-        text = self._write_contribution(seat, n, amount)
-        if (parse_registered_amount(text, is_pgm=is_pgm) <= least) is not is_least:
+        text = self._contribution_text(seat, n, amount)
+        if (registered_amount(text, is_pgm=is_pgm) <= least) is not is_least:
             text = f"I contribute {amount}."
         return text
 
-    def _write_contribution(self, seat: int, n: int, amount: int) -> str:
+    def _contribution_text(self, seat: int, n: int, amount: int) -> str:
         roll = self.dice.random()
         if roll < 0.12:
-            form = self.dice.pick(SAID["contribute_at_length"])
+            form = self.dice.pick(PHRASES["contribute_at_length"])
         elif roll < 0.155:
-            form = self.dice.pick(SAID["contribute_oddly"])
+            form = self.dice.pick(PHRASES["contribute_oddly"])
         elif roll < 0.30 and not self.model.is_pgm:
-            form = self.dice.pick(SAID["contribute_plainly"])
+            form = self.dice.pick(PHRASES["contribute_plainly"])
         else:
-            form = self.dice.pick(SAID["contribute"])
-        text = form.format(amount, me=PLAYERS[seat - 1], n=n, left=max(self.left[seat], 0))
-        return add_end_token(self.dice, text)
+            form = self.dice.pick(PHRASES["contribute"])
+        text = form.format(amount, me=PLAYERS[seat - 1], n=n, left=max(self.points_left[seat], 0))
+        return add_end_mark(self.dice, text)
 
 
 # The benchmark's seven competitions: where their logs lie, and how a game of each is played.
 
 
 class Competition(NamedTuple):
-    """A game type and, for hidden roles, the tested side.
+    """A game, and for hidden roles the tested side of it.
 
     `setting` gives what is fixed before a game, of the seed and its index.
     """
@@ -516,11 +514,11 @@ class Competition(NamedTuple):
     play: Callable[..., Document]
 
     def directory(self, model: Model) -> str:
-        """Return the folder of a model's logs."""
+        """The folder of a model's logs."""
         return f"results/{self.game}/{model.name}_{self.folder}_vs_gpt4"
 
     def log(self, seed: int, model: Model, index: int) -> Document:
-        """Play one game, which depends on the arguments only, and return its log."""
+        """One game, which depends on these three only."""
         dice = Dice(seed, self.name, model.name, index)
         instant = timestamp(seed, model, self.name)
         return self.play(dice, model, self.setting(seed, index), instant)
@@ -580,7 +578,7 @@ COMPETITIONS = (
 
 
 def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
-    """Return the contents of setting files, which lie among the logs, by path."""
+    """Path -> content of files that lie among the logs and are none: settings of some games."""
     files: dict[str, dict[str, object]] = {}
     for index in range(min(n_games, 3)):
         payoffs, pool = (

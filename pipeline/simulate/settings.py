@@ -22,13 +22,13 @@ from msgspec import UNSET, Struct, UnsetType
 T = TypeVar("T")
 
 
-def choose_form(roll: float, forms: Mapping[float, T]) -> T:
-    """Return the first form whose key, an upper bound, is above the roll."""
+def pick_by_roll(roll: float, forms: Mapping[float, T]) -> T:
+    """What a roll falls on: the first whose bound, which is its key, is above the roll."""
     return next(form for bound, form in forms.items() if roll < bound)
 
 
 class Dice:
-    """A random number generator for one purpose; its words separate it from all others."""
+    """A source of chance for one purpose; the words it is made of set it apart from every other."""
 
     __slots__ = ("random",)
 
@@ -36,19 +36,19 @@ class Dice:
         self.random = random.Random("|".join(map(str, words))).random
 
     def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
+        """True as often as asked."""
         return self.random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
-        """Return one of the items with equal probability."""
+        """One of the items, all equally likely."""
         return items[int(self.random() * len(items))]
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer from low to high, both included."""
+        """A whole number from low to high, both included."""
         return low + int(self.random() * (high - low + 1))
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """Return the items in random order."""
+        """The items in a new order, all orders equally likely."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
             other = int(self.random() * (last + 1))
@@ -62,21 +62,18 @@ class Dice:
 # long-run share of the thing that it names. `truth.json` holds them, so that an estimate made from
 # the logs can be laid beside what it estimates.
 
-NAMES = (
+MODEL_NAMES = (
     "atlas", "birch", "cedar", "delta", "ember", "fjord", "garnet", "hazel", "indigo", "juniper",
     "kestrel", "larch", "meadow", "nimbus", "onyx", "pepper", "quartz", "rowan", "sorrel", "tundra",
 )  # fmt: skip
 
 SEATS = (1, 2, 3)
 PLAYERS = ("Player 1", "Player 2", "Player 3")
-SEATED = tuple(zip(SEATS, PLAYERS, strict=True))
+SEATS_AND_PLAYERS = tuple(zip(SEATS, PLAYERS, strict=True))
 
 
 class Skill(NamedTuple):
-    """Probabilities of good moves, higher for better players.
-
-    In Prisoner's Dilemma, more selfish players are better.
-    """
+    """Probabilities, each higher for a better (Prisoner's Dilemma: more selfish) player."""
 
     judgement: float
     """A vote cast on the civilian side names the hidden player."""
@@ -116,8 +113,8 @@ class Model(NamedTuple):
     is_pgm: bool
 
 
-def create_models(seed: int, n_models: int) -> tuple[Model, ...]:
-    """Return the models of a simulation, weakest first; the second of each three is a PGM model.
+def draw_models(seed: int, n_models: int) -> tuple[Model, ...]:
+    """The models of a run, from the weakest to the strongest; the second of three is a PGM model.
 
     Each probability is drawn from the model's own slice of the range, so that no model is equal to
     or better than a later one in anything.
@@ -131,14 +128,14 @@ def create_models(seed: int, n_models: int) -> tuple[Model, ...]:
                 for low, high in zip(WEAKEST, STRONGEST, strict=True)
             )
         )
-        is_pgm, (turn, place) = rank % 3 == 1, divmod(rank, len(NAMES))
-        name = f"sim-{NAMES[place]}" + (f"-{turn + 1}" if turn else "") + "-pgm" * is_pgm
+        is_pgm, (turn, place) = rank % 3 == 1, divmod(rank, len(MODEL_NAMES))
+        name = f"sim-{MODEL_NAMES[place]}" + (f"-{turn + 1}" if turn else "") + "-pgm" * is_pgm
         models.append(Model(name, skill, is_pgm))
     return tuple(models)
 
 
 def other_seats(seat: int) -> tuple[int, int]:
-    """Return the two other seats in seat order."""
+    """The two other seats, in seat order."""
     return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
 
@@ -149,21 +146,23 @@ def other_seats(seat: int) -> tuple[int, int]:
 
 Clues = list[str]
 
-_WORDS = tomllib.loads(files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8"))
+_TEXTS = tomllib.loads(files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8"))
 
-TOPICS: dict[str, dict[str, Clues]] = _WORDS["topics"]
-VAGUE_CLUES: Clues = _WORDS["vague"]["clues"]
-PAIRS: list[dict[str, Clues]] = _WORDS["pairs"]
-SAID: dict[str, list[str]] = _WORDS["said"]
+TOPICS: dict[str, dict[str, Clues]] = _TEXTS["topics"]
+VAGUE_CLUES: Clues = _TEXTS["vague"]["clues"]
+WORD_PAIRS: list[dict[str, Clues]] = _TEXTS["pairs"]
+PHRASES: dict[str, list[str]] = _TEXTS["said"]
 """What may be said, all equally likely, by what it is for."""
-ROLLS: dict[str, dict[float, str]] = {name: dict(forms) for name, forms in _WORDS["rolls"].items()}
+PHRASES_BY_ROLL: dict[str, dict[float, str]] = {
+    name: dict(forms) for name, forms in _TEXTS["rolls"].items()
+}
 """What is said where a roll falls: by the bound below which it does."""
 
-MORE, LESS, SAME = "more suspicious", "less suspicious", "no change"
-VERDICTS = (MORE, LESS, SAME)
+MORE_SUSPICIOUS, LESS_SUSPICIOUS, NO_CHANGE = "more suspicious", "less suspicious", "no change"
+VERDICTS = (MORE_SUSPICIOUS, LESS_SUSPICIOUS, NO_CHANGE)
 
-WHY = {
-    MORE: (
+REASONS = {
+    MORE_SUSPICIOUS: (
         "that hint would suit half of the things one can think of",
         "nothing in it is particular to what we were given",
         "it sounded like an echo of what had been said before",
@@ -173,7 +172,7 @@ WHY = {
         "it points in a direction that neither of us had in mind",
         "it only became broader the longer I looked at it",
     ),
-    LESS: (
+    LESS_SUSPICIOUS: (
         "only a person who has read the card would bring that up",
         "it goes well together with my own idea",
         "the detail is right and gives nothing away",
@@ -181,7 +180,7 @@ WHY = {
         "one learns that from the thing itself, not from the heading",
         "it can’t be luck that it fits so closely",
     ),
-    SAME: (
+    NO_CHANGE: (
         "we have had no hint from that seat yet",
         "the one hint there is could be read in two ways",
         "I would rather wait for the next hint",
@@ -191,23 +190,25 @@ WHY = {
 }
 
 
-EOS = "<eos>"
+END_MARK = "<eos>"
 
 
 def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
-    """Return a verdict with each of its reasons; some lack the reason or the full stop."""
+    """A verdict with each of its reasons; a tenth lacks the reason, three tenths the full stop."""
     bare = f"{player} is {verdict}"
-    given = [f"{bare}, because {why}" for why in WHY[verdict]]
+    given = [f"{bare}, because {why}" for why in REASONS[verdict]]
     n_bare = round(len(given) / 3)
     return (*[bare] * n_bare, *given, *[f"{text}." for text in given * 2])
 
 
-STATEMENTS = {(p, v): _verdict_sentences(player, v) for p, player in SEATED for v in VERDICTS}
+VERDICT_SENTENCES = {
+    (p, v): _verdict_sentences(player, v) for p, player in SEATS_AND_PLAYERS for v in VERDICTS
+}
 """Seat, verdict -> what may be said about it, all equally likely."""
 
 
 def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
-    """Return one to three sentences in a row, from each sentence on."""
+    """One to three sentences in a row, from each of them on."""
     return tuple(
         " ".join((sentences * 2)[start : start + n])
         for start in range(len(sentences))
@@ -215,35 +216,35 @@ def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
     )
 
 
-ASIDES = _sentence_runs(SAID["caution"])
-ROUND_ASIDES = _sentence_runs(SAID["foresight"])
+ASIDES = _sentence_runs(PHRASES["caution"])
+ROUND_ASIDES = _sentence_runs(PHRASES["foresight"])
 
 
-def draw_irrelevant_sentences(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
-    """Return nothing or, with this probability, one to three irrelevant sentences."""
+def random_aside(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
+    """Nothing, or with the given chance one to three sentences that lead nowhere."""
     roll = dice.random()
     return runs[int(roll / chance * len(runs))] if roll < chance else ""
 
 
-def add_irrelevant_sentences(dice: Dice, text: str, chance: float) -> str:
-    """Return the text, with irrelevant sentences after it with this probability."""
-    more = draw_irrelevant_sentences(dice, chance)
+def add_aside(dice: Dice, text: str, chance: float) -> str:
+    """The text, with asides after it by the given chance."""
+    more = random_aside(dice, chance)
     return f"{text} {more}" if more else text
 
 
-def add_end_token(dice: Dice, text: str) -> str:
-    """Return the text, rarely with an end token that a model failed to remove."""
-    return text + EOS if dice.random() < 0.006 else text
+def add_end_mark(dice: Dice, text: str) -> str:
+    """The text, rarely with the end mark that a model forgot to take off."""
+    return text + END_MARK if dice.random() < 0.006 else text
 
 
 Shares = tuple[float, float, float]
 
-remembered = lru_cache(maxsize=1 << 12)
+cache_setting = lru_cache(maxsize=1 << 12)
 """Every model asks for the same settings again."""
 
 
 class ChameleonSetting(NamedTuple):
-    """A Chameleon setting: the word, who does not know it, and fixed opponents' clues."""
+    """Chameleon: the word, who does not know it, and the clues that fixed opponents give."""
 
     topic: str
     word: str
@@ -252,7 +253,7 @@ class ChameleonSetting(NamedTuple):
 
 
 class UndercoverSetting(NamedTuple):
-    """An Undercover setting: two words, who has the odd one, and fixed opponents' first hints."""
+    """Undercover: two words, who has the odd one, and the hints that fixed opponents give first."""
 
     hidden_word: str
     civilian_word: str
@@ -260,12 +261,12 @@ class UndercoverSetting(NamedTuple):
     clues: tuple[str, ...]
 
     def word(self, seat: int) -> str:
-        """Return the word of the player in this seat."""
+        """The word of the player in this seat."""
         return self.hidden_word if seat == self.hidden else self.civilian_word
 
 
 class CostSharingSetting(NamedTuple):
-    """A Cost Sharing setting: the text for the airlines, and fixed opponents' first proposals."""
+    """Cost Sharing: the text put before the airlines, and what fixed opponents propose first."""
 
     tested: int
     topic: str
@@ -273,7 +274,7 @@ class CostSharingSetting(NamedTuple):
 
 
 class PrisonersDilemmaSetting(NamedTuple):
-    """A Prisoner's Dilemma setting: the points for each combination of choices."""
+    """Prisoner's Dilemma: points for all cooperating, all defecting, one or two traitors."""
 
     tested: int
     cooperate: int
@@ -283,22 +284,22 @@ class PrisonersDilemmaSetting(NamedTuple):
 
     @property
     def points(self) -> dict[str, int]:
-        """Return the points by name, as logged."""
+        """The points by name, as a log has them."""
         return {name: value for name, value in self._asdict().items() if name != "tested"}
 
 
 class PublicGoodSetting(NamedTuple):
-    """A Public Good setting: the number of rounds, and the multiplier of the pool."""
+    """Public Good: how long it is played and by how much the pool grows."""
 
     tested: int
     n_rounds: int
     multiplier: float
 
 
-@remembered
+@cache_setting
 def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
-    """Return a setting with a new word, until every seat has had every word."""
-    deck = _chameleon_settings(seed)
+    """A word not met before, until all words have been hidden from every seat."""
+    deck = _chameleon_deck(seed)
     topic, word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "chameleon", index)
     clues = dice.shuffled(TOPICS[topic][word])[:3]
@@ -307,15 +308,15 @@ def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
 
 
 @lru_cache(maxsize=4)
-def _chameleon_settings(seed: int) -> list[tuple[str, str, int]]:
+def _chameleon_deck(seed: int) -> list[tuple[str, str, int]]:
     words = [(topic, word) for topic, clues in TOPICS.items() for word in clues]
     return Dice(seed, "secrets").shuffled([(*word, seat) for word in words for seat in SEATS])
 
 
-@remembered
+@cache_setting
 def undercover_setting(seed: int, index: int) -> UndercoverSetting:
-    """Return a setting with two similar words; either can be the odd one."""
-    deck = _undercover_settings(seed)
+    """Two near words, either of them the odd one."""
+    deck = _undercover_deck(seed)
     hidden_word, civilian_word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "undercover", index)
     clues = dice.shuffled(HINTS[civilian_word])[:3]
@@ -323,18 +324,18 @@ def undercover_setting(seed: int, index: int) -> UndercoverSetting:
     return UndercoverSetting(hidden_word, civilian_word, hidden, tuple(clues))
 
 
-HINTS = {word: hints for pair in PAIRS for word, hints in pair.items()}
+HINTS = {word: hints for pair in WORD_PAIRS for word, hints in pair.items()}
 
 
 @lru_cache(maxsize=4)
-def _undercover_settings(seed: int) -> list[tuple[str, str, int]]:
-    orders = [order for one, other in PAIRS for order in ((one, other), (other, one))]
+def _undercover_deck(seed: int) -> list[tuple[str, str, int]]:
+    orders = [order for one, other in WORD_PAIRS for order in ((one, other), (other, one))]
     return Dice(seed, "pairs").shuffled([(*order, seat) for order in orders for seat in SEATS])
 
 
-@remembered
+@cache_setting
 def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
-    """Return a setting with three airlines of random size and the shares that each wants."""
+    """Three airlines of random size and the shares that each of them would like."""
     dice = Dice(seed, "airportfee", index)
     total = dice.between(8, 24) * 100_000
     airlines = []
@@ -345,24 +346,24 @@ def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
             f"Airline {airline}:\nNumber of Flights: {flights}/month\n"
             f"Number of Passengers: {passengers:,}/month\n"
             f"Average Flight Duration: {dice.between(3, 14) / 4:g} hours\n"
-            f"Flight Size: Primarily {dice.pick(SAID['fleets'])} aircraft\n\n"
+            f"Flight Size: Primarily {dice.pick(PHRASES['fleets'])} aircraft\n\n"
         )
     head = f"Fixed Airport Fee: ${total:,}\n\nAirline Usage Frequency Data: \n\n"
     return CostSharingSetting(
-        index % 3 + 1, head + "".join(airlines), tuple(draw_shares(dice) for _ in SEATS)
+        index % 3 + 1, head + "".join(airlines), tuple(random_shares(dice) for _ in SEATS)
     )
 
 
-def draw_shares(dice: Dice) -> Shares:
-    """Divide the whole into three shares, in steps of five percent."""
+def random_shares(dice: Dice) -> Shares:
+    """A division of the whole into three, in steps of five per cent."""
     a = dice.between(2, 9)
     b = dice.between(2, 9)
     return float(5 * a), float(5 * b), float(100 - 5 * (a + b))
 
 
-@remembered
+@cache_setting
 def prisoners_dilemma_setting(seed: int, index: int) -> PrisonersDilemmaSetting:
-    """Return a setting with the points of a dilemma, some with an enormous temptation."""
+    """Points of a dilemma, sometimes one with an enormous temptation."""
     dice = Dice(seed, "prisoner", index)
     cooperate = dice.between(3, 7)
     defect = dice.between(1, 2)
@@ -374,9 +375,9 @@ ROUNDS = (3, 4, 5, 5, 5, 5, 5, 6, 6, 6, 7)
 MULTIPLIERS: tuple[float, ...] = (1.25, 1.5, 1.6, 1.8, 2, 2.2, 2.4, 2.75, 3, 3, 3.6, 4)
 
 
-@remembered
+@cache_setting
 def public_good_setting(seed: int, index: int) -> PublicGoodSetting:
-    """Return a setting with rounds and multiplier; every seventh repeats an earlier setting."""
+    """Length and growth; every seventh game is played on the setting of three games before."""
     dice = Dice(seed, "public_good", index - 3 if index % 7 == 6 else index)
     return PublicGoodSetting(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
 
@@ -389,7 +390,7 @@ MODERATOR = "Moderator"
 
 
 class Message(Struct, gc=False):
-    """An entry of `history`, with its fields in the log's order."""
+    """One entry of `history`, its fields in the log's order."""
 
     agent_name: str
     content: str
@@ -404,9 +405,7 @@ class Message(Struct, gc=False):
 
 
 class Transcript:
-    """The `history` of a log.
-
-    The turn counter advances after a message unless `step` is 0.
+    """`history` of a log. The turn counter moves on after a message unless `step` is 0.
 
     Of the four flags of a message, environments write none, the first, or all.
     """
@@ -429,7 +428,7 @@ class Transcript:
         step: int = 1,
         is_good_pgm: bool = False,
     ) -> None:
-        """Append a message."""
+        """One message more."""
         message = Message(agent, content, self.turn, self.timestamp, visible_to, msg_type)
         if self.n_flags:
             message.is_pgm = msg_type == "pgm"
@@ -441,7 +440,7 @@ class Transcript:
         self.turn += step
 
     def add_moderator_message(self, *contents: str, step: int = 1) -> None:
-        """Append the moderator's messages to all players; several share one turn."""
+        """The moderator's words to all; several are said within one turn."""
         for content in contents[:-1]:
             self.add_message(MODERATOR, content, step=0)
         self.add_message(MODERATOR, contents[-1], step=step)
@@ -449,40 +448,40 @@ class Transcript:
 
 @lru_cache(maxsize=256)
 def timestamp(seed: int, model: Model, competition: str) -> str:
-    """Return the timestamp of all games of a model in a competition, which one process played."""
+    """The one instant of all games of a model in a competition: they come from one process."""
     dice = Dice(seed, "clock", model.name, competition)
     return str(1_690_000_000 + dice.between(0, 60_000_000)) + f"{dice.between(0, 999_999_999):09d}"
 
 
-OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"
+OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
-def outage_message(dice: Dice, agent: str) -> str:
-    """Return what the environment logs in place of a missing answer."""
+def outage_text(dice: Dice, agent: str) -> str:
+    """What the environment logs in the place of an answer that never came."""
     digits = "0123456789abcdef"
     uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
-    cause = dice.pick(SAID["outage_causes"])
+    cause = dice.pick(PHRASES["outage_causes"])
     return (
-        f"{OUTAGE}{uuid}Agent {agent} failed to generate a response. "
+        f"{OUTAGE_MARK}{uuid}Agent {agent} failed to generate a response. "
         f"Error: {cause}. Sending signal to end the conversation."
     )
 
 
 # What games of rounds share: decisions sent to the moderator, and what a PGM player foresees.
 
-NEXT = (
+NEXT_ROUND_TEXT = (
     "You can look around others' decisions and think your decision for next round. "
     "Now let us move to next round"
 )
 
-OPENING = ("In my opinion:",)
+FORECAST_OPENING = ("In my opinion:",)
 
 NO_NAME_RATE = 0.006
 """Games whose log lacks `test_player_name` at the top, as older ones do."""
 
 
 def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
-    """Return the first keys of a log: the tested model and the topic."""
+    """The first keys of a log: who is tested, and on what."""
     name = PLAYERS[tested - 1]
     document: Document = {} if dice.chance(NO_NAME_RATE) else {"test_player_name": name}
     document["game_setting"] = {
@@ -497,7 +496,7 @@ def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: objec
 
 
 def log_decisions(log: Transcript, decisions: list[str]) -> None:
-    """Log the three decisions of a round, which only the moderator sees."""
+    """The three decisions of a round, seen by the moderator only."""
     for player, text in zip(PLAYERS, decisions, strict=True):
         log.add_message(player, text, MODERATOR)
 
@@ -505,7 +504,7 @@ def log_decisions(log: Transcript, decisions: list[str]) -> None:
 def log_forecast(
     dice: Dice, log: Transcript, tested: int, moves: Sequence[str], opening: tuple[str, ...] = ()
 ) -> None:
-    """Log a PGM player's private prediction of what the others will do in the next round."""
+    """A PGM player's private view of what the others will do, and think, in the round to come."""
     me = PLAYERS[tested - 1]
     one, other = (PLAYERS[seat - 1] for seat in other_seats(tested))
     lines = [*opening, f"As {me},"]
@@ -514,6 +513,6 @@ def log_forecast(
     for player, third in ((one, other), (other, one)):
         lines.append(f"I think {player} thinks:")
         lines += [f"{who} {dice.pick(moves)}" for who in (me, third)]
-    if more := draw_irrelevant_sentences(dice, 0.3, ROUND_ASIDES):
+    if more := random_aside(dice, 0.3, ROUND_ASIDES):
         lines.append(more)
     log.add_message(me, "\n".join(lines), me)

@@ -67,22 +67,22 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
     """
     if is_remote(file):
         return _remote(file).read(check_size)
-    return local.read_file(file, check_size)
+    return local.read_local_file(file, check_size)
 
 
 def open_file(file: str) -> BinaryIO:
     """Open a file for reading with random access."""
-    return _remote(file).open() if is_remote(file) else local.open_file(file)
+    return _remote(file).open() if is_remote(file) else local.open_local_file(file)
 
 
 def is_regular_file(file: str) -> bool:
     """Return whether opening the file cannot block; opening a missing file fails."""
-    return is_remote(file) or local.is_regular_file(file)
+    return is_remote(file) or local.is_regular_local_file(file)
 
 
 def file_version(file: str) -> tuple[int, ...] | None:
     """Return a key that changes with the file's content, or None if there is none."""
-    return None if is_remote(file) else local.file_version(file)
+    return None if is_remote(file) else local.local_file_version(file)
 
 
 def was_deleted(file: str) -> bool:

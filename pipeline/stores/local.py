@@ -136,7 +136,7 @@ class LocalLocation:
             raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
 
 
-def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
     """Return a file's bytes, or None for pipes and devices.
 
     `check_size` may raise to refuse a size.
@@ -161,7 +161,7 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         os.close(handle)
 
 
-def open_file(file: str) -> io.BufferedReader | io.BytesIO:
+def open_local_file(file: str) -> io.BufferedReader | io.BytesIO:
     """Open a file for reading; a file without a size, as in /proc, is opened as an empty file."""
     opened = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
     if os.fstat(opened.fileno()).st_size:
@@ -181,7 +181,7 @@ def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> b
     return b"".join(parts)
 
 
-def file_version(file: str) -> tuple[int, ...] | None:
+def local_file_version(file: str) -> tuple[int, ...] | None:
     """Return a key that changes with the file's content, or None if the file is missing."""
     try:
         status = os.stat(file)  # noqa: PTH116
@@ -203,7 +203,7 @@ def does_not_exist(file: str) -> bool:
     return False
 
 
-def is_regular_file(file: str) -> bool:
+def is_regular_local_file(file: str) -> bool:
     """Return whether opening the file cannot block; opening a missing file fails."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116

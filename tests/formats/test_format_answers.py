@@ -36,13 +36,13 @@ def stated_players(texts: Sequence[str]) -> list[Reading]:
     found = pl.lit(text_parsing.stated_players(answers))
     return read_in(
         texts,
-        text_parsing.only_element(found),
-        text_parsing.outage_or(TEXT, text_parsing.match_status(found)),
+        text_parsing.single_element(found),
+        text_parsing.status_unless_outage(TEXT, text_parsing.status_by_count(found)),
     )
 
 
 def shares(texts: Sequence[str | None]) -> list[Reading]:
-    numbers = text_parsing.written_numbers(TEXT)
+    numbers = text_parsing.extract_numbers(TEXT)
     return read_in(
         texts,
         text_parsing.parse_share(numbers),
@@ -52,9 +52,9 @@ def shares(texts: Sequence[str | None]) -> list[Reading]:
 
 def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
     """The amounts, and how surely each text states what the game registered."""
-    written = readings.find_written_amount(TEXT)
+    written = readings.extract_written_amount(TEXT)
     stated = readings.parse_amount(written)
-    own = readings.remove_contributions_of_others(pl.Series(texts)).to_list()
+    own = readings.remove_other_amounts(pl.Series(texts)).to_list()
     return read_in(own, stated, text_parsing.amount_status(pl.lit(registered), written, stated))
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rawlogs import encode, public_good
 
 import pipeline.formats
-from pipeline.events.frames import SEAT_OF_NOBODY, IdentifiedGame, build_event_frames
+from pipeline.events.frames import SEAT_RULE, IdentifiedGame, build_event_frames
 from pipeline.formats import read_game
 from pipeline.formats.sniffer import check_against_game_definition
 from pipeline.game_record import GameRecord, InvalidDocumentError
@@ -82,7 +82,7 @@ def test_what_no_game_of_its_kind_says_is_refused(
     assert (caught.value.fault.rule, caught.value.fault.message) == (rule, value)
 
 
-@pytest.mark.parametrize(("seat", "rule"), [(0, "seat is at least 1"), (99, SEAT_OF_NOBODY)])
+@pytest.mark.parametrize(("seat", "rule"), [(0, "seat is at least 1"), (99, SEAT_RULE)])
 def test_a_seat_that_nobody_has_breaks_the_contract_of_its_table(seat: int, rule: str) -> None:
     """Formats that count seats from 0 are told so, and no other game's player has the row."""
     game = read_game(encode(public_good()))
