@@ -74,7 +74,7 @@ def _install_completion(
 
 
 def _user_shell() -> str:
-    """Return the name of the user's shell; exit with a message if it is not supported."""
+    """Return the name of the user's shell, or exit with an error if it has no completion."""
     name = Path(os.environ.get("SHELL", "")).name
     if name in _COMPLETION_FILES:
         return name
@@ -197,9 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _handle_sigterm(_number: int, frame: FrameType | None) -> None:
-    """Handle SIGTERM like Ctrl-C.
+    """Handle SIGTERM or SIGHUP by calling the current handler of Ctrl-C.
 
-    The server, Spark and `delay_interrupts` have their own handlers.
+    The server, Spark and `delay_interrupts` install their own handlers of Ctrl-C.
     """
     handler = signal.getsignal(signal.SIGINT)
     # A shell starts background commands with SIGINT ignored; SIGTERM must end them nevertheless.
@@ -207,6 +207,7 @@ def _handle_sigterm(_number: int, frame: FrameType | None) -> None:
 
 
 def _run_command(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code, after printing the message of an expected error."""
     # A garbage collection takes 50 ms and finds nothing, because a command needs all objects that
     # it creates while it starts. An ingest creates the most: 124,000.
     gc.set_threshold(200_000)

@@ -57,10 +57,9 @@ def print_ingest_counts(report: "IngestSummary", form: str) -> None:
     from pipeline.render.table import Table
     from pipeline.serialization import escape_terminal_json
 
-    is_committed = report.ingest_id is not None
-    completed_work = (
-        f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
-    )
+    completed_work = "all sources were read"
+    if report.ingest_id is not None:
+        completed_work = f"ingest {report.ingest_id} is committed"
     with terminal.report_completed_work(completed_work):
         if form == "json":
             # The fields have the names of the columns of the table `ingests`.
@@ -87,8 +86,8 @@ def print_ingest_counts(report: "IngestSummary", form: str) -> None:
             ("superseded games", None, report.n_superseded),
             ("faulty parts", None, report.n_faulty_parts),
         ]
-        columns = {"counted": pl.String, "kind": pl.String, "n": pl.Int64}
-        rows = pl.DataFrame(counts, columns, orient="row")
+        schema = {"counted": pl.String, "kind": pl.String, "n": pl.Int64}
+        rows = pl.DataFrame(counts, schema, orient="row")
         print_table(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
@@ -236,7 +235,7 @@ class PathType(click.ParamType[Any]):
         self._path_class = path_class
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or raise UsageError if it is empty."""
+        """Return the value as a path, or as a string for a URL; raise UsageError if it is empty."""
         if not str(value):
             raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY_PATH_HINT}")
         return self._path_class(value)
@@ -288,7 +287,7 @@ class Command(click.Command):
         return super().parse_args(ctx, [*arguments, *separator, *queries])
 
     def invoke(self, ctx: click.Context) -> None:
-        """Call the function of the command with the parsed values."""
+        """Run the command with the metrics of --metric-file and with readable errors."""
         values, function = dict(ctx.params), self.callback
         assert function is not None
         if values.pop("safe", False):
@@ -320,16 +319,17 @@ def _register_metrics(
     lakes: Sequence[str] | None = None,
     **_: Any,
 ) -> AbstractContextManager[None]:
-    """Register the metrics of files in the context, after checking them on the (last) lake."""
+    """Return a context in which the metrics of files are registered for the last lake."""
     if not metric_file:
         return nullcontext()
     from pipeline.api import open_lake
     from pipeline.metrics.registry import use_lake_metrics
 
-    opened = open_lake((lakes or [lake])[-1])  # `magic diff` names several
+    # Only `magic diff` has several lakes.
+    opened_lake = open_lake((lakes or [lake])[-1])
     for file in metric_file:
-        opened = opened.with_metric_file(file)
-    return use_lake_metrics(opened)
+        opened_lake = opened_lake.with_metric_file(file)
+    return use_lake_metrics(opened_lake)
 
 
 class CommandContext:
@@ -371,13 +371,13 @@ class CommandContext:
             lake = lake.for_system(system)
         return options.with_failures(lake, self._failures)
 
-    def run_report(self, name: str, *arguments: Any, **more: Any) -> Any:
+    def run_report(self, name: str, *arguments: Any, **keywords: Any) -> Any:
         """Call the function of a result with the options of the command that it has.
 
         Args:
             name: The name of the result in `registry.RESULTS`.
             *arguments: Positional arguments after the lake.
-            **more: Keyword arguments, which override options.
+            **keywords: Keyword arguments, which override options.
 
         Returns:
             What the function returns.
@@ -390,9 +390,9 @@ class CommandContext:
                 for typed_dict in get_args(parameter.annotation):
                     names |= typed_dict.__annotations__.keys()
         report_options = {key: self._arguments[key] for key in self._arguments if key in names}
-        return function(self.lake, *arguments, **report_options | more)
+        return function(self.lake, *arguments, **report_options | keywords)
 
-    def build_table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
+    def build_table(self, name: str, rows: "pl.DataFrame", **keywords: Any) -> "Table":
         """Build the table of a result with its notes; see `pipeline.render`.
 
         For a command with --system, a note lists the games of the lake that no metric counts.
@@ -400,11 +400,12 @@ class CommandContext:
         from pipeline.render import build_result_table
 
         lake = self.lake if "system" in self._arguments else None
-        return build_result_table(name, rows, **{"lake": lake, **self._arguments, **more})
+        return build_result_table(name, rows, **{"lake": lake, **self._arguments, **keywords})
 
-    def print_result(self, name: str, *arguments: Any, **more: Any) -> None:
+    def print_result(self, name: str, *arguments: Any, **keywords: Any) -> None:
         """Compute a result and print its table."""
-        self.print_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
+        result = self.run_report(name, *arguments, **keywords)
+        self.print_table(self.build_table(name, result, **keywords))
 
     def print_rows(self, name: str, rows: "pl.DataFrame", **fields: Any) -> None:
         """Print rows that are not from a report; `fields` are arguments of `Table.from_frame`."""
@@ -418,11 +419,13 @@ class CommandContext:
 
         output.print_table(table, self._form)
 
-    def print_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
+    def print_parts(
+        self, name: str, parts: "Iterator[pl.DataFrame]", **keywords: Any
+    ) -> int | None:
         """Print a result part by part; return its number of rows, or None if it was truncated."""
         from pipeline.cli import output
 
-        return output.print_parts(parts, self._form, partial(self.build_table, name, **more))
+        return output.print_parts(parts, self._form, partial(self.build_table, name, **keywords))
 
 
 def create_command_by_name(name: str) -> click.Command:

@@ -73,14 +73,14 @@ def size_option(meaning: str, *, default: int | None = None) -> Any:
     return option_spec("SIZE", meaning, default=default, parse=parse_n_bytes, shows_default=False)
 
 
-def format_option(last: str = "or parquet", json: str = "a list of records") -> Any:
+def format_option(last_formats: str = "or parquet", json: str = "a list of records") -> Any:
     """Return the specification of the option --format.
 
     Args:
-        last: The end of the list of formats in the help text.
+        last_formats: The end of the list of formats in the help text.
         json: What the JSON output contains, for the help text.
     """
-    meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
+    meaning = f"Output format: table, json ({json}), csv, markdown, {last_formats}."
     return option_spec(
         "FORM", meaning, "--format", default="table", check=_reject_parquet_on_terminal
     )
@@ -135,20 +135,20 @@ SHARED: Mapping[str, ParameterSpec] = {
 """Specifications of options that reports do not have, by the names of their parameters."""
 
 
-def with_failures(lake: L, failures: Failures, of: str = "") -> L:
+def with_failures(lake: L, failures: Failures, lake_words: str = "") -> L:
     """Return the lake with failed games counted as requested, and print how many became losses.
 
     Args:
         lake: The lake.
         failures: `exclude` or `loss`, the value of --failures.
-        of: Words for the note that name the lake, for commands that read two lakes.
+        lake_words: Words that name the lake in the note, such as " before" of `magic diff`.
     """
     lake = lake.with_failures(failures)
     if failures == "loss":
         failed = lake.failed_results().filter("is_tested", "is_failed")
         n_losses = failed.select("game_id").collect().height
         terminal.print_note(
-            f"results of failed games{of} that count as losses, in all: {n_losses:,}"
+            f"results of failed games{lake_words} that count as losses, in all: {n_losses:,}"
         )
     return lake
 
@@ -345,7 +345,7 @@ complete_models = _complete_from_lake(_tested_models)
 
 
 def complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    """Return the names of all metrics, because edition `paper` has all of them."""
+    """Return the names of all metrics."""
     from pipeline.metrics.registry import metric_names
 
     return metric_names("paper")

@@ -50,7 +50,8 @@ def replace_unencodable_output() -> None:
     """Make stdout and stderr replace characters that their encodings lack.
 
     Python sets a stream to None if it was closed when the program started. Such a stream is opened
-    on the null device: notes to a closed stderr are dropped, results to a closed stdout fail.
+    on the null device: notes to a closed stderr are dropped, results to a closed stdout fail. The
+    lake of an earlier command in this process is forgotten.
     """
     suggest_commands_for_lake("")
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
@@ -88,10 +89,6 @@ def suggest_commands_for_lake(path: str) -> None:
     """
     global _lake  # noqa: PLW0603 - a process has one terminal
     _lake = path
-
-
-def _add_lake_option(text: str) -> str:
-    return _SUGGESTED_COMMAND.sub(lambda match: f"{match[0]} --lake {shlex.quote(_lake)}", text)
 
 
 # The stream for results if `reserve_stdout` was called, otherwise None.
@@ -145,7 +142,7 @@ def write_result(text: str, style: str | None = None) -> None:
     text = escape_unprintable(text)
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
-    _raise_output_error(result_stream().write, text)
+    _call_or_raise_output_error(result_stream().write, text)
 
 
 def write_result_bytes(data: bytes) -> None:
@@ -155,7 +152,7 @@ def write_result_bytes(data: bytes) -> None:
         OutputError: If stdout cannot be written.
     """
     flush_results()
-    _raise_output_error(result_stream().buffer.write, data)
+    _call_or_raise_output_error(result_stream().buffer.write, data)
 
 
 def flush_results() -> None:
@@ -164,10 +161,10 @@ def flush_results() -> None:
     Raises:
         OutputError: If stdout cannot be written.
     """
-    _raise_output_error(result_stream().flush)
+    _call_or_raise_output_error(result_stream().flush)
 
 
-def _raise_output_error(write: Callable[..., Any], *data: str | bytes) -> None:
+def _call_or_raise_output_error(write: Callable[..., Any], *data: str | bytes) -> None:
     """Call a function that writes results, and turn its OSError into an OutputError."""
     try:
         write(*data)
@@ -207,9 +204,13 @@ def print_note(*texts: str, is_wrapped: bool = True) -> None:
 
 
 def _print_to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
-    notes = map(_add_lake_option, texts) if _lake else texts
+    if _lake:
+        lake_option = f" --lake {shlex.quote(_lake)}"
+        texts = [
+            _SUGGESTED_COMMAND.sub(lambda match: match[0] + lake_option, text) for text in texts
+        ]
     # Line breaks are replaced, because a name from a log could otherwise imitate a note of magic.
-    lines = [replace_line_breaks(escape_unprintable(note)) for note in notes]
+    lines = [replace_line_breaks(escape_unprintable(text)) for text in texts]
     if is_wrapped and is_note_terminal():
         # Imported here, because the import takes time and `--help` prints no notes.
         from pipeline.render.terminal import wrap_text
@@ -236,7 +237,6 @@ def print_error(text: str, place: str = "") -> None:
 # Progress is a bar if stderr is a terminal; otherwise an ingest prints a line every 30 seconds.
 
 SECONDS_BETWEEN_LINES = 30
-_PERCENTAGE = "{task.percentage:.0f} %"
 
 
 @contextmanager
@@ -257,14 +257,17 @@ def document_progress(
     started_at = reported_at = time.monotonic()
 
     with _progress_bar(
-        "reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0
+        "reading", total, "{task.fields[n]:,} documents", "{task.percentage:.0f} %", n=0
     ) as update:
 
         def add(n_new_documents: int, n_new_bytes: int) -> None:
             nonlocal n_documents, n_bytes, reported_at
             n_documents, n_bytes = n_documents + n_new_documents, n_bytes + n_new_bytes
-            step = "reading" if n_bytes < total else "writing"
-            update(description=step, completed=n_bytes, n=n_documents)
+            update(
+                description="reading" if n_bytes < total else "writing",
+                completed=n_bytes,
+                n=n_documents,
+            )
             now = time.monotonic()
             if not has_bar and now - reported_at >= SECONDS_BETWEEN_LINES:
                 reported_at = now

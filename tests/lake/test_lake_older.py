@@ -178,7 +178,7 @@ def test_the_upgrade_is_told_to_all_versions(
     source = [str(before.parent / "game.json")] if name == "ingest" else []
     for is_first in (True, False):
         assert main([name, *source, "--lake", str(before)]) == 0
-        told = f"had contract version 9 and has {VERSION} now" in capsys.readouterr().err
+        told = f"upgraded from 9 to {VERSION};" in capsys.readouterr().err
         assert told == is_first
         commits = DeltaTable(before / COMMITS_TABLE)
         assert commits.version() == commits.to_pyarrow_table().num_rows
