@@ -1132,7 +1132,7 @@ def test_a_long_result_is_cut_on_a_terminal_alone(
     monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     cut = magic("sql", query, "--lake", lake)
     assert len(cut.text.splitlines()) == output.LINES_SHOWN
-    assert "For all rows, write to a file" in cut.err
+    assert "To see all rows, write to a file" in cut.err
     assert "| less -S" in cut.err
 
 

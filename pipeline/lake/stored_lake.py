@@ -318,7 +318,7 @@ class StoredLake:
         A game that has no outcome is left out.
         """
         outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
-        results = self.stored_table("results").filter(pl.col("game_type").is_in(list(game_types)))
+        results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
         ended = results.join(outcomes.drop_nulls("outcome"), on="game_id")
         return ended.select("game_type", "outcome", *_CREDITED).unique().collect()
 
@@ -441,7 +441,7 @@ class StoredLake:
     @view_property
     def used_names(self) -> Names:
         """The entries of `names` whose name occurs in the lake's games."""
-        models = self.stored_table("players").select("model").unique().collect(engine="streaming")
+        models = self.stored("players").select("model").unique().collect(engine="streaming")
         return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
 
     @property
@@ -608,10 +608,10 @@ class StoredLake:
 
     def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
         return merge_model_names(
-            table, self.stored_table(table), self.names, lambda: self.stored_table("players")
+            table, self.stored(table), self.names, lambda: self.stored("players")
         )
 
-    def stored_table(self, table: str) -> pl.LazyFrame:
+    def stored(self, table: str) -> pl.LazyFrame:
         """Return the table as stored, with the model names and results from the logs.
 
         >>> lake.stored("votes").collect().height
