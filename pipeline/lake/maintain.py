@@ -1,7 +1,8 @@
-"""Upkeep of a lake: small files become large sorted ones, and what nobody can read is deleted.
+"""Merge the small files of a lake into large sorted files, and delete unreachable files.
 
-Merging is an ingest without documents: readers keep the state that they opened, and an ingest that
-commits meanwhile wins. It is done one chunk of rows at a time, so that memory stays bounded.
+`magic maintain` calls `maintain`. A merge is committed like an ingest without documents: readers
+keep the state that they opened, and if an ingest changes a table meanwhile, its merge is dropped.
+Rows are merged in chunks, so that memory use stays bounded.
 """
 
 import math
@@ -43,14 +44,14 @@ from pipeline.version import __version__
 
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0
-CHUNK_BYTES = 384 * 2**20  # in columns; sorting and writing take twice as much again
-ROW_BYTES = 384  # of a row besides its long texts
-ROUND_CHUNKS = 32  # each chunk looks through the files of its round
+CHUNK_BYTES = 384 * 2**20  # of column data; sorting and writing need twice as much in addition
+ROW_BYTES = 384  # estimated size of a row without its long texts
+ROUND_CHUNKS = 32  # each chunk scans all files of its round
 MAX_COMMIT_FILES = 16
 
-# What the rows are sorted by, where a table has the column, so that a question about one game type
-# or model finds its rows together. The rest keeps its order: logs that were read one after the
-# other have much in common, and rows sorted by a game's id take half as much again.
+# Rows are sorted by these columns (if the table has them), so that queries for one game type or
+# model read adjacent rows. Otherwise the order is kept, because consecutive logs are similar and
+# compress well: rows sorted by game id need 50 % more space.
 ORDER = ("game_type", "model", "ingest_id")
 
 # Columns: table, files and bytes before and after, and the files and bytes deleted.
@@ -68,7 +69,10 @@ UPKEEP_SCHEMA: dict[str, type[pl.DataType]] = {
 class _Merge(Struct):
     """Files of one table to replace, and the sorted files with the same rows.
 
-    `new` is empty once a transaction has taken them over.
+    Attributes:
+        table: The table's name.
+        old: Names of the files to replace.
+        new: The sorted files; empty after a transaction has taken them over.
     """
 
     table: str
@@ -86,11 +90,24 @@ def maintain(
 ) -> pl.DataFrame:
     """Merge small files, delete unreachable files, and return one row for each table.
 
-    What any state of the last `keep_days` refers to stays, what a running process is writing, and
-    any file that is younger than `older_than_hours`. With `dry_run` nothing is
-    changed; the files after are a guess then, and the bytes of what is not written yet are null.
-    `on_merged` is called before anything is deleted, for whoever has to learn of the merged files.
-    Raises LakeError for what is no lake, UsageError for a span of time that is none.
+    Files are kept if a state of the last `keep_days` refers to them, if a running process is
+    writing them, or if they are younger than `older_than_hours`.
+
+    Args:
+        path: The lake's folder.
+        keep_days: Files of all states of the last `keep_days` days are kept.
+        older_than_hours: Only files that were last modified earlier than this are deleted.
+        dry_run: Whether to change nothing and to estimate the result.
+        on_merged: Called after the merge and before unreachable files are deleted; not called with
+            `dry_run`.
+
+    Returns:
+        One row for each table, with the columns of `UPKEEP_SCHEMA`. With `dry_run`, `files_after`
+        is an estimate, and `bytes_after` is null if a merge would write files.
+
+    Raises:
+        LakeError: If the path is not a lake, or if the lake is damaged or cannot be written.
+        UsageError: If `keep_days` is negative, or if one of the durations is not a number.
     """
     if not keep_days >= 0 or math.isnan(older_than_hours):
         raise UsageError("--keep-days and --older-than-hours must be 0 or more")
@@ -100,7 +117,7 @@ def maintain(
     after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
         after = _estimate_files_after_merge(before, replaced)
-        # Where no state is kept, what is replaced goes at once; of commits there is one state only.
+        # Replaced files are deleted at once if no old state is kept; `ingests` has no old states.
         replaced = {
             table: replaced[table]
             for table in (lake.existing_tables if not keep_days else [COMMITS_TABLE])
@@ -111,17 +128,17 @@ def maintain(
         lake = open_lake(path)
         after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
         replaced = {}
-    # The state that is the newest now stays, also if others commit in the meantime.
-    kept, young = _time_before(days=keep_days), _time_before(hours=older_than_hours)
+    # Computed now, so that the newest state stays even if an ingest commits in the meantime.
+    kept_since, young_since = _time_before(days=keep_days), _time_before(hours=older_than_hours)
     if not dry_run:
         on_merged()
         delete_old_drafts(lake.path, CATALOG_FILE_NAME)
     rows = []
     for table in lake.existing_tables:
         dead = (
-            _unreachable_files(lake, table, kept, young, replaced.get(table, ()))
+            _unreachable_files(lake, table, kept_since, young_since, replaced.get(table, ()))
             if dry_run
-            else _delete_unreachable_files(path, table, kept, young)
+            else _delete_unreachable_files(path, table, kept_since, young_since)
         )
         sizes = [*after[table].values()]
         rows.append(
@@ -163,18 +180,18 @@ def _estimate_files_after_merge(
     after: dict[str, dict[str, int | None]] = {}
     for table, files in before.items():
         is_replaced = pl.col("name").is_in(replaced[table])
-        left = files.filter(is_replaced).select(
+        n_new = files.filter(is_replaced).select(
             (pl.sum("n_bytes") / MAX_FILE_BYTES).ceil(), (pl.sum("n_rows") / MAX_FILE_ROWS).ceil()
         )
         after[table] = dict(files.filter(~is_replaced).select("name", "n_bytes").iter_rows())
-        after[table] |= {f"new {number}": None for number in range(int(max(left.row(0))))}
+        after[table] |= {f"new {number}": None for number in range(int(max(n_new.row(0))))}
     if any(replaced.values()):
-        after[COMMITS_TABLE]["the upkeep's own"] = None
+        after[COMMITS_TABLE]["new commit"] = None
     return after
 
 
 def _merge_small_files(lake: StoredLake, small: dict[str, list[str]]) -> None:
-    """Write small files anew as sorted files, and commit those that no ingest changed meanwhile."""
+    """Merge small files into sorted files, and commit the merges that no ingest has overtaken."""
     started_at = datetime.now(UTC)
     if not small and len(lake.table_files(COMMITS_TABLE)) <= MAX_COMMIT_FILES:
         return
@@ -188,8 +205,7 @@ def _merge_small_files(lake: StoredLake, small: dict[str, list[str]]) -> None:
                 _write_sorted(lake, merge, token)
             _commit_merges(lake, merges, started_at)
         finally:
-            # Only those that no transaction has: once its commit has begun, a table may name its
-            # own.
+            # A transaction that took files over deletes them itself, unless its commit has begun.
             for merge in merges:
                 for file in merge.new:
                     (lake.table_folder(merge.table) / file.name).delete_file(missing_ok=True)
@@ -197,18 +213,18 @@ def _merge_small_files(lake: StoredLake, small: dict[str, list[str]]) -> None:
 
 def _commit_merges(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
     """Commit the merges whose old files still exist, and drop the new files of the other merges."""
-    with begin_transaction(lake.path) as change:
+    with begin_transaction(lake.path) as transaction:
         for merge in merges:
-            if set(merge.old) <= set(change.lake.file_sizes_bytes(merge.table)):
-                change.replace_files(merge.table, merge.old, merge.new)
+            if set(merge.old) <= set(transaction.lake.file_sizes_bytes(merge.table)):
+                transaction.replace_files(merge.table, merge.old, merge.new)
                 merge.new = []
-        commits = list(change.lake.file_sizes_bytes(COMMITS_TABLE))
+        commits = list(transaction.lake.file_sizes_bytes(COMMITS_TABLE))
         if len(commits) > MAX_COMMIT_FILES:
-            rows = change.lake.table(COMMITS_TABLE).sort("ingest_id").collect()
-            change.write_rows(COMMITS_TABLE, [rows])
-            change.replace_files(COMMITS_TABLE, commits, [])
+            rows = transaction.lake.table(COMMITS_TABLE).sort("ingest_id").collect()
+            transaction.write_rows(COMMITS_TABLE, [rows])
+            transaction.replace_files(COMMITS_TABLE, commits, [])
         counts = [name for name in table_schema(COMMITS_TABLE) if name.startswith("n_")]
-        change.commit(
+        transaction.commit(
             {
                 "started_at": started_at,
                 "sources": [],
@@ -219,74 +235,74 @@ def _commit_merges(lake: StoredLake, merges: list[_Merge], started_at: datetime)
 
 
 def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
-    """Write the rows of the old files to new files, sorted."""
+    """Write the rows of the merge's old files, sorted, to new files."""
     folder = lake.table_folder(merge.table)
     order = [name for name in ORDER if name in table_schema(merge.table)]
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
     files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
     with TableWriter(folder, merge.table, f"{SORTED}-{token}").complete_or_delete() as writer:
-        for some in _split_files_by_bytes(files, ROUND_CHUNKS * CHUNK_BYTES):
-            rows = scan_files(merge.table, some)
-            for chosen in _chunk_filters(rows, order, CHUNK_BYTES):
-                chunk = rows.filter(chosen).collect(engine="streaming")
-                ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
+        for paths in _split_files_by_bytes(files, ROUND_CHUNKS * CHUNK_BYTES):
+            rows = scan_files(merge.table, paths)
+            for chunk_filter in _chunk_filters(rows, order, CHUNK_BYTES):
+                chunk = rows.filter(chunk_filter).collect(engine="streaming")
+                sorted_rows = chunk.sort(order, nulls_last=False, maintain_order=True)
                 with name_lake_in_errors(lake.path):
-                    writer.write(ordered)
+                    writer.write(sorted_rows)
         with name_lake_in_errors(lake.path):
             writer.close()
     merge.new = writer.files
 
 
-def _split_files_by_bytes(files: dict[str, int], most: int) -> Iterator[list[str]]:
-    """Split files into lists of a bounded number of bytes; a larger file is a list of its own."""
-    some: list[str] = []
+def _split_files_by_bytes(files: dict[str, int], max_bytes: int) -> Iterator[list[str]]:
+    """Split files into lists of at most `max_bytes`; a larger file is a list of its own."""
+    paths: list[str] = []
     n_bytes = 0
-    for file, more in files.items():
-        if some and n_bytes + more > most:
-            yield some
-            some, n_bytes = [], 0
-        some.append(file)
-        n_bytes += more
-    if some:
-        yield some
+    for path, file_bytes in files.items():
+        if paths and n_bytes + file_bytes > max_bytes:
+            yield paths
+            paths, n_bytes = [], 0
+        paths.append(path)
+        n_bytes += file_bytes
+    if paths:
+        yield paths
 
 
-def _chunk_filters(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
-    """Return filters that split rows into sorted chunks of at most `most` bytes."""
+def _chunk_filters(rows: pl.LazyFrame, keys: list[str], max_bytes: int) -> Iterator[pl.Expr]:
+    """Iterate over filters, in sort order, that split rows into chunks of about `max_bytes`."""
     first, *_ = keys
     texts = pl.col([name for name in TEXTS if name in rows.collect_schema()])
     n_bytes = pl.len() * ROW_BYTES + pl.sum_horizontal(texts.cast(pl.Binary).bin.size().sum(), 0)
     sizes = rows.group_by(keys).agg(n_bytes=n_bytes).sort(keys, nulls_last=False)
-    chosen: list[dict[str, object]] = []
-    size = 0
+    chunk_keys: list[dict[str, object]] = []
+    chunk_bytes = 0
     for row in sizes.collect(engine="streaming").iter_rows(named=True):
-        n = row.pop("n_bytes")
-        if chosen and (size + n > most or row[first] != chosen[-1][first]):
-            yield _filter_for_keys(chosen)
-            chosen, size = [], 0
-        if n > most:
-            yield from (
-                _filter_for_keys([row]) & part for part in _part_filters(rows, -(-n // most))
-            )
+        key_bytes = row.pop("n_bytes")
+        is_full = chunk_bytes + key_bytes > max_bytes
+        if chunk_keys and (is_full or row[first] != chunk_keys[-1][first]):
+            yield _filter_for_keys(chunk_keys)
+            chunk_keys, chunk_bytes = [], 0
+        if key_bytes > max_bytes:
+            n_parts = -(-key_bytes // max_bytes)
+            yield from (_filter_for_keys([row]) & part for part in _part_filters(rows, n_parts))
         else:
-            chosen.append(row)
-            size += n
-    if chosen:
-        yield _filter_for_keys(chosen)
+            chunk_keys.append(row)
+            chunk_bytes += key_bytes
+    if chunk_keys:
+        yield _filter_for_keys(chunk_keys)
 
 
 def _filter_for_keys(keys: list[dict[str, object]]) -> pl.Expr:
-    """Return a filter for rows with one of the keys, which share their first column."""
-    (first, value), *more = keys[0].items()
-    is_one = pl.col(first).eq_missing(pl.lit(value))
-    for name, _ in more:
+    """Return a filter for rows with one of the keys, which have the same first value."""
+    first, *rest = keys[0]
+    has_key = pl.col(first).eq_missing(pl.lit(keys[0][first]))
+    for name in rest:
         values = pl.Series([key[name] for key in keys], dtype=pl.String)
-        is_one &= pl.col(name).is_in(values.implode(), nulls_equal=True)
-    return is_one
+        has_key &= pl.col(name).is_in(values.implode(), nulls_equal=True)
+    return has_key
 
 
 def _part_filters(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
-    """Return filters that split rows into parts of similar size, without splitting a game."""
+    """Iterate over filters that split rows into parts of similar size, without splitting a game."""
     columns = rows.collect_schema()
     key = next(name for name in ("path", "prefix", "game_id", "role") if name in columns)
     for part in range(n_parts):
@@ -294,7 +310,7 @@ def _part_filters(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
 
 
 def _time_before(**span: float) -> datetime:
-    """Return the time that long ago, or the earliest possible time if the period is longer."""
+    """Return the current time minus a duration, or the earliest possible time if it is too long."""
     try:
         return datetime.now(UTC) - timedelta(**span)
     except OverflowError:
@@ -306,13 +322,13 @@ def _delete_unreachable_files(
 ) -> list[File]:
     """Delete the files of a table that no kept state uses, and return them.
 
-    Under the lock: so no commit can name a file between the look and its end. The lock is held for
-    one table after the other, since an ingest waits for it.
+    The lake's lock is held, so that no commit refers to a file between the check and its deletion.
+    It is released after each table, because an ingest may wait for it.
     """
     with lake_lock(path):
         lake = open_lake(path)
         dead = _unreachable_files(lake, table, kept_since, younger_than)
-        # Asked after the files were listed: what is written after that is not among them.
+        # Read after the files were listed, so that every listed file's writer is among the tokens.
         alive = active_tokens(lake.path) if dead else ()
         dead = [file for file in dead if not any(token in file.name for token in alive)]
         for file in dead:
@@ -329,7 +345,7 @@ def _unreachable_files(
 ) -> list[File]:
     """Return the files of a table that no kept state uses and that are old enough to delete.
 
-    `replaced` are files that count as such though the last state still refers to them.
+    Files in `replaced` count as unused even if a kept state refers to them.
     """
     folder = lake.table_folder(table)
     live = set(lake.file_sizes_bytes(table)) - set(replaced)
@@ -347,7 +363,7 @@ def _kept_states(lake: StoredLake, table: str, since: datetime) -> set[TableStat
     if table == COMMITS_TABLE:
         return set()
     ingests = lake.table(COMMITS_TABLE).sort("ingest_id").collect()
-    # Also the last one before: it was the newest until the next one came.
+    # The last ingest before `since` is included, because its state was current at `since`.
     first = max(ingests.filter(pl.col("finished_at") <= since).height - 1, 0)
     states = {table_states(versions)[table] for versions in ingests[first:]["versions"]}
     return states - {lake.states[table]}
