@@ -60,8 +60,14 @@ class DataFile(Struct, frozen=True):
 
     def add_action(self) -> AddAction:
         """Return the Delta action that adds the file to its table."""
-        now = int(time.time() * 1000)
-        return AddAction(self.name, self.n_bytes, {}, now, data_change=True, stats=self.stats)
+        return AddAction(
+            self.name,
+            self.n_bytes,
+            partition_values={},
+            modification_time=int(time.time() * 1000),
+            data_change=True,
+            stats=self.stats,
+        )
 
 
 def remove_action(name: str) -> RemoveAction:

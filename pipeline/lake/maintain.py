@@ -123,8 +123,9 @@ def maintain(
             for table in (lake.existing_tables if not keep_days else [COMMITS_TABLE])
         }
     else:
-        small = {table: names for table, names in replaced.items() if table != COMMITS_TABLE}
-        _merge_small_files(lake, {table: names for table, names in small.items() if names})
+        _merge_small_files(
+            lake, {t: names for t, names in replaced.items() if names and t != COMMITS_TABLE}
+        )
         lake = open_lake(path)
         after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
         replaced = {}

@@ -1,8 +1,9 @@
-"""One commit to a lake, visible in all tables or in none.
+"""Transactions: changes to several tables of a lake that become visible together or not at all.
 
-Commits are serialised by a lock. Under it every table is first put back to the state that the last
-row of `ingests` names, since an ingest that was killed may have got half way; then each table is
-committed, and last the row that makes them visible.
+Ingest and `magic maintain` write through `begin_transaction`, which holds the lake's lock. It first
+restores each table to the version that the last row of `ingests` names, because a killed ingest may
+have committed some tables. A commit then changes each table, and finally adds the row of `ingests`
+that makes the changes visible.
 """
 
 import errno
@@ -57,13 +58,16 @@ from pipeline.lake.tables import (
 )
 from pipeline.stores import Location, open_file, parse_location
 
-# Rows taken out of a table: what a file keeps is written to a new one, a row group at a time.
-
 RowMask = NDArray[np.bool_]
 
 
 class RowRemoval(NamedTuple):
-    """The rows to remove: `mask` marks them in a frame with the columns `columns`."""
+    """The rows to remove from a table.
+
+    Attributes:
+        columns: Names of the columns that `mask` needs.
+        mask: Returns for each row of an Arrow table with these columns whether to remove it.
+    """
 
     columns: tuple[str, ...]
     mask: Callable[[pa.Table], RowMask]
@@ -72,9 +76,22 @@ class RowRemoval(NamedTuple):
 def rewrite_files(
     folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
-    """Return the files that contain rows to remove, and new files with their remaining rows.
+    """Write the remaining rows of each file that contains rows to remove to new files.
 
-    Raises LakeError for a file that is damaged.
+    One row group is in memory at a time. The old files stay.
+
+    Args:
+        folder: The folder of the table.
+        table: The table's name.
+        files: Paths of the files to search.
+        removal: The rows to remove.
+
+    Returns:
+        The paths of the files that contain rows to remove, and the new files with the remaining
+        rows of these files.
+
+    Raises:
+        LakeError: If a file is damaged.
     """
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
@@ -93,7 +110,7 @@ def rewrite_files(
                     if not mask.all():
                         rows = _add_missing_columns(parquet.read_row_group(number), schema)
                         if mask.any():
-                            # Decoded, so that no dictionary keeps what only removed rows had.
+                            # Decoded, so that no dictionary keeps values of removed rows.
                             rows = rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
                         writer.write(rows)
     return changed, writer.files
@@ -102,20 +119,20 @@ def rewrite_files(
 @contextmanager
 def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
     try:
-        with open_file(file) as opened:
-            metadata = pq.read_metadata(opened)
-            known = metadata.schema.to_arrow_schema().names
-            dictionaries = [name for name in encoded if name in known]
-            yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=dictionaries)
+        with open_file(file) as stream:
+            metadata = pq.read_metadata(stream)
+            columns = metadata.schema.to_arrow_schema().names
+            dictionaries = [name for name in encoded if name in columns]
+            yield pq.ParquetFile(stream, metadata=metadata, read_dictionary=dictionaries)
     except pa.ArrowInvalid as error:
         raise read_error(error, table) from None
 
 
 def _add_missing_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the rows with nulls in the columns that an older file lacks."""
-    lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
-    nothing = pa.Table.from_batches([], lacking)
-    return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)
+    """Add the columns that an older file lacks, filled with nulls."""
+    missing = pa.schema([field for field in schema if field.name not in rows.column_names])
+    no_rows = pa.Table.from_batches([], missing)
+    return pa.concat_tables([rows, no_rows], promote_options="default").select(schema.names)
 
 
 @contextmanager
@@ -123,16 +140,16 @@ def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """Start a transaction on the lake's newest state, and hold the lake's lock."""
     with name_lake_in_errors(path), ExitStack() as stack:
         check_lock = stack.enter_context(lake_lock(path))
-        change = Transaction(open_lake(path), check_lock)
-        stack.callback(change.delete_written_files)
-        yield change
+        transaction = Transaction(open_lake(path), check_lock)
+        stack.callback(transaction.delete_written_files)
+        yield transaction
 
 
 @contextmanager
 def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
     """Re-raise errors of writing, such as a full disk, as LakeError with the lake's path.
 
-    Raises MachineError where memory or open files ran out.
+    Raises MachineError if the machine has no memory or open files left.
     """
     try:
         yield
@@ -156,17 +173,17 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
 def lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
     """Hold the lake's lock; yield a function that raises OSError if the lock was lost.
 
-    Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
+    Raises LakeError if another process holds the lock for `LOCK_SECONDS`.
     """
     check_clock()
     with ExitStack() as stack:
         try:
-            check = stack.enter_context((parse_location(path) / LOCK).lock(LOCK_SECONDS))
-        except TimeoutError:
+            check_lock = stack.enter_context((parse_location(path) / LOCK).lock(LOCK_SECONDS))
+        except TimeoutError:  # not caught around the yield, where a disk or network can raise it
             raise LakeError(
                 f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
             ) from None
-        yield check
+        yield check_lock
 
 
 class Transaction:
@@ -176,22 +193,22 @@ class Transaction:
         self.lake = lake
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
-        stored = lake.contract_version
-        self.upgraded_from = None if stored == str(VERSION) else stored
-        # Whether nothing can refuse the commit any more, so that tables may name its files.
+        version = lake.contract_version
+        self.upgraded_from = None if version == str(VERSION) else version
+        # Once true, all checks have passed, and tables may already refer to the written files.
         self.has_begun = False
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
         check_writable(lake)
-        # Those of packages that were installed since.
+        # Tables of packages that were installed after the last commit.
         missing = [table for table in TABLES if table not in lake.existing_tables]
         create_tables(lake.path, missing)
         lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
         map_tables(
             lambda table: _restore_table(lake, table, lake.states[table].version), lake.states
         )
-        # Those that lack columns, or nulls in them, which are written anew with what changes.
+        # Tables whose schema in the log is older; their files are rewritten by the commit.
         self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
     def add_files(self, table: str, files: Sequence[DataFile]) -> None:
@@ -214,9 +231,14 @@ class Transaction:
         self.replace_files(table, list(map(_file_name, old)), new)
 
     def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Replace the old files of these names by new files.
+        """Replace files of a table by new files.
 
-        The new ones are this transaction's from here on, to be deleted by it alone.
+        If the transaction fails, it deletes the new files; the caller must not delete them.
+
+        Args:
+            table: The table's name.
+            old: Names of the files to replace.
+            new: The new files, which are already in the table's folder.
         """
         self._delete_if_abandoned(table, new)
         self.add_files(table, new)
@@ -225,7 +247,16 @@ class Transaction:
     def remove_rows_from_staged_files(
         self, table: str, staged: Sequence[DataFile], removal: RowRemoval
     ) -> list[DataFile]:
-        """Return staged files without the rows to remove, rewritten if needed."""
+        """Rewrite the staged files that contain rows to remove, and return all staged files.
+
+        Args:
+            table: The table's name.
+            staged: Files in the table's folder that are not committed yet.
+            removal: The rows to remove.
+
+        Returns:
+            The unchanged staged files, followed by the files that replace the others.
+        """
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
         old, new = rewrite_files(folder, table, by_path, removal)
@@ -238,35 +269,39 @@ class Transaction:
         self._written += [self.lake.table_folder(table) / file.name for file in files]
 
     def delete_written_files(self) -> None:
-        """Delete the written files, unless a commit has begun. A table may refer to them then."""
+        """Delete the written files, unless a commit has begun and tables may refer to them."""
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
         """Commit all changes.
 
-        `row` is the row of `ingests` without the columns that the transaction fills.
+        Args:
+            row: The row of `ingests`; `ingest_id`, `finished_at`, `contract_version` and `versions`
+                are added to it.
 
-        Raises LakeError where files that were added are not there any more.
+        Raises:
+            LakeError: If an added file is missing or truncated.
+            OSError: If the lock was lost or a file cannot be written.
         """
         self._check_lock()
         for table in self._outdated:
             self._rewrite_older_files(table)
         map_tables(self._raise_if_file_lost, self._added)
         self.has_begun = True
-        after = map_tables(self._commit_contents, sorted(self.lake.states))
+        versions = map_tables(self._commit_contents, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
-            # A clock that is set back must not make an ingest end before it began.
+            # The clock may have been set back since the ingest started.
             "finished_at": max(cast(datetime, row["started_at"]), datetime.now(UTC)),
             "contract_version": VERSION,
-            "versions": after,
+            "versions": versions,
         }
         self.write_rows(COMMITS_TABLE, [pl.DataFrame([row], schema=table_schema(COMMITS_TABLE))])
         self._commit_table(COMMITS_TABLE)
 
     def _rewrite_older_files(self, table: str) -> None:
-        """Rewrite older files, with nulls in the columns that they lack."""
+        """Rewrite the remaining files of a table, with nulls in the columns that they lack."""
         removed = self._removed.setdefault(table, [])
         old = [file for file in self.lake.table_files(table) if _file_name(file) not in removed]
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
@@ -284,14 +319,16 @@ class Transaction:
             )
 
     def _commit_contents(self, table: str) -> dict[str, object]:
-        """Commit what changes in a table; return its entry in the column `versions`.
+        """Commit the changes of a table; return its entry in the column `versions`.
 
-        What the table is to consist of follows from what was there and what changes, not from its
-        log.
+        The recorded contents are computed from the previous contents and the changes, not from the
+        table's log, so that they can verify the log.
         """
         removed = self._removed.get(table, ())
         counts = {
-            n: rows for n, rows in self.lake.row_counts_by_file(table).items() if n not in removed
+            name: n_rows
+            for name, n_rows in self.lake.row_counts_by_file(table).items()
+            if name not in removed
         }
         counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
         return {
@@ -304,10 +341,10 @@ class Transaction:
         self._check_lock()
         delta = self.lake.delta_table(table)
         added = [file.add_action() for file in self._added.get(table, ())]
-        # Only an overwrite changes the columns in the log; it removes all that was there itself.
+        # Only an overwrite changes the schema in the log, and it removes all previous files itself.
         is_outdated = table in self._outdated
-        gone = () if is_outdated else self._removed.get(table, ())
-        actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, gone)]
+        removed = () if is_outdated else self._removed.get(table, ())
+        actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, removed)]
         version = delta.version()
         try:
             if table == COMMITS_TABLE and self.upgraded_from:
@@ -321,10 +358,12 @@ class Transaction:
                 )
                 delta.update_incremental()
         except (OSError, DeltaError):
-            # A store can have written a commit whose answer was lost; nobody else writes here.
+            # The store may have written the commit although its response was lost. No other process
+            # can have written it, because this one holds the lock.
             delta.update_incremental()
             names = set(delta.get_add_actions(flatten=True).column("path").to_pylist())
-            is_committed = names.issuperset(file.path for file in added) and names.isdisjoint(gone)
+            has_added = names.issuperset(file.path for file in added)
+            is_committed = has_added and names.isdisjoint(removed)
             if delta.version() != version + 1 or not is_committed:
                 raise
         return delta.version()
@@ -332,36 +371,36 @@ class Transaction:
     def _commit_upgrade(self, delta: DeltaTable) -> None:
         """Commit the row of `ingests` and the new contract version together.
 
-        Earlier versions of magic compare the commits of `ingests` with its rows before they look
-        at the contract version, so a commit without a row looks like damage to them. deltalake
-        changes a table's properties only in such a commit.
+        Earlier versions of magic compare the number of commits of `ingests` with its number of rows
+        before they read the contract version, so they report a commit without a row as damage. The
+        commit is written here, because deltalake changes properties only in a commit without rows.
         """
         now = int(time.time() * 1000)
-        old = delta.metadata()
+        previous = delta.metadata()
         metadata = {
-            "id": old.id,
-            "name": old.name,
-            "description": old.description,
+            "id": previous.id,
+            "name": previous.name,
+            "description": previous.description,
             "format": {"provider": "parquet", "options": {}},
             "schemaString": Schema.from_arrow(arrow_schema(COMMITS_TABLE)).to_json(),
-            "partitionColumns": old.partition_columns,
-            "createdTime": old.created_time,
-            "configuration": old.configuration | {VERSION_KEY: str(VERSION)},
+            "partitionColumns": previous.partition_columns,
+            "createdTime": previous.created_time,
+            "configuration": previous.configuration | {VERSION_KEY: str(VERSION)},
         }
-        change = {"dataChange": True, "partitionValues": {}}
+        file_fields = {"dataChange": True, "partitionValues": {}}
         actions = [
             {"commitInfo": {"timestamp": now, "operation": "WRITE", "operationParameters": {}}},
             {"metaData": metadata},
             *(
                 {
-                    "add": change
+                    "add": file_fields
                     | {"path": file.name, "size": file.n_bytes, "stats": file.stats}
                     | {"modificationTime": now}
                 }
                 for file in self._added[COMMITS_TABLE]
             ),
             *(
-                {"remove": change | {"path": name, "deletionTimestamp": now}}
+                {"remove": file_fields | {"path": name, "deletionTimestamp": now}}
                 for name in self._removed.get(COMMITS_TABLE, ())
             ),
         ]
@@ -373,24 +412,24 @@ class Transaction:
 
 
 def check_writable(lake: StoredLake) -> None:
-    """Raise LakeError if the lake can be read but not written."""
+    """Raise LakeError if the tables or columns of the lake differ from the installed packages."""
     if lake.unknown_tables:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
-    own = [table for table in GAME_TYPE_TABLES if table in lake.existing_tables]
-    map_tables(partial(_check_columns, lake), own)
+    tables = [table for table in GAME_TYPE_TABLES if table in lake.existing_tables]
+    map_tables(partial(_check_columns, lake), tables)
 
 
 def _check_columns(lake: StoredLake, table: str) -> None:
-    """Raise LakeError if a game type has other columns now than when its table was created."""
-    there = {
-        field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
-    }
-    wanted = {field.name: field.type for field in arrow_schema(table)}
-    if there != wanted:
-        names = sorted(n for n in there.keys() | wanted.keys() if there.get(n) != wanted.get(n))
+    """Raise LakeError if the columns of a game type's table have changed since its creation."""
+    schema = lake.delta_table(table).schema()
+    stored = {field.name: field.type for field in pa.schema(schema.to_arrow())}
+    expected = {field.name: field.type for field in arrow_schema(table)}
+    if stored != expected:
+        columns = stored.keys() | expected.keys()
+        names = sorted(name for name in columns if stored.get(name) != expected.get(name))
         raise LakeError(
             f"{lake.path}: the lake was made with other columns of the table `{table}` "
             f"({', '.join(names)}), perhaps by another version of the package that has this game: "
@@ -399,7 +438,7 @@ def _check_columns(lake: StoredLake, table: str) -> None:
 
 
 def _is_outdated(lake: StoredLake, table: str) -> bool:
-    """Return whether the table's log lacks a column, or a column may have nulls now."""
+    """Return whether the table's log lacks a column, or forbids nulls that are now allowed."""
     nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
@@ -409,12 +448,13 @@ def _file_name(file: str) -> str:
 
 
 def _restore_table(lake: StoredLake, table: str, version: int) -> None:
+    """Undo the commits of a table after a version."""
     delta = lake.delta_table(table)
     delta.update_incremental()
     if delta.version() == version:
         return
     try:
-        # What another tool turned on in the meantime goes with its commits.
+        # Another tool may have enabled features in the commits that are undone here.
         delta.restore(version, protocol_downgrade_allowed=True)
     except DeltaError as error:
         raise LakeError(
