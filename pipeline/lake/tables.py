@@ -1,4 +1,8 @@
-"""The Delta tables of a lake, each opened at one version and held against what was recorded."""
+"""Open the Delta tables of a lake, and compare each with the contents that an ingest recorded.
+
+All modules that read or change a lake use it. It also manages the locks of processes that write
+files, and the hashes in the names of data files.
+"""
 
 import os
 import re
@@ -33,23 +37,23 @@ from pipeline.stores.local import STALE_SECONDS
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-# What a table consists of, as an ingest records it and as the table's log says.
+# Contents of tables: as an ingest recorded them, and according to the table's log.
 #
-# A Delta log has no checksum: if a line of it is lost, the table still opens, with other rows. So
-# each ingest records what every table consists of, and whoever opens a table compares. A data
-# file's name ends in the hash of its bytes, so whatever names the file also has its hash: the log,
-# its checkpoints, and the commits of a merge or a cluster. `sha256sum` gives the same 64 digits.
+# A Delta log has no checksum: if a line of it is lost, the table still opens, but with other rows.
+# Therefore each ingest records the contents of every table, and they are compared whenever a table
+# is opened. The name of a data file ends in the SHA-256 hash of its bytes (as `sha256sum` prints
+# it), so the log and its checkpoints contain the hashes of all files.
 
-# A commit is written under another name, `NUMBER.json#1`, and takes its own when it is whole.
+# A commit is first written as `NUMBER.json#1`, and renamed when it is complete.
 _LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
 SUFFIX = ".parquet"
 CATALOG_FILE_NAME = "magic.duckdb"
 """A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
 DRAFT_SUFFIX = ".draft"
-# A draft of a catalogue that is older was left by a process that was killed.
+# An older draft of a catalogue belongs to a process that was killed.
 _DRAFT_HOURS = 1
 WRITING = ".writing"
-"""A folder of locks, held by processes that write files which no commit names yet."""
+"""The folder of the locks of processes that write files before they commit them."""
 _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
@@ -68,8 +72,11 @@ def delete_old_drafts(folder: Location, name: str) -> None:
 class Contents(Struct, frozen=True):
     """A table's contents at one version: numbers of files and rows, and a hash of the file names.
 
-    A file's name has the hash of its bytes, so equal hashes of names mean equal tables. `n_rows` is
-    null where a log has no counts: another tool can leave them out of a checkpoint.
+    Attributes:
+        n_files: Number of files.
+        n_rows: Number of rows; None if the log lacks counts, which other tools may omit.
+        files_sha256: Hash of the sorted file names. As a file's name contains the hash of its
+            bytes, tables with equal hashes are equal.
     """
 
     n_files: int
@@ -83,10 +90,9 @@ class Contents(Struct, frozen=True):
 
 def table_contents(counts: Mapping[str, int | None]) -> Contents:
     """Return the contents of a table that consists of files with these row counts."""
-    known = [n_rows for n_rows in counts.values() if n_rows is not None]
     return Contents(
         n_files=len(counts),
-        n_rows=sum(known) if len(known) == len(counts) else None,
+        n_rows=None if None in counts.values() else sum(filter(None, counts.values())),
         files_sha256=sha256("\n".join(sorted(counts)).encode()).hexdigest(),
     )
 
@@ -95,17 +101,17 @@ EMPTY = table_contents({})
 
 
 def has_log(folder: Location) -> bool:
-    """Return whether a table's log has a complete version.
+    """Return whether a table's log has a commit or checkpoint that is not empty.
 
-    A killed writer may leave an incomplete one.
+    A killed writer may leave empty ones.
     """
     return any(not _is_empty(file) for file in _log_files(folder))
 
 
 def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
-    """Return the names of the log's commits without an action, which a power failure can leave.
+    """Return the names of empty files in a table's log, up to a version if one is given.
 
-    Delta takes such a file for a commit that changes nothing.
+    A power failure can leave such files. Delta reads them as commits that change nothing.
     """
     names = [file.name for file in _log_files(folder) if _is_empty(file)]
     return [name for name in names if version is None or int(name[:20]) <= version]
@@ -120,9 +126,9 @@ def _is_empty(file: File) -> bool:
     return file.n_bytes <= 1
 
 
-def final_file_name(begun: str, file: Path) -> str:
-    """Return the final name of a file that was written with the name `begun`."""
-    return f"{begun.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
+def final_file_name(draft_name: str, file: Path) -> str:
+    """Return the final name of a data file: its draft's name with the hash of its bytes."""
+    return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
 
 
 def hash_in_file_name(name: str) -> str | None:
@@ -132,18 +138,18 @@ def hash_in_file_name(name: str) -> str | None:
 
 
 def hash_file(file: Location | Path) -> str:
-    """Return the hash of the file's current bytes."""
+    """Return the SHA-256 hash of a file's bytes in hexadecimal digits."""
     digest = sha256()
-    with file.open("rb") if isinstance(file, Path) else file.open() as opened:
-        while block := opened.read(_BLOCK_BYTES):
+    with file.open("rb") if isinstance(file, Path) else file.open() as stream:
+        while block := stream.read(_BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
 
 
-# Which processes write files that no commit names yet.
+# Locks of processes that write files before they commit them.
 #
-# Such a process holds a lock in the lake for as long as it writes, and its files' names have the
-# lock's name in them. So `maintain` knows them from files that a killed process left behind,
+# Such a process holds a lock in the lake while it writes, and the names of its files contain the
+# lock's name, the token. So `maintain` can distinguish these files from files of killed processes
 # without comparing the clocks of two machines.
 
 _LOCK_SECONDS = 2 * STALE_SECONDS
@@ -155,8 +161,11 @@ def mark_as_writing(
 ) -> Iterator[None]:
     """Hold a lock that shows that files with this token in their names are being written.
 
-    `on_left` is called with what to say if the lock's file cannot be deleted: what was done in the
-    meantime is done all the same, and `maintain` deletes the file later.
+    Args:
+        lake: The lake's folder.
+        token: The token in the names of the files.
+        on_left: Called with a message if the lock's file cannot be deleted at the end. This is no
+            error, because `magic maintain` deletes the file later.
     """
     check_clock()
     folder = lake / WRITING
@@ -187,7 +196,7 @@ def active_tokens(lake: Location) -> set[str]:
 
 
 def _is_lock_held(lock: Location) -> bool:
-    # A killed process's lock on an object store is only known by not changing for a while.
+    # On an object store, only an unchanged lock shows that its process was killed.
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
         with lock.lock(seconds):
@@ -200,22 +209,27 @@ def _is_lock_held(lock: Location) -> bool:
 VERSION_KEY = "magic.contractVersion"
 COMMITS_TABLE = "ingests"
 ROLES_TABLE = "roles"
-# Most of what is done with a table is to wait for a disk, or for an object store.
-_AT_ONCE = 8
+# Reading and committing tables mostly waits for a disk or an object store.
+_N_THREADS = 8
 
-# As deltalake names what magic has it do; others merge files, delete old ones or rows, and so on.
+# The names of magic's operations in deltalake. Other tools merge files, delete rows, and so on.
 _OWN_OPERATIONS = ("CREATE TABLE", "WRITE", "RESTORE")
-# Any table may name these; it needs nothing for them as long as no property turns them on.
-_KNOWN_FEATURES = {"appendOnly", "invariants"}
+# Any table may list these features; they have no effect unless a property enables them.
+_HARMLESS_FEATURES = {"appendOnly", "invariants"}
 _APPEND_ONLY = "delta.appendOnly"
-# The feature for which a protocol has this version for writers, if it does not list its features.
+# The feature that each writer version of the protocol adds, if the protocol lists no features.
 _FEATURES = {3: "checkConstraints", 4: "changeDataFeed", 5: "columnMapping", 6: "identityColumns"}
 
 T = TypeVar("T")
 
 
 class TableState(NamedTuple):
-    """The version of a table in one state of a lake, and its contents."""
+    """The version of a table in one state of a lake, and its contents.
+
+    Attributes:
+        version: The version of the Delta table.
+        contents: The contents that the ingest recorded for this version.
+    """
 
     version: int
     contents: Contents
@@ -234,28 +248,29 @@ def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]
 
 def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
     """Return the function's result for each table, in order; tables are processed in parallel."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_N_THREADS) as pool:
         return list(pool.map(work, tables))
 
 
 RENAMED_WORDS: dict[str, dict[str, str]] = {}
-"""By column of a closed vocabulary: its words in older lakes, and what they are called now."""
+"""For each column with fixed values: the old values in older lakes, with the new values."""
 
 
 def renamed_words(table: str) -> dict[str, dict[str, str]]:
-    """Return the part of `RENAMED_WORDS` that is about the columns of a table."""
+    """Return the entries of `RENAMED_WORDS` for the columns of a table."""
     schema = table_schema(table)
     return {column: words for column, words in RENAMED_WORDS.items() if column in schema}
 
 
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     """Scan files of a table as a LazyFrame with the columns and types of its contract."""
-    # The first release of polars 2 takes no other mapping.
+    # The schema is a dict, because the first release of polars 2 rejects other mappings.
     rows = pl.scan_parquet(
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
     )
-    renamed = renamed_words(table).items()
-    return rows.with_columns(pl.col(name).replace(words) for name, words in renamed)
+    return rows.with_columns(
+        pl.col(column).replace(new_values) for column, new_values in renamed_words(table).items()
+    )
 
 
 def row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
@@ -268,42 +283,59 @@ def row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, 
 
 def _count_footer_rows(file: Location) -> int:
     """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
-    # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
+    # Imported here, because most readers do not need Arrow, which also imports numpy.
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
     try:
-        with file.open() as opened:
-            return int(read_metadata(opened).num_rows)
+        with file.open() as stream:
+            return int(read_metadata(stream).num_rows)
     except (OSError, ArrowException) as error:
         raise read_error(error, str(file).split("/")[-2]) from None
 
 
 class OpenTable:
-    """A Delta table at one version, and what its log says about its files.
+    """A Delta table at one version, with the values that its log stores about its files.
 
-    Raises LakeError where it has a feature of Delta that another tool turned on.
+    Attributes:
+        delta: The table as opened by deltalake.
     """
 
     def __init__(self, folder: Location, version: int | None = None) -> None:
+        """Open the table.
+
+        Args:
+            folder: The folder of the table.
+            version: The version to open; the newest if None.
+
+        Raises:
+            LakeError: If the table is damaged, or has a feature of Delta that magic does not use.
+        """
         self.delta = open_table(folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
         _raise_if_unsupported_feature(folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
-        """Return the log's value of each file; null if the log has none."""
+        """Return a value of the log for each file.
+
+        Args:
+            column: A column of deltalake's flat add actions, such as `num_records`.
+
+        Returns:
+            The value by file name; None if the log has no value.
+        """
         names = self._files.column("path").to_pylist()
-        is_there = column in self._files.column_names
-        values = self._files.column(column).to_pylist() if is_there else [None] * len(names)
-        return dict(zip(names, values, strict=True))
+        if column not in self._files.column_names:
+            return dict.fromkeys(names)
+        return dict(zip(names, self._files.column(column).to_pylist(), strict=True))
 
 
 def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
     """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
     table = OpenTable(folder, state.version)
     contents, recorded = table_contents(table.log_values("num_records")), state.contents
-    is_same = contents.files_sha256 == recorded.files_sha256
-    if not is_same or contents.n_rows not in (None, recorded.n_rows):
+    has_same_files = contents.files_sha256 == recorded.files_sha256
+    if not has_same_files or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {contents} at version "
             f"{state.version}, but the ingest left {recorded}"
@@ -313,9 +345,9 @@ def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
 
 
 def open_commits_table(folder: Location, version: int | None) -> OpenTable:
-    """Open the table `ingests`; each of its versions adds a row, so its own log verifies it.
+    """Open the table `ingests`; raise LakeError if its number of rows contradicts its log.
 
-    Only those do not that another tool added to arrange its files anew, or to delete old ones.
+    Each commit of magic adds one row. Commits of other tools, such as `OPTIMIZE`, add none.
     """
     table = OpenTable(folder, version)
     n_rows = sum(row_counts(folder, table.log_values("num_records")).values())
@@ -340,7 +372,7 @@ def foreign_commits(delta: "DeltaTable") -> list[str]:
 
 
 def has_newer_commits(folder: Location, version: int) -> bool:
-    """Return whether magic wrote to a table after a version."""
+    """Return whether magic has committed, or perhaps begun to commit, after a table's version."""
     if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
@@ -349,7 +381,7 @@ def has_newer_commits(folder: Location, version: int) -> bool:
         delta = open_table(folder)
         return any(map(_is_own_commit, delta.history(delta.version() - version)))
     except (LakeError, DeltaError):
-        return True  # a commit that was killed
+        return True  # perhaps the commit of a process that was killed
 
 
 def _is_own_commit(commit: Mapping[str, Any]) -> bool:
@@ -360,19 +392,19 @@ def foreign_commits_hint(commits: Sequence[str]) -> str:
     """Return the hint for an error about a table with commits of other tools."""
     if not commits:
         return ""
-    more = f" and {len(commits) - 1:,} more" if commits[1:] else ""
-    return f" (another tool changed the table: {commits[0]}{more})"
+    rest = f" and {len(commits) - 1:,} more" if commits[1:] else ""
+    return f" (another tool changed the table: {commits[0]}{rest})"
 
 
 def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
     """Raise LakeError for a table with a feature of Delta that magic does not use.
 
-    Such a table is more than its Parquet files, all their rows and names, or cannot be changed as
-    magic does: a merge, for one, would bring back rows that a vector of deletions hides.
+    With such a feature, the Parquet files alone do not determine the rows, or magic's changes would
+    be wrong. For example, a merge would restore rows that a deletion vector hides.
     """
     protocol = delta.protocol()
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    features -= _KNOWN_FEATURES
+    features -= _HARMLESS_FEATURES
     if protocol.min_writer_version in _FEATURES:
         features.add(_FEATURES[protocol.min_writer_version])
     if delta.metadata().configuration.get(_APPEND_ONLY) == "true":
@@ -391,8 +423,8 @@ def _empty_commits_hint(folder: Location, version: int) -> str:
     if not names:
         return ""
     is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS_TABLE}")
-    mend = "; delete it and run the last ingest again" if is_last else ""
-    return f" (the commit {names[0]} is empty, perhaps after a power loss{mend})"
+    advice = "; delete it and run the last ingest again" if is_last else ""
+    return f" (the commit {names[0]} is empty, perhaps after a power loss{advice})"
 
 
 @cache
@@ -404,7 +436,8 @@ def _first_process_id() -> int:
 def raise_if_forked() -> None:
     """Raise LakeError in a process that was forked after its parent had opened a lake.
 
-    The libraries that read a lake use threads, which a fork does not have: it would wait for ever.
+    The libraries that read a lake use threads. A forked process does not inherit them, so it would
+    wait for them forever.
     """
     if os.getpid() != _first_process_id():
         raise LakeError(
@@ -428,9 +461,9 @@ def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
             raise DeniedError(
                 f"{folder}: the table may not be read: {one_line_message(error)}; {DENIED_HINT}"
             ) from None
-        why = one_line_message(error)
-        if not has_log(folder):  # of which the library's text is hard to read
-            why = f"{'its log' if folder.exists() else 'the folder'} is missing"
+        reason = one_line_message(error)
+        if not has_log(folder):  # the library's message for this case is hard to understand
+            reason = f"{'its log' if folder.exists() else 'the folder'} is missing"
         raise LakeError(
-            f"{folder}: the lake is damaged, the table cannot be opened: {why}; {DAMAGE_HINT}"
+            f"{folder}: the lake is damaged, the table cannot be opened: {reason}; {DAMAGE_HINT}"
         ) from None

@@ -1,6 +1,7 @@
-"""Files of object stores, such as S3. Credentials and settings are those of the environment.
+"""Files and locks of object stores, such as S3.
 
-The same variables serve `deltalake` and `polars`, which read such a store by themselves.
+Lakes and archives with a URL use it through `pipeline.stores`. Credentials and settings are
+environment variables; `deltalake` and `polars`, which also access the store, read the same ones.
 """
 
 import io
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 _BUFFER_BYTES = 4 * 2**20
 _RETRIES: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
-
-# What the library's errors come from, by a word in them.
+# Explanations of the library's error messages that contain a string.
 _HINTS = {
     "169.254.169.254": "no credentials: set those of the store in the environment; for S3 these "
     "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -45,7 +45,12 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class RemoteLocation:
-    """An object or a prefix in an object store: its URL without a trailing slash."""
+    """An object or a prefix in an object store.
+
+    Attributes:
+        url: The URL without a trailing slash.
+        is_local: Always false.
+    """
 
     url: str
 
@@ -60,21 +65,25 @@ class RemoteLocation:
     def list_files(self) -> list[File]:
         """List the objects directly below the prefix."""
         with _reraise_as_os_error(self.url):
-            listed = obstore.list_with_delimiter(self._store, self._key)
+            listing = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
             File(_last_path_part(entry["path"]), entry["size"], entry["last_modified"])
-            for entry in listed["objects"]
+            for entry in listing["objects"]
         )
 
     def list_names(self) -> set[str]:
         """List the names of objects and prefixes directly below the prefix."""
         with _reraise_as_os_error(self.url):
-            listed = obstore.list_with_delimiter(self._store, self._key)
-        paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
+            listing = obstore.list_with_delimiter(self._store, self._key)
+        paths = [*listing["common_prefixes"], *(entry["path"] for entry in listing["objects"])]
         return {_last_path_part(path) for path in paths}
 
     def iter_objects(self) -> Iterator[tuple[str, int]]:
-        """Iterate over the key and size of all objects below the prefix, sorted by key."""
+        """Iterate over all objects below the prefix.
+
+        Yields:
+            The object's key without the prefix, and its size in bytes, sorted by key.
+        """
         start = len(self._key) + 1 if self._key else 0
         with _reraise_as_os_error(self.url):
             for batch in obstore.list(self._store, self._key or None):
@@ -96,25 +105,29 @@ class RemoteLocation:
         return bool(self.list_names()) or self.size() is not None
 
     def create_folder(self) -> None:
-        """Do nothing, because object stores need no folders."""
-        self.list_names()  # which fails where there is no such bucket
+        """Check that the bucket can be listed; object stores need no folders."""
+        self.list_names()
 
     def create_draft(self, name: str) -> Draft:
-        """Create a local file that is uploaded when it is finished."""
+        """Create a local file that is uploaded when it is finished.
+
+        Args:
+            name: Not used; local locations need it.
+        """
         path = new_temporary_file()
 
         def finish(name: str) -> None:
-            final = self / name
+            location = self / name
             try:
-                with _reraise_as_os_error(final.url):
-                    obstore.put(final._store, final._key, path)
+                with _reraise_as_os_error(location.url):
+                    obstore.put(location._store, location._key, path)
             finally:
                 path.unlink()
 
         return Draft(path, finish)
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
-        """Delete the object."""
+        """Delete the object; with `missing_ok`, do nothing if it is missing."""
         try:
             with _reraise_as_os_error(self.url):
                 obstore.delete(self._store, self._key)
@@ -125,16 +138,16 @@ class RemoteLocation:
     def read(self, check_size: Callable[[int], None]) -> bytes:
         """Return the object's bytes; `check_size` may raise to refuse the size."""
         with _reraise_as_os_error(self.url):
-            answer = obstore.get(self._store, self._key)
-            check_size(answer.meta["size"])
-            return bytes(answer.bytes())
+            response = obstore.get(self._store, self._key)
+            check_size(response.meta["size"])
+            return bytes(response.bytes())
 
     def open(self) -> BinaryIO:
-        """Open the object for reading with random access."""
+        """Open the object for random access; raise FileNotFoundError if it is missing."""
         size = self.size()
         if size is None:
             raise FileNotFoundError(f"{self.url}: no such object")
-        return cast(BinaryIO, io.BufferedReader(_Ranges(self, size), _BUFFER_BYTES))
+        return cast(BinaryIO, io.BufferedReader(_RangeReader(self, size), _BUFFER_BYTES))
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
         """Return bytes of the object from `start`, at most `n_bytes`."""
@@ -142,7 +155,17 @@ class RemoteLocation:
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        """Hold the lock of this name; raise TimeoutError if others hold it for so many seconds."""
+        """Hold a lock with the name of this object.
+
+        Args:
+            seconds: Maximum time to wait for the lock.
+
+        Returns:
+            A context manager that yields a function, which raises OSError if the lock was lost.
+
+        Raises:
+            TimeoutError: If another process still holds the lock after `seconds`.
+        """
         return hold_lease(Lease(self._store, self._key, self.url), seconds)
 
     @property
@@ -164,7 +187,7 @@ def _last_path_part(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-class _Ranges(io.RawIOBase):
+class _RangeReader(io.RawIOBase):
     """A file object that reads an object by byte ranges, so only the needed part is downloaded."""
 
     def __init__(self, location: RemoteLocation, size: int) -> None:
@@ -206,14 +229,14 @@ def _reraise_as_os_error(url: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotFoundError):
         raise FileNotFoundError(f"{url}: no such object") from None
-    except (BaseError, ValueError) as error:  # the latter for keys that the library cannot hold
+    except (BaseError, ValueError) as error:  # ValueError: a key that the library rejects
         raise OSError(f"{url}: {_error_reason(str(error))}") from None
 
 
 def _error_reason(text: str) -> str:
-    """Return the store's own error message, a hint, or the first line of the error."""
-    for word, hint in _HINTS.items():
-        if word in text:
+    """Return a hint for the error message, the store's own message, or the first line."""
+    for error_part, hint in _HINTS.items():
+        if error_part in text:
             return hint
     code, message = (re.search(f"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
     if code:
@@ -222,12 +245,12 @@ def _error_reason(text: str) -> str:
     return line.strip()
 
 
-# A lock on an object store, by puts that succeed only where nobody else's came before.
+# Locks on an object store.
 #
-# The lock is an object. Its holder writes it anew every few seconds; who waits takes it over once
-# it has not changed for long, by its own clock, so that a killed process locks nobody out and no
-# two machines need to agree on the time. Every step is a conditional put on what was seen last: of
-# two that try, one succeeds.
+# The lock is an object that its holder rewrites every few seconds. A waiting process takes the lock
+# over if the object has not changed for `STALE_SECONDS` of the waiting process's clock. So a killed
+# process blocks nobody, and clocks need not agree. Each write is conditional: it succeeds only if
+# the object is unchanged since it was read, so only one of several processes gets the lock.
 
 BEAT_SECONDS = 10.0
 POLL_SECONDS = 0.25
@@ -237,7 +260,15 @@ _LOST = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError
 
 
 class Lease(Struct):
-    """A lock object in the store; `tag` is the tag of the last write by this process."""
+    """A lock object in a store.
+
+    Attributes:
+        store: The object store.
+        key: The key of the lock object.
+        url: The URL of the lock object, for messages.
+        tag: The entity tag of this process's last write; None before the first write.
+        is_lost: Whether another process has taken the lock over.
+    """
 
     store: ObjectStore
     key: str
@@ -246,15 +277,15 @@ class Lease(Struct):
     is_lost: bool = False
 
     def acquire(self, seconds: float) -> None:
-        """Acquire the lock; raise TimeoutError if others hold it for so many seconds."""
+        """Acquire the lock; raise TimeoutError if another process holds it for `seconds`."""
         end = time.monotonic() + seconds
-        seen: str | None = None
-        seen_at = time.monotonic()
+        last_tag: str | None = None
+        changed_at = time.monotonic()
         while True:
             tag, content = self._read_lock()
-            if tag != seen:
-                seen, seen_at = tag, time.monotonic()
-            is_stale = time.monotonic() - seen_at > STALE_SECONDS
+            if tag != last_tag:
+                last_tag, changed_at = tag, time.monotonic()
+            is_stale = time.monotonic() - changed_at > STALE_SECONDS
             if (tag is None or content == _FREE or is_stale) and self._write_if_unchanged(
                 _unique_content(), tag
             ):
@@ -264,16 +295,16 @@ class Lease(Struct):
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
     def renew(self) -> None:
-        """Renew the lock, and detect if another process took it over."""
+        """Rewrite the lock, and set `is_lost` if another process has taken it over."""
         self.is_lost = not self._write_if_unchanged(_unique_content(), self.tag)
 
     def release(self) -> None:
-        """Release the lock, so that others can acquire it at once."""
+        """Mark the lock as free, so that other processes can acquire it without waiting."""
         if not self.is_lost:
             self._write_if_unchanged(_FREE, self.tag)
 
     def raise_if_lost(self) -> None:
-        """Raise OSError if the lock was lost."""
+        """Raise OSError if another process has taken the lock over."""
         if self.is_lost:
             raise OSError(
                 f"{self.url}: the lock was lost because this process was paused for "
@@ -281,25 +312,26 @@ class Lease(Struct):
             )
 
     def _read_lock(self) -> tuple[str | None, bytes]:
+        """Return the tag and content of the lock object; None and no bytes if it is missing."""
         try:
-            answer = obstore.get(self.store, self.key)
-            return answer.meta["e_tag"], bytes(answer.bytes())
+            response = obstore.get(self.store, self.key)
+            return response.meta["e_tag"], bytes(response.bytes())
         except (FileNotFoundError, NotFoundError):
             return None, b""
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
 
     def _write_if_unchanged(self, content: bytes, tag: str | None) -> bool:
-        """Write the object if it is unchanged since it was read; return whether it was."""
+        """Write the object if it still has this tag; return whether it was written."""
         try:
-            done = obstore.put(
+            result = obstore.put(
                 self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
             )
         except _LOST:
             return False
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
-        self.tag = done["e_tag"]
+        self.tag = result["e_tag"]
         return True
 
 
@@ -312,25 +344,37 @@ def _unique_content() -> bytes:
 
 @contextmanager
 def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
-    """Hold the lock; yield a function that raises OSError if the lock was lost."""
+    """Hold a lock, and renew it in a thread until the context ends.
+
+    Args:
+        lease: The lock to acquire.
+        seconds: Maximum time to wait for the lock.
+
+    Yields:
+        A function that raises OSError if the lock was lost.
+
+    Raises:
+        TimeoutError: If another process still holds the lock after `seconds`.
+    """
     lease.acquire(seconds)
     stop = threading.Event()
-    beats = threading.Thread(target=_renew_lease, args=(lease, stop), daemon=True)
-    beats.start()
+    renewal = threading.Thread(target=_renew_lease, args=(lease, stop), daemon=True)
+    renewal.start()
     try:
         yield lease.raise_if_lost
     finally:
         stop.set()
-        beats.join()
+        renewal.join()
         with suppress(OSError):
             lease.release()
 
 
 def _renew_lease(lease: Lease, stop: threading.Event) -> None:
-    last = time.monotonic()
+    """Renew a lock every `BEAT_SECONDS` until `stop` is set or the lock is lost."""
+    renewed_at = time.monotonic()
     while not lease.is_lost and not stop.wait(BEAT_SECONDS):
         try:
             lease.renew()
-            last = time.monotonic()
-        except OSError:  # of the network, perhaps for a moment
-            lease.is_lost = time.monotonic() - last > STALE_SECONDS / 2
+            renewed_at = time.monotonic()
+        except OSError:  # perhaps the network failed only for a moment
+            lease.is_lost = time.monotonic() - renewed_at > STALE_SECONDS / 2
