@@ -1,8 +1,8 @@
 """A lake opened at one state of all its tables.
 
-Every committed ingest leaves a row in `ingests` with the version of each table that it completes.
-A reader takes the last such row and reads every table at that version, so it sees an ingest in all
-tables or in none, whatever is committed meanwhile.
+Each committed ingest adds a row to `ingests` with the version of every table. A reader takes the
+last row and reads each table at that version, so it sees an ingest in all tables or in none, even
+if another ingest commits meanwhile. Reports, metrics and exports read lakes through `StoredLake`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,57 +38,75 @@ from pipeline.vocabulary import EXCLUDE, LOSS, Failures
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-# Rows as whoever asks a lake wants them: models under one name, failed games as losses.
+# View options: merged model names, and failed games as losses.
 #
-# A map of names is the user's: exact names, and nothing by pattern or guess. It belongs to a lake
-# that is open; what is stored stays as it is. What a failure is, and what a loss, is written down
-# once, in `sql/internal/failed_results.sql`. Of results, all engines run one text in SQL.
+# Both belong to an open lake and change nothing that is stored. Model names are merged only by the
+# user's exact map, never by a pattern or a guess. All engines execute the same file, which defines
+# failures and losses: `sql/internal/failed_results.sql`.
 
 Names: TypeAlias = Mapping[str, str]
-"""The name by which a model is counted, by each name that logs give it."""
+"""The name to count a model by, for each model name in logs."""
 _EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
 _MODEL = pl.col("model")
-READ = ("results", "players", "messages")
-_CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "guess_is_correct")
+# The tables that `failed_results.sql` reads, and the columns of `results` that it recomputes.
+_FAILED_RESULTS_TABLES = ("results", "players", "messages")
+_RECOMPUTED_COLUMNS = (
+    "is_finished",
+    "parse_status",
+    "is_win",
+    "win_credit",
+    "agreed",
+    "guess_is_correct",
+)
 
 
-def load_model_names(given: Names | str | Path) -> dict[str, str]:
-    """Return the map of model names, from a TOML file if a path is given, without unchanged names.
+def load_model_names(source: Names | str | Path) -> dict[str, str]:
+    """Return a map of model names, from a TOML file if `source` is a path.
 
-    Raises SourceError for a file that cannot be read, and UsageError for a map that is wrong: one
-    that is no TOML or no texts, and a name that would be joined twice.
+    Args:
+        source: The new name for each name in logs, or the path of a TOML file with a table
+            `models` of such names.
+
+    Returns:
+        The new name for each name that changes.
+
+    Raises:
+        SourceError: If the file cannot be read.
+        UsageError: If the file is not valid TOML or has other entries, if a name is not a string,
+            or if a new name is itself replaced by another name.
     """
-    if isinstance(given, Mapping):
-        place, models = "names", given
+    if isinstance(source, Mapping):
+        place, models = "names", source
     else:
-        place, models = str(given), _read_toml(Path(given))
-    for name, joined in models.items():
-        if not all(isinstance(one, str) for one in (name, joined)) or not joined.strip():
-            wrong = f"{place}: the name for {name!r} must be a text, not {joined!r}"
-            if (dotted := _join_dotted_names(name, joined)) != name:
-                wrong += f': write a name with a dot in quotes, as "{dotted}"'
-            raise UsageError(wrong)
-        if (last := models.get(joined, joined)) != joined:
+        place, models = str(source), _read_toml(Path(source))
+    for name, new_name in models.items():
+        if not all(isinstance(text, str) for text in (name, new_name)) or not new_name.strip():
+            message = f"{place}: the name for {name!r} must be a text, not {new_name!r}"
+            if (dotted := _join_dotted_names(name, new_name)) != name:
+                message += f': write a name with a dot in quotes, as "{dotted}"'
+            raise UsageError(message)
+        if (last := models.get(new_name, new_name)) != new_name:
             raise UsageError(
-                f'{place}: "{name}" becomes "{joined}", which becomes "{last}": write the last '
+                f'{place}: "{name}" becomes "{new_name}", which becomes "{last}": write the last '
                 "name for both"
             )
-    return {name: joined for name, joined in models.items() if name != joined}
+    return {name: new_name for name, new_name in models.items() if name != new_name}
 
 
-def _join_dotted_names(name: str, joined: object) -> str:
+def _join_dotted_names(name: str, value: object) -> str:
     """Join the parts of a name that TOML split at dots because it was not in quotes."""
-    if not isinstance(joined, Mapping) or not joined:
+    if not isinstance(value, Mapping) or not value:
         return name
-    part, below = next(iter(joined.items()))
-    return _join_dotted_names(f"{name}.{part}", below)
+    part, nested_value = next(iter(value.items()))
+    return _join_dotted_names(f"{name}.{part}", nested_value)
 
 
 def _read_toml(file: Path) -> dict[str, str]:
+    """Return the table `models` of a TOML file."""
     import tomllib
 
     try:
-        # Some editors begin a file with a byte order mark.
+        # Decoded as utf-8-sig, because some editors begin a file with a byte order mark.
         tables = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from None
@@ -96,8 +114,8 @@ def _read_toml(file: Path) -> dict[str, str]:
         raise UsageError(f"{file}: not TOML: {error}; {_EXAMPLE}") from None
     models = tables.pop("models", None)
     if tables or not isinstance(models, dict):
-        wrong = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
-        raise UsageError(f"{file}: {wrong}: {_EXAMPLE}")
+        reason = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
+        raise UsageError(f"{file}: {reason}: {_EXAMPLE}")
     return models
 
 
@@ -109,9 +127,18 @@ def rename_models(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
 def merge_model_names(
     table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
-    """Return the rows of a table with model names replaced; `players` returns the stored players.
+    """Return the rows of a table with model names replaced.
 
-    A side whose seats had several names has one result, as any model in several seats.
+    If names of several seats of one side are merged, the side's results become one result.
+
+    Args:
+        table: The table's name.
+        rows: The table's rows, with the model names from the logs.
+        names: The new name for each name in logs.
+        players: Returns the rows of `players` with the model names from the logs.
+
+    Returns:
+        The rows with the same columns. Merged `results` are sorted by game, model, role and seat.
     """
     if not names or "model" not in table_schema(table):
         return rows
@@ -119,38 +146,55 @@ def merge_model_names(
         return rename_models(rows, names)
     context = pl.SQLContext(results=rows, players=players())
     select = merged_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
-    # SQL's groups have no order, and a lake's rows have the same each time.
+    # Sorted, because SQL groups have no order, and a lake returns its rows always in one order.
     return context.execute(select, eager=False).sort("game_id", "model", "role", "seat")
 
 
 def merged_names_select(table: str, rows: str, players: str, names: Names) -> str:
-    """Return the SELECT that replaces model names, like `joined` does in polars."""
+    """Return the SELECT that does the same as `merge_model_names`.
+
+    Args:
+        table: The table's name.
+        rows: The SELECT of the table's rows, with the model names from the logs.
+        players: The SELECT of the rows of `players`, with the model names from the logs.
+        names: The new name for each name in logs.
+
+    Returns:
+        A SELECT of the columns of the table's contract, in their order.
+    """
     whens = " ".join(
-        f"WHEN {quote_literal(name)} THEN {quote_literal(one)}" for name, one in names.items()
+        f"WHEN {quote_literal(name)} THEN {quote_literal(new_name)}"
+        for name, new_name in names.items()
     )
     model = f"CASE model {whens} ELSE model END"
     columns = list(map(quote_identifier, table_schema(table)))
     if table != "results":
-        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
-        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
-    own = map(quote_identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
-    others = sorted({*columns} - {*own})
+        select = (f"{model} AS model" if name == '"model"' else name for name in columns)
+        return f"SELECT {', '.join(select)} FROM ({rows}) AS stored"
+    keys = map(quote_identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
     results = fill_template(
         "internal/joined_results",
         results=rows,
         players=players,
         joined=model,
         names=", ".join(map(quote_literal, names)),
-        columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
+        columns=",\n    ".join(f"min({name}) AS {name}" for name in sorted({*columns} - {*keys})),
     )
     return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"
 
 
 def failed_results_select(select: Callable[[str], str]) -> str:
-    """Return the SELECT of all results with failed games as losses, and the column `is_failed`."""
-    columns = (quote_identifier(name) for name in table_schema("results") if name not in _CHANGED)
-    tables = {name: select(name) for name in READ}
-    return fill_template("internal/failed_results", columns=",\n    ".join(columns), **tables)
+    """Return the SELECT of all results with failed games as losses, and the column `is_failed`.
+
+    Args:
+        select: Returns the SELECT of the rows of a table.
+    """
+    columns = [name for name in table_schema("results") if name not in _RECOMPUTED_COLUMNS]
+    return fill_template(
+        "internal/failed_results",
+        columns=",\n    ".join(map(quote_identifier, columns)),
+        **{table: select(table) for table in _FAILED_RESULTS_TABLES},
+    )
 
 
 T = TypeVar("T")
@@ -160,24 +204,28 @@ class view_property(cached_property[T]):  # noqa: N801 - it is used like `proper
     """A cached property that depends on the view options, so each view computes its own value."""
 
 
-# By file, the least and the most of a column, null where the log does not say.
+# The minimum and maximum of a column by file name; None if the log has none.
 _Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
 _CREDITED = ("side", "win_credit", "is_win")
+# Rows of documents without a game have a null `game_id`; they belong to every system.
 _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
 
 class StoredLake:
     """One state of a lake: the latest, or the state after the ingest `as_of`.
 
-    Open it again to see what was committed since. A copy, also one that is pickled for another
-    process, is of the same state. `system` is the one whose games are seen, None for all. `names`
-    are those by which models are counted, by the names in logs. `failures` are what games are to
-    the sides that failed them.
+    Open it again to see later commits. Copies have the same state, also pickled copies in other
+    processes.
+
+    Attributes:
+        path: The lake's folder.
+        system: The system whose games are included; None for all systems.
+        names: The name to count a model by, for each model name in logs.
+        failures: Whether a failed game is excluded or a loss for the side that failed it.
     """
 
     failures: Failures = EXCLUDE
-    # Metrics that the lake was given: the functions of metrics know them, see
-    # `with_registered_metrics`.
+    # Metrics registered with this lake, see `with_registered_metrics`.
     _added: Mapping[str, Any] = {}
 
     def __init__(
@@ -195,15 +243,15 @@ class StoredLake:
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
-        self._known_ranges: dict[tuple[str, str], _Ranges] = {}
-        self._seen_log: list[File] = []
+        self._cached_ranges: dict[tuple[str, str], _Ranges] = {}
+        self._log_when_newest: list[File] = []
 
     def __repr__(self) -> str:
-        of_system = f", {self.system} alone" if self.system else ""
-        return f"<Lake {self.path} after ingest {self.ingest_id}{of_system}>"
+        suffix = f", {self.system} alone" if self.system else ""
+        return f"<Lake {self.path} after ingest {self.ingest_id}{suffix}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The tables that are open cannot be copied; those of these versions can be opened again.
+        # Open tables cannot be pickled, but the copy can open the same versions again.
         version = self.delta_table(COMMITS_TABLE).version()
         arguments = str(self.path), self._as_of, version, self.system, self.names
         return type(self), arguments, {"failures": self.failures, "_added": self._added}
@@ -212,33 +260,38 @@ class StoredLake:
     def state(self) -> tuple[object, ...]:
         """A key of this state, which differs for a lake that is created later at the same path."""
         commits = self.delta_table(COMMITS_TABLE)
-        of_lake = str(self.path), self._as_of, commits.version(), commits.metadata().id
-        return *of_lake, self.system, self.failures, *sorted(self.names.items())
+        return (
+            str(self.path),
+            self._as_of,
+            commits.version(),
+            commits.metadata().id,
+            self.system,
+            self.failures,
+            *sorted(self.names.items()),
+        )
 
     def is_newest(self) -> bool:
         """Return whether nothing was committed, and no lake created, after this state."""
-        # To list the log takes a tenth of the time that it takes to read it.
-        log = (self.table_folder(COMMITS_TABLE) / "_delta_log").list_files()
-        if not log or log != self._seen_log:
-            opened, newest = (
-                self.delta_table(COMMITS_TABLE),
-                open_table(self.table_folder(COMMITS_TABLE)),
-            )
-            one, other = ((table.version(), table.metadata().id) for table in (opened, newest))
-            self._seen_log = log if one == other else []
-            return one == other
-        return True
+        folder = self.table_folder(COMMITS_TABLE)
+        # Listing the log takes a tenth of the time of reading it.
+        log = (folder / "_delta_log").list_files()
+        if log and log == self._log_when_newest:
+            return True
+        tables = self.delta_table(COMMITS_TABLE), open_table(folder)
+        is_newest = len({(table.version(), table.metadata().id) for table in tables}) == 1
+        self._log_when_newest = log if is_newest else []
+        return is_newest
 
     @view_property
     def _results_by_function(self) -> dict[object, Any]:
+        """The cache of `compute_once` and `_cached_copy`."""
         return {}
 
     def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
         """Return the function's result for this state, which is computed only once."""
         if function not in self._results_by_function:
             self._results_by_function[function] = function(self)
-        answer: T = self._results_by_function[function]
-        return answer
+        return cast(T, self._results_by_function[function])
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
@@ -298,42 +351,42 @@ class StoredLake:
     def changed_game_types(self) -> tuple[str, ...]:
         """The game types whose roles have changed since their games were ingested.
 
-        Of games that documents declare also those that have a role more here, and those of which a
-        game ended as none does here, or was credited otherwise. Code gets roles with new versions.
+        A game type has changed if one of its stored roles is no longer defined in the same way. If
+        a file defines the game type, it has also changed if the file has a new role, or does not
+        define the ending or the credit of a stored game. Game types in code may get new roles.
         """
-        stored, declared = (set(rows.iter_rows()) for rows in (self.roles, registered_roles()))
-        there, in_files = {name for name, *_ in stored}, {*games.game_types_in_files()}
-        changed = {name for name, *_ in stored - declared} & {*games.game_type_names()}
-        changed |= {name for name, *_ in declared - stored} & there & in_files
-        if edited := in_files & {*self.game_types}:
-            credited = self._credited_ends(edited).iter_rows()
-            changed |= {name for name, *ended in credited if not _defines_end(name, *ended)}
+        stored, defined = (set(rows.iter_rows()) for rows in (self.roles, registered_roles()))
+        stored_types, file_types = {name for name, *_ in stored}, {*games.game_types_in_files()}
+        changed = {name for name, *_ in stored - defined} & {*games.game_type_names()}
+        changed |= {name for name, *_ in defined - stored} & stored_types & file_types
+        if used_file_types := file_types & {*self.game_types}:
+            ends = self._credited_ends(used_file_types).iter_rows()
+            changed |= {name for name, *end in ends if not _defines_end(name, *end)}
         return tuple(sorted(changed))
 
     def _credited_ends(self, game_types: Iterable[str]) -> pl.DataFrame:
-        """Return the distinct ends of games of these types.
+        """Return the distinct endings and credits of finished games of these types.
 
-        The columns are game_type, outcome, side, win_credit and is_win.
-
-        A game that has no outcome is left out.
+        The columns are game_type, outcome, side, win_credit and is_win. Games without an outcome
+        are excluded.
         """
         outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
         results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
-        ended = results.join(outcomes.drop_nulls("outcome"), on="game_id")
-        return ended.select("game_type", "outcome", *_CREDITED).unique().collect()
+        rows = results.join(outcomes.drop_nulls("outcome"), on="game_id")
+        return rows.select("game_type", "outcome", *_CREDITED).unique().collect()
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """Return the contract's columns that the table's files have; older files lack some."""
         columns = dict(table_schema(table))
         if table not in self.existing_tables:
             return columns
-        known = {field.name for field in self.delta_table(table).schema().fields}
-        return {name: dtype for name, dtype in columns.items() if name in known}
+        stored = {field.name for field in self.delta_table(table).schema().fields}
+        return {name: dtype for name, dtype in columns.items() if name in stored}
 
     def delta_table(self, table: str) -> "DeltaTable":
         """Open the Delta table at this state's version; raise UsageError for an unknown name.
 
-        Raises LakeError where the table's log names other files than the ingest left.
+        Raises LakeError if the table's log contradicts the contents that the ingest recorded.
         """
         return self._open_table(table).delta
 
@@ -351,20 +404,20 @@ class StoredLake:
         return self._opened[table]
 
     def _unknown_table_message(self, name: str) -> str:
-        """Return the error message for an unknown table."""
+        """Return the error message for an unknown table; `Lake` overrides it."""
         return f"no table `{name}`: {suggest_names([name], TABLES)}"
 
     def has_later_commits(self) -> bool:
-        """Whether `documents` has commits after this state."""
+        """Return whether magic has committed, or perhaps begun to, to `documents` since."""
         return has_newer_commits(self.table_folder("documents"), self.states["documents"].version)
 
     def latest_version(self, table: str) -> int:
         """Return the table's newest version, which may be from an ingest that was killed."""
-        own = self.delta_table(table).version()
-        # The signs that names begin with beside digits come after these.
+        version = self.delta_table(table).version()
+        # Names of versions begin with a digit; all other names in a log sort after `_`.
         names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
-        is_behind = any(f"{own + 1:020d}" <= name < "_" for name in names)
-        return open_table(self.table_folder(table)).version() if is_behind else own
+        is_behind = any(f"{version + 1:020d}" <= name < "_" for name in names)
+        return open_table(self.table_folder(table)).version() if is_behind else version
 
     def table_folder(self, table: str) -> Location:
         """Return the folder of the table's files."""
@@ -374,21 +427,20 @@ class StoredLake:
     def systems(self) -> dict[str, int]:
         """The systems of the lake's games, with their numbers of games, largest first.
 
-        Also in a lake of one system, they are those of the whole lake.
+        If the lake is opened for one system, all systems are nevertheless included.
         """
         n_rows = row_counts(self.table_folder("games"), self._log_values("games", "num_records"))
         n_games: dict[str, int] = {}
-        mixed = []
+        # Files that may have games of several systems.
+        mixed_files = []
         for name, (low, high) in self._column_ranges("games", "system").items():
             if low is not None and low == high:
                 n_games[low] = n_games.get(low, 0) + n_rows[name]
             else:
-                mixed.append(str(self.table_folder("games") / name))
-        if mixed:
-            counted = (
-                scan_files("games", mixed).group_by("system").len().collect(engine="streaming")
-            )
-            for system, n in counted.iter_rows():
+                mixed_files.append(str(self.table_folder("games") / name))
+        if mixed_files:
+            counts = scan_files("games", mixed_files).group_by("system").len()
+            for system, n in counts.collect(engine="streaming").iter_rows():
                 n_games[system] = n_games.get(system, 0) + n
         return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
@@ -405,10 +457,10 @@ class StoredLake:
         if system == self.system:
             return self
         if system not in self.systems:
-            known = (
+            hint = (
                 suggest_names([system], self.systems) if self.systems else "the lake has no games"
             )
-            raise UsageError(f"no game of the system `{system}`: {known}")
+            raise UsageError(f"no game of the system `{system}`: {hint}")
         return self._cached_copy("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
@@ -434,8 +486,8 @@ class StoredLake:
         >>> lake.with_failures("loss").failures
         'loss'
         """
-        if failures not in (known := get_args(Failures)):
-            raise UsageError(f"no failures `{failures}`: {suggest_names([failures], known)}")
+        if failures not in (options := get_args(Failures)):
+            raise UsageError(f"no failures `{failures}`: {suggest_names([failures], options)}")
         return self if failures == self.failures else self._cached_copy("failures", failures)
 
     @view_property
@@ -447,16 +499,18 @@ class StoredLake:
     @property
     def merged_names_text(self) -> str:
         """The merged model names, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
-        several: dict[str, list[str]] = {}
-        for name, joined_name in sorted(self.used_names.items() if self.names else ()):
-            several.setdefault(joined_name, []).append(f'"{name}"')
-        return "; ".join(f'{", ".join(names)} as "{one}"' for one, names in several.items())
+        merged: dict[str, list[str]] = {}
+        for name, new_name in sorted(self.used_names.items() if self.names else ()):
+            merged.setdefault(new_name, []).append(f'"{name}"')
+        return "; ".join(
+            f'{", ".join(names)} as "{new_name}"' for new_name, names in merged.items()
+        )
 
     @property
     def view_options(self) -> dict[str, str]:
         """The view options that change numbers: merged names, and failures as losses."""
-        said = {"joined_names": self.merged_names_text, "failures": self.failures}
-        return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
+        options = {"joined_names": self.merged_names_text, "failures": self.failures}
+        return {name: text for name, text in options.items() if text not in ("", EXCLUDE)}
 
     def _cached_copy(self, name: str, value: str) -> Self:
         """Return a cached copy with one attribute changed, because it is requested repeatedly."""
@@ -464,12 +518,12 @@ class StoredLake:
             self._results_by_function[name, value] = self._copy_with(**{name: value})
         return cast(Self, self._results_by_function[name, value])
 
-    def _copy_with(self, **changed: object) -> Self:
-        """Return a copy that is another view of the same state."""
+    def _copy_with(self, **attributes: object) -> Self:
+        """Return a copy of this state with these attributes, without cached view properties."""
         copy = object.__new__(type(self))
         copy.__dict__ = {
             name: value
-            for name, value in {**self.__dict__, **changed}.items()
+            for name, value in {**self.__dict__, **attributes}.items()
             if not isinstance(getattr(type(self), name, None), view_property)
         }
         return copy
@@ -477,8 +531,8 @@ class StoredLake:
     def for_single_system(self, system: str | None = None) -> Self:
         """Return the lake of this system, by default its only or largest system.
 
-        What models do in one harness says nothing of another, so nothing is counted over several.
-        Raises UsageError for a system that ran none of its games.
+        Results of different systems are not comparable, so games of several systems are never
+        counted together. Raises UsageError if the lake has no game of the system.
         """
         if system is not None:
             return self.for_system(system)
@@ -498,7 +552,7 @@ class StoredLake:
     def table_files(self, table: str) -> list[str]:
         """Return the Parquet files of the table, as absolute paths or URLs.
 
-        In a lake of one system, those that may have rows of it.
+        If the lake is opened for one system, only files that may have rows of it are returned.
         """
         return sorted(str(self.table_folder(table) / name) for name in self.file_sizes_bytes(table))
 
@@ -509,28 +563,25 @@ class StoredLake:
     def row_counts_by_file(self, table: str) -> dict[str, int]:
         """Return the number of rows of each file, from the table's log or the footer.
 
-        In a lake of one system only its own rows are counted.
+        If the lake is opened for one system, only rows of that system are counted.
         """
+        folder = self.table_folder(table)
         logged = self._entries_of_system(table, self._log_values(table, "num_records"))
-        n_rows = row_counts(self.table_folder(table), logged)
-        others = [name for name in n_rows if self._has_other_rows(table, name)]
-        own = [
-            self._rows_of_system(
-                table, scan_files(table, [str(self.table_folder(table) / name)])
-            ).select(pl.len())
-            for name in others
-        ]
-        counted = (rows.item() for rows in pl.collect_all(own, engine="streaming"))
-        return n_rows | dict(zip(others, counted, strict=True))
+        n_rows = row_counts(folder, logged)
+        mixed_files = [name for name in n_rows if self._has_other_rows(table, name)]
+        scans = (scan_files(table, [str(folder / name)]) for name in mixed_files)
+        counts = [self._rows_of_system(table, rows).select(pl.len()) for rows in scans]
+        collected = (rows.item() for rows in pl.collect_all(counts, engine="streaming"))
+        return n_rows | dict(zip(mixed_files, collected, strict=True))
 
     def has_rows_of_other_systems(self, table: str) -> bool:
-        """Return whether these files have, or may have, rows of other systems."""
+        """Return whether the table's files of this system may also have rows of other systems."""
         return _has_system(table) and any(
             self._has_other_rows(table, name) for name in self.file_sizes_bytes(table)
         )
 
     def _has_other_rows(self, table: str, name: str) -> bool:
-        """Return whether a file has, or may have, rows of other systems."""
+        """Return whether a file may have rows of other systems than the lake's."""
         if self.system is None:
             return False
         if _has_system(table):
@@ -540,10 +591,11 @@ class StoredLake:
     def is_shared_by_systems(self, table: str) -> bool:
         """Return whether only the `game_id` tells to which system a row of the table belongs.
 
-        The tables of documents have no system, since most of their rows are known before a game is.
+        Tables of documents have no column `system`, because most of their rows are written before
+        the game is read. Always false if the lake is open for all systems, or has only one.
         """
-        is_of_games = "game_id" in table_schema(table) and not _has_system(table)
-        return is_of_games and self.system is not None and len(self.systems) > 1
+        has_only_game_id = "game_id" in table_schema(table) and not _has_system(table)
+        return has_only_game_id and self.system is not None and len(self.systems) > 1
 
     def _entries_of_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
         """Return the entries of `by_file` whose files may have rows of the lake's system."""
@@ -558,10 +610,10 @@ class StoredLake:
     def _column_ranges(self, table: str, column: str) -> _Ranges:
         """Return the smallest and largest string of a column in each file, from the table's log."""
         key = table, column
-        if key not in self._known_ranges:
+        if key not in self._cached_ranges:
             lows, highs = (self._log_values(table, f"{end}.{column}") for end in ("min", "max"))
-            self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
-        return self._known_ranges[key]
+            self._cached_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
+        return self._cached_ranges[key]
 
     @view_property
     def game_types(self) -> tuple[str, ...]:
@@ -574,11 +626,9 @@ class StoredLake:
         )
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
-        """Return whether the log allows rows of the game type in a file of the table."""
-        return any(
-            _may_contain(ends, game_type)
-            for ends in self._column_ranges(table, "game_type").values()
-        )
+        """Return whether a file may have rows of the game type, according to the table's log."""
+        ranges = self._column_ranges(table, "game_type").values()
+        return any(_may_contain(file_range, game_type) for file_range in ranges)
 
     def _log_values(self, table: str, column: str) -> dict[str, Any]:
         """Return the log's values of each file; an empty result for a missing table."""
@@ -603,7 +653,9 @@ class StoredLake:
         >>> lake.failed_results().filter("is_failed").collect().height
         0
         """
-        context = pl.SQLContext({name: self._table_with_merged_names(name) for name in READ})
+        context = pl.SQLContext(
+            {name: self._table_with_merged_names(name) for name in _FAILED_RESULTS_TABLES}
+        )
         return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
 
     def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
@@ -624,15 +676,15 @@ class StoredLake:
     def _rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Return the rows of a table without the rows of other systems."""
         if self.is_shared_by_systems(table):
-            own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
-            return rows.join(own, on="game_id", how="semi", nulls_equal=True)
+            game_ids = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
+            return rows.join(game_ids, on="game_id", how="semi", nulls_equal=True)
         return rows.filter(system=self.system) if self.has_rows_of_other_systems(table) else rows
 
 
 def _defines_end(
     game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
 ) -> bool:
-    """Return whether the game type defines this end for this side."""
+    """Return whether the game type still defines this outcome with this credit for the side."""
     ending = games.game_definition(game_type).ending(outcome)
     if ending is None:
         return False
@@ -643,7 +695,7 @@ def _has_system(table: str) -> bool:
     return "system" in table_schema(table)
 
 
-def _may_contain(ends: tuple[str | None, str | None], value: str) -> bool:
+def _may_contain(value_range: tuple[str | None, str | None], value: str) -> bool:
     """Return whether a column may have the value, given its minimum and maximum."""
-    low, high = ends
+    low, high = value_range
     return low is None or high is None or low <= value <= high
