@@ -1,4 +1,8 @@
-"""The lake: the event tables as Delta Lake tables, and the only code that knows where they are."""
+"""Open and create lakes: folders with the event tables as Delta Lake tables.
+
+Commands, ingest and the Python interface open lakes here. Only this package knows where the tables
+are; it depends on `pipeline.stores` and on the contracts of the tables.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping
@@ -30,13 +34,11 @@ from pipeline.lake.tables import (
 )
 from pipeline.stores import Location, parse_location
 
-# Lakes by their paths: opened at a state, made anew, or refused with a reason.
-
 LOCK = ".lock"
 LOCK_SECONDS = 600
-# In a URL, which deltalake makes of a path, and DuckDB of a file that it writes, these have another
-# meaning: the files would be in another folder.
-_NOT_IN_PATHS = "%?\\"
+# deltalake and DuckDB convert paths to URLs, in which these characters have another meaning. Files
+# would be written to another folder.
+_FORBIDDEN_CHARACTERS = "%?\\"
 
 
 def is_lake(path: str | Path | Location) -> bool:
@@ -53,14 +55,13 @@ def is_lake(path: str | Path | Location) -> bool:
 
 
 def _unreadable_path_error(path: str | Path | Location, error: OSError) -> LakeError:
-    """Return the error for a path that cannot be read.
-
-    The message of an object store names the path.
-    """
+    """Return the error for a path that cannot be read."""
+    # Errors of object stores have no `strerror`, and their message already contains the path.
     return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
 def _parse_folder(path: str | Path | Location) -> Location:
+    """Return the location of a lake's folder; raise LakeError if its path cannot be used."""
     try:
         folder = parse_location(path)
         str(folder).encode()
@@ -68,9 +69,11 @@ def _parse_folder(path: str | Path | Location) -> Location:
         raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
     except OSError as error:
         raise _unreadable_path_error(path, error) from None
-    for sign in _NOT_IN_PATHS if folder.is_local else f"{_NOT_IN_PATHS}#":
-        if sign in str(folder):
-            raise LakeError(f"{path}: a lake's path must not contain {sign}; choose another path")
+    for character in f"{_FORBIDDEN_CHARACTERS}{'' if folder.is_local else '#'}":
+        if character in str(folder):
+            raise LakeError(
+                f"{path}: a lake's path must not contain {character}; choose another path"
+            )
     return folder
 
 
@@ -90,8 +93,17 @@ def open_lake(
 ) -> StoredLake:
     """Open the lake at the path in its latest state, or in its state after the ingest `as_of`.
 
-    `kind` is the class of what is returned. Raises LakeError where there is none, or where
-    `maintain` has deleted files of that state.
+    Args:
+        path: The lake's folder.
+        as_of: Number of the ingest whose state is opened; the latest state if None.
+        kind: Class of the returned lake.
+
+    Returns:
+        The lake, with the contents of all tables fixed at this state.
+
+    Raises:
+        LakeError: If there is no lake, if this version of magic cannot read it, or if
+            `magic maintain` has deleted files of the state.
     """
     folder = _parse_folder(path)
     if not is_lake(folder):
@@ -122,7 +134,7 @@ def open_lake(
             f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
             "lists them"
         )
-    lake.states  # noqa: B018 (read now: this is the state that the lake is opened at)
+    lake.states  # noqa: B018 - read now, because later commits must not change the state
     if as_of is not None:
         _raise_if_files_deleted(lake, as_of)
     return lake
@@ -130,47 +142,59 @@ def open_lake(
 
 def reopen_lake(lake: L, as_of: int | None = None) -> L:
     """Open the lake again, with the same view options, in its latest state or after `as_of`."""
-    seen = {"names": lake.names, "failures": lake.failures, "_added": lake._added}
-    opened = open_lake(lake.path, as_of, type(lake))._copy_with(**seen)
-    return opened if lake.system is None else opened.for_system(lake.system)
+    reopened = open_lake(lake.path, as_of, type(lake))._copy_with(
+        names=lake.names, failures=lake.failures, _added=lake._added
+    )
+    return reopened if lake.system is None else reopened.for_system(lake.system)
 
 
 def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
     """Raise LakeError if files of an old state were deleted although the newest state is complete.
 
-    Otherwise the lake is damaged, and whoever reads the files reports that.
+    If files of the newest state are missing too, the lake is damaged; reading it raises that error.
     """
-    there = {
+    existing_files = {
         table: {file.name for file in lake.table_folder(table).list_files()}
         for table in lake.existing_tables
     }
     newest = StoredLake(lake.path)
-    if _has_all_files(lake, there) or not _has_all_files(newest, there):
+    if _has_all_files(lake, existing_files) or not _has_all_files(newest, existing_files):
         return
-    later = sorted(
+    later_ids = sorted(
         newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()["ingest_id"]
     )
-    # The oldest go first, so that not all have to be looked at.
-    left = bisect_left(
-        later, True, key=lambda id_: _has_all_files(StoredLake(lake.path, id_), there)
+    # A binary search is possible, because the files of the oldest states are deleted first.
+    oldest = bisect_left(
+        later_ids, True, key=lambda id_: _has_all_files(StoredLake(lake.path, id_), existing_files)
     )
     raise LakeError(
         f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
-        f"files; the oldest state left is the one after ingest {later[left]}"
+        f"files; the oldest state left is the one after ingest {later_ids[oldest]}"
     )
 
 
-def _has_all_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
-    """Return whether all files of a state exist."""
+def _has_all_files(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> bool:
+    """Return whether all files of a lake's state exist, except those of `ingests`."""
     return all(
         set(lake.file_sizes_bytes(table)) <= names
-        for table, names in there.items()
+        for table, names in existing_files.items()
         if table != COMMITS_TABLE
     )
 
 
 def create_lake(path: str | Path | Location) -> StoredLake:
-    """Create a lake with empty tables; raise LakeError if the folder contains anything else."""
+    """Create a lake with empty tables, or open it if it exists.
+
+    Args:
+        path: The lake's folder, which is created if it is missing.
+
+    Returns:
+        The lake in its latest state.
+
+    Raises:
+        LakeError: If the folder contains other files, or if the lake is damaged or cannot be
+            written.
+    """
     from deltalake.exceptions import DeltaError
 
     folder = _parse_folder(path)
@@ -199,19 +223,17 @@ def _foreign_names(folder: Location) -> set[str]:
 
 
 def _raise_if_commits_table_missing(folder: Location) -> None:
-    """Raise LakeError if tables have rows but the table of commits is missing.
+    """Raise LakeError if the table of commits is missing although other tables have rows.
 
-    That table is created last.
-
-    With a new one, all that they hold would count as left behind by an ingest that was killed.
+    If it were created anew, all these rows would be treated as remains of a killed ingest.
     """
-    used = [] if is_lake(folder) else [table for table in TABLES if _has_rows(folder / table)]
-    # Asked again: an ingest that makes the lake may have ended since.
-    if used and not is_lake(folder):
+    tables = [] if is_lake(folder) else [table for table in TABLES if _has_rows(folder / table)]
+    # Checked again, because an ingest may have created the lake in the meantime.
+    if tables and not is_lake(folder):
         raise LakeError(
-            f"{folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but {len(used)} "
-            "other tables have rows; restore it from a copy, or ingest the logs again into a "
-            "new folder"
+            f"{folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but "
+            f"{len(tables)} other tables have rows; restore it from a copy, or ingest the logs "
+            "again into a new folder"
         )
 
 
@@ -228,23 +250,28 @@ def _has_rows(folder: Location) -> bool:
 
 
 def create_tables(folder: Location, tables: Collection[str]) -> None:
-    """Create the missing ones of these tables, without rows."""
+    """Create empty tables; tables that exist already stay unchanged.
+
+    Args:
+        folder: The lake's folder.
+        tables: Names of the tables. `ingests` is created last, because it makes a folder a lake.
+    """
     from deltalake import CommitProperties, DeltaTable
 
-    # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
+    # Imported here, because most readers do not need Arrow, which also imports numpy.
     from pipeline.events.arrow import arrow_schema
 
     raise_if_forked()
 
     class Unopened(DeltaTable):
-        """What is created; to open it as well would take as long."""
+        """A table that is not opened after its creation, which would double the time."""
 
         def __init__(self, **_: object) -> None:
             pass
 
     def create(table: str) -> None:
         if not has_log(folder / table):
-            # An empty commit, as a power loss leaves, would count as the table's first.
+            # Empty commits, which a power failure can leave, would count as the first version.
             for file in (log := folder / table / "_delta_log").list_files():
                 (log / file.name).delete_file(missing_ok=True)
         Unopened.create(
@@ -253,26 +280,34 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
             mode="ignore",
             name=table,
             description=row_description(table),
-            # The log of old versions stays: the last row of `ingests` may name one of them.
+            # Old versions stay in the log, because the last row of `ingests` may refer to them.
             configuration={
                 VERSION_KEY: str(VERSION),
                 "delta.enableExpiredLogCleanup": "false",
             },
             raise_if_key_not_exists=False,
-            # Where a store's answer is lost, a second try would make a second version.
+            # If a store's response were lost, a retry would create a second version.
             commit_properties=CommitProperties(max_commit_retries=0),
         )
 
     map_tables(create, [table for table in tables if table != COMMITS_TABLE])
-    if COMMITS_TABLE in tables:  # last: by it a lake is known
+    if COMMITS_TABLE in tables:
         create(COMMITS_TABLE)
 
 
 def concat_by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
-    """Call a function for each system, and concatenate the rows with a column `system`."""
+    """Call a function for each system of a lake, and concatenate its rows.
+
+    Args:
+        lake: The lake, with one or several systems.
+        rows: Returns the rows for a lake of one system.
+
+    Returns:
+        The rows of all systems with a column `system`, the largest system first.
+    """
     return pl.concat(
-        rows(part).with_columns(system=pl.lit(part.system, pl.String))
-        for part in lake.split_by_system()
+        rows(system_lake).with_columns(system=pl.lit(system_lake.system, pl.String))
+        for system_lake in lake.split_by_system()
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 2**25
-LONG_BYTES = 2**14  # in the mean of a row group
+LONG_BYTES = 2**14  # mean bytes of a text in a row group
 PIECE_BYTES = 2**26
 _KEY = ("game_id", "message_index")
 _MESSAGE_LENGTHS_SQL = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
@@ -68,7 +68,7 @@ def _iter_file_rows(
     import pyarrow.parquet as pq
 
     read_columns = schema.names() if system is None else [*schema, "system"]
-    with file.open() as opened, pq.ParquetFile(opened) as parquet:
+    with file.open() as stream, pq.ParquetFile(stream) as parquet:
         for group in range(parquet.num_row_groups):
             n_rows = _count_group_rows(parquet, group, system)
             if n_rows <= skipped:
@@ -82,7 +82,7 @@ def _iter_file_rows(
 
 
 def _count_group_rows(parquet: "pq.ParquetFile", group: int, system: str | None) -> int:
-    """Count the rows of a row group, or only the rows of `system` if it is given."""
+    """Count the rows of a row group, or only the rows of `system`, unless it is None."""
     if system is None:
         return int(parquet.metadata.row_group(group).num_rows)
     return _rows_of_system(parquet.read_row_group(group, columns=["system"]), system).height

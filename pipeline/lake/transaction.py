@@ -362,8 +362,9 @@ class Transaction:
             # can have written it, because this one holds the lock.
             delta.update_incremental()
             names = set(delta.get_add_actions(flatten=True).column("path").to_pylist())
-            has_added = names.issuperset(file.path for file in added)
-            is_committed = has_added and names.isdisjoint(removed)
+            is_committed = names.isdisjoint(removed) and names.issuperset(
+                file.path for file in added
+            )
             if delta.version() != version + 1 or not is_committed:
                 raise
         return delta.version()
@@ -424,12 +425,16 @@ def check_writable(lake: StoredLake) -> None:
 
 def _check_columns(lake: StoredLake, table: str) -> None:
     """Raise LakeError if the columns of a game type's table have changed since its creation."""
-    schema = lake.delta_table(table).schema()
-    stored = {field.name: field.type for field in pa.schema(schema.to_arrow())}
+    stored = {
+        field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
+    }
     expected = {field.name: field.type for field in arrow_schema(table)}
     if stored != expected:
-        columns = stored.keys() | expected.keys()
-        names = sorted(name for name in columns if stored.get(name) != expected.get(name))
+        names = sorted(
+            name
+            for name in stored.keys() | expected.keys()
+            if stored.get(name) != expected.get(name)
+        )
         raise LakeError(
             f"{lake.path}: the lake was made with other columns of the table `{table}` "
             f"({', '.join(names)}), perhaps by another version of the package that has this game: "

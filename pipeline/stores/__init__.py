@@ -1,7 +1,7 @@
-"""Where files are: on this machine, or on an object store at `s3://`, `gs://`, `az://`, `https://`.
+"""Access files on this machine or in object stores (`s3://`, `gs://`, `az://`, `https://`).
 
-Whoever uses this package need not know which. The library for object stores is loaded only where
-one is named.
+Lakes and archives use the same functions for both. The library for object stores is imported only
+if a path is a URL.
 """
 
 import os
@@ -34,7 +34,7 @@ __all__ = [
     "was_deleted",
 ]
 
-# `|` cannot join a class with the name of one that is not loaded yet.
+# `Union`, because `|` does not accept the name of a class that is not imported yet.
 Location: TypeAlias = Union[LocalLocation, "RemoteLocation"]
 AnyLocation: TypeAlias = str | Path | Location
 
@@ -42,16 +42,23 @@ AnyLocation: TypeAlias = str | Path | Location
 def parse_location(path: AnyLocation) -> Location:
     """Return the location of a path or URL, or of the string that `str` returns for a location.
 
-    Raises UsageError for an empty path, which a variable that is not set leaves: it would be that
-    of the current folder.
+    Args:
+        path: A path, a URL or a location; a leading `~` is replaced by the home directory.
+
+    Returns:
+        The location. Local paths are absolute, without symbolic links.
+
+    Raises:
+        UsageError: If the path is empty, for example because a shell variable is not set.
+        OSError: If a URL has an empty part or a part `.` or `..`.
     """
     if not str(path).strip():
         raise UsageError(f"the path of the lake {EMPTY_PATH_HINT}")
     if is_remote(path):
         return _remote(str(path))
-    # As shells have it: what is no user's name stays as it is, and so does `./~name`.
-    whole = os.path.expanduser(local_path(str(path)))  # noqa: PTH111
-    return LocalLocation(Path(os.path.realpath(whole)))
+    # Like shells, `expanduser` leaves `./~name` and names of unknown users unchanged.
+    expanded = os.path.expanduser(local_path(str(path)))  # noqa: PTH111
+    return LocalLocation(Path(os.path.realpath(expanded)))
 
 
 def is_remote(path: AnyLocation) -> bool:
@@ -63,7 +70,13 @@ def is_remote(path: AnyLocation) -> bool:
 def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
     """Return a file's bytes, or None for pipes and devices.
 
-    `check_size` may raise to refuse a size.
+    Args:
+        file: A local path or a URL.
+        check_size: Called with the size in bytes before the file is read; may raise to refuse it.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ChangedError: If a local file changes while it is read.
     """
     if is_remote(file):
         return _remote(file).read(check_size)
@@ -101,6 +114,7 @@ def object_size(url: str) -> int | None:
 
 
 def _remote(url: str) -> "RemoteLocation":
+    """Return the location of a URL; raise OSError if the URL has an empty or relative part."""
     from pipeline.stores.remote import RemoteLocation
 
     _, *names = url.rstrip("/").partition("://")[2].split("/")

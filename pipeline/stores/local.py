@@ -1,4 +1,8 @@
-"""Files and folders of this machine."""
+"""Files, folders and locks of this machine.
+
+`pipeline.stores` calls it for all paths that are not URLs. It defines the types of files and drafts
+that `pipeline.stores.remote` uses too.
+"""
 
 import io
 import os
@@ -17,7 +21,13 @@ class ChangedError(Exception):
 
 
 class File(NamedTuple):
-    """The name and size of a file in a folder."""
+    """A file in a folder.
+
+    Attributes:
+        name: The file's name without its folder.
+        n_bytes: Size of the file.
+        modified_at: Time of the last change, in UTC.
+    """
 
     name: str
     n_bytes: int
@@ -25,16 +35,21 @@ class File(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A local file that is being written at `path`; `finish` moves it to its final name."""
+    """A local file that is being written.
+
+    Attributes:
+        path: The path to write to.
+        finish: Moves the file to its folder under the final name that is passed to it.
+    """
 
     path: Path
     finish: Callable[[str], None]
 
 
 STALE_SECONDS = 60.0
-"""After that long without a change, others take over a lock on an object store."""
+"""An object store's lock that is unchanged for this time may be taken over."""
 
-# A pipe is opened without waiting for its writer, and then refused.
+# Opening a pipe must not wait for its writer; pipes are refused afterwards.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -42,10 +57,12 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 class LocalLocation:
     """A path on this machine.
 
-    Its methods raise `OSError` with a message of one line.
+    Its methods raise `OSError` with a message of one line. `parse_location` returns an equal
+    location for its `str`, also in another process. `RemoteLocation` has the same methods.
 
-    `parse_location` makes it again of its `str`, also in another process. `is_local` says that any
-    tool can open it by its path. `RemoteLocation` has the same methods for an object store.
+    Attributes:
+        path: The absolute path.
+        is_local: Always true: any tool can open the file by its path.
     """
 
     path: Path
@@ -65,12 +82,12 @@ class LocalLocation:
     def list_files(self) -> list[File]:
         """List the files directly in the folder; none if the folder does not exist."""
         try:
-            listed = list(self.path.iterdir())
+            entries = list(self.path.iterdir())
         except FileNotFoundError:
             return []
         files = []
-        for entry in listed:
-            with suppress(FileNotFoundError):  # it was deleted since, or is a broken link
+        for entry in entries:
+            with suppress(FileNotFoundError):  # a file that was just deleted, or a broken link
                 status = entry.stat()
                 if stat.S_ISREG(status.st_mode):
                     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
@@ -90,22 +107,26 @@ class LocalLocation:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def create_draft(self, name: str) -> Draft:
-        """Create a file in the folder with a temporary name."""
-        begun = self.path / name
+        """Return a draft in the folder; finishing it syncs the file to disk and renames it.
+
+        Args:
+            name: The file's name until the draft is finished.
+        """
+        path = self.path / name
 
         def finish(name: str) -> None:
-            # To the disk first: after a power loss, a log must not name a file that is empty.
-            handle = os.open(begun, os.O_RDONLY)
+            # Synced first, so that after a power failure no log refers to an empty file.
+            handle = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            begun.rename(self.path / name)
+            path.rename(self.path / name)
 
-        return Draft(begun, finish)
+        return Draft(path, finish)
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
-        """Delete the file."""
+        """Delete the file; with `missing_ok`, do nothing if it is missing."""
         self.path.unlink(missing_ok=missing_ok)
 
     def open(self) -> BinaryIO:
@@ -122,11 +143,18 @@ class LocalLocation:
 
     @contextmanager
     def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
-        """Hold the lock of this name; raise TimeoutError if others hold it for so many seconds.
+        """Hold a lock on this file.
 
-        What it gives raises `OSError` if the lock was lost meanwhile.
+        Args:
+            seconds: Maximum time to wait for the lock.
+
+        Yields:
+            A function that does nothing, because a local lock cannot be lost.
+
+        Raises:
+            TimeoutError: If another process still holds the lock after `seconds`.
         """
-        # Imported here, so that whoever only reads does not wait for it.
+        # Imported here, because only writers need it.
         from filelock import FileLock, Timeout
 
         try:
@@ -139,9 +167,15 @@ class LocalLocation:
 def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
     """Return a file's bytes, or None for pipes and devices.
 
-    `check_size` may raise to refuse a size.
+    File descriptors are used directly, because archives can have millions of files.
 
-    Opened, read and closed by handle, since there are millions of them.
+    Args:
+        file: The path of the file.
+        check_size: Called with the size in bytes before the file is read; may raise to refuse it.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ChangedError: If the file changes while it is read.
     """
     handle = os.open(file, _FLAGS)
     try:
@@ -149,12 +183,12 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         if not stat.S_ISREG(status.st_mode):
             return None
         check_size(status.st_size)
-        # The kernel's own files have no size, and reading one can wait forever or never end.
+        # A file of size 0 is not read, because reading a kernel file can block or never end.
         data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
             data = _read_rest(handle, data, check_size)
-        after = os.fstat(handle)
-        if after.st_mtime_ns != status.st_mtime_ns or after.st_size != status.st_size:
+        new_status = os.fstat(handle)
+        if (new_status.st_mtime_ns, new_status.st_size) != (status.st_mtime_ns, status.st_size):
             raise ChangedError
         return data
     finally:
@@ -163,15 +197,15 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
 
 def open_local_file(file: str) -> io.BufferedReader | io.BytesIO:
     """Open a file for reading; a file without a size, as in /proc, is opened as an empty file."""
-    opened = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
-    if os.fstat(opened.fileno()).st_size:
-        return opened
-    opened.close()
+    stream = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
+    if os.fstat(stream.fileno()).st_size:
+        return stream
+    stream.close()
     return io.BytesIO()
 
 
 def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
-    """Return the data and all bytes after it, for a file that is read in parts."""
+    """Read a file to its end, and return the bytes that were read before with the new ones."""
     parts = [data]
     n_bytes = len(data)
     while data and (data := os.read(handle, 1 << 20)):
@@ -187,7 +221,7 @@ def local_file_version(file: str) -> tuple[int, ...] | None:
         status = os.stat(file)  # noqa: PTH116
     except OSError:
         return None
-    # A program can set the time of the last change back, but not that of the inode's.
+    # Programs can reset `st_mtime`, but not `st_ctime`.
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
