@@ -194,8 +194,8 @@ REPLACEMENTS = (
 # The search for players' names in the texts of their game. Marks with seat numbers replace them.
 #
 # Only complete names count: "Ann" is not in "Anna", nor "Agent-2" in "Agent-21". In scripts without
-# spaces, such as Chinese, a name can be inside of a sentence, but digits delimit digits, so "3号"
-# is not in "13号". Therefore delimiters enclose each run of letters and digits in texts and names, so
+# spaces, such as Chinese, a name can be inside of a sentence, but digits delimit digits: "3号" is
+# not in "13号". Therefore delimiters enclose each run of letters and digits in texts and names, so
 # that only complete names match. Of several names at one position, the longest matches.
 #
 # Frames have the column `game`. All texts of a game are searched as one string.

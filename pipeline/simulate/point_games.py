@@ -401,8 +401,8 @@ def play_public_good(
     log = Transcript(instant)
     log.moderate(
         f"Now the game starts! The background is: \n\nYou have {STARTING_POINTS} starting points "
-        "to contribute to the communal pool each round. You need to remember how much money you still "
-        f"have after each round and avoid to exceed the all {STARTING_POINTS} points in "
+        "to contribute to the communal pool each round. You need to remember how much money you "
+        f"still have after each round and avoid to exceed the all {STARTING_POINTS} points in "
         f"{setting.n_rounds} rounds.\n",
         "Now everyone gives your decisionWe will start with Player 1.",
     )
