@@ -10,6 +10,7 @@ NAMES = sorted({path.stem for path in HERE.glob("*.py")} - SHARED)
 
 
 def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all; return 1 if one fails and 2 for an unknown name."""
     if strangers := set(names) - set(NAMES):
         print(f"no benchmark {', '.join(strangers)}: there are {', '.join(NAMES)}")
         return 2

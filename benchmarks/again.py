@@ -12,6 +12,7 @@ LIMIT = 0.25
 
 
 def main() -> int:
+    """Measure the second ingest of an archive against the first, and write the results."""
     options = parser(__doc__, games=500_000).parse_args()
     command = [*MAGIC, "ingest", str(logs(options.games, "tar.zst")), "--jobs", "2", "--lake"]
     first: list[float] = []

@@ -64,6 +64,7 @@ QUICKEST = "once, small objects"
 
 
 def by_duckdb(source: Path, out: Path, variant: str) -> None:
+    """Write the games and messages with DuckDB's statements."""
     write, form, object_size = VARIANTS[variant]
     read = READ.format(source=source, columns=COLUMNS, format=form, object_size=object_size)
     with duckdb.connect(config={"threads": JOBS, "preserve_insertion_order": False}) as connection:
@@ -71,6 +72,7 @@ def by_duckdb(source: Path, out: Path, variant: str) -> None:
 
 
 def main() -> int:
+    """Measure an ingest against DuckDB's statements, and write the results."""
     options = parser(__doc__, games=100_000)
     options.add_argument("--variants", action="store_true", help="try all of DuckDB's variants")
     chosen = options.parse_args()

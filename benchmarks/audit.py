@@ -22,6 +22,7 @@ LARGE = {
 
 
 def main() -> int:
+    """Measure time and memory of an audit against the metrics, and write the results."""
     options = parser(__doc__, games=1_000_000, runs=3).parse_args()
     rows = []
     # The larger a lake, the less of both is start-up: joins of texts cost more than columns.

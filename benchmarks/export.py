@@ -23,6 +23,7 @@ LIMITS = {
 
 
 def main() -> int:
+    """Measure time, size and memory of each export, and write the results."""
     options = parser(__doc__, games=100_000, runs=1).parse_args()
     lake = multiplied_lake(options.games, MODELS, messages=True)
     times, sizes, memory = [], [], []

@@ -33,6 +33,7 @@ TYPED = "from pipeline.formats.magic.log import Log\n" + FLOOR.format(
 
 
 def main() -> int:
+    """Measure an ingest against reading and decoding alone, and write the results."""
     options = parser(__doc__, games=100_000).parse_args()
     source, lake = logs(options.games), fresh_lake()
     ingest = [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", str(JOBS)]

@@ -25,7 +25,7 @@ from format_logs import logs_by_file
 from reallogs import files
 
 from pipeline.formats import Format, available_formats, read_game
-from pipeline.formats.interchange import encoded
+from pipeline.formats.interchange import encode_game
 from pipeline.formats.sniffer import DocumentSniffer
 
 WANTED = 100.0  # MB/s
@@ -56,10 +56,12 @@ class Logs(NamedTuple):
 
     @property
     def megabytes(self) -> float:
+        """The size of all logs in MB."""
         return sum(map(len, self.data)) / 1e6
 
 
 def main() -> int:
+    """Measure how fast each format is read, and write the results."""
     options = parser(__doc__, games=100, runs=7).parse_args()
     logs = {format_.NAME: _logs(format_, options.games) for format_ in available_formats()}
     others = [one for name, one in logs.items() if name != INTERCHANGE]
@@ -94,7 +96,7 @@ def _converted(logs: Sequence[Logs]) -> Iterator[bytes]:
     for data, file, model in logs:
         for one in data[:10]:
             if game := read_game(one, model, file):
-                yield encoded(game)
+                yield encode_game(game)
 
 
 def _cases(logs: dict[str, Logs]) -> Iterator[tuple[str, tuple[float, Callable[[], object]]]]:

@@ -27,6 +27,7 @@ def _no_logs(folder: Path) -> None:
 
 
 def main() -> int:
+    """Measure time per game and memory of three sizes of archive, and write the results."""
     options = parser(__doc__, games=500_000).parse_args()
     lake = fresh_lake()
     sizes = [max(1, options.games // share) for share in SHARES]

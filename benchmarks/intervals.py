@@ -17,6 +17,7 @@ LEADERBOARD_SECONDS = 2.0
 
 
 def main() -> int:
+    """Measure the metrics with intervals against those without, and write the results."""
     options = parser(__doc__, games=1_000_000).parse_args()
     lake = multiplied_lake(options.games, MODELS)
     rows = []

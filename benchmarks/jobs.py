@@ -12,6 +12,7 @@ ARCHIVES = ("tar.zst", "zip")
 
 
 def main() -> int:
+    """Measure ingests of one and two processes, and of archives, and write the results."""
     options = parser(__doc__, games=100_000).parse_args()
     folder, lake = logs(options.games), fresh_lake()
     sources = {"folder": folder} | {kind: logs(options.games, kind) for kind in ARCHIVES}

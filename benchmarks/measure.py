@@ -37,10 +37,12 @@ class Row(NamedTuple):
 
     @property
     def ratio(self) -> float:
+        """The value divided by the baseline."""
         return self.value / self.baseline
 
     @property
     def holds(self) -> bool:
+        """Whether the ratio is within the limit, or there is no limit."""
         if self.limit is None:
             return True
         return self.ratio >= self.limit if self.at_least else self.ratio <= self.limit

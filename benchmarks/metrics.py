@@ -85,6 +85,7 @@ GROUP BY model, game_type
 
 
 def by_hand_in_duckdb(lake: StoredLake) -> None:
+    """Compute the sums of all metrics with hand-written queries in DuckDB."""
     with duckdb.connect() as connection:
         connection.execute(RESULTS_BY_SQL.format(files=lake.table_files("results"))).fetchall()
         for table, (where, hit) in TABLES.items():
@@ -93,6 +94,7 @@ def by_hand_in_duckdb(lake: StoredLake) -> None:
 
 
 def by_hand_in_polars(lake: StoredLake) -> None:
+    """Compute the sums of all metrics with hand-written queries in polars."""
     pl.collect_all(
         [
             _results_in_polars(lake),
@@ -158,6 +160,7 @@ def _n_games(wanted: pl.Expr) -> pl.Expr:
 
 
 def main() -> int:
+    """Measure the metrics against hand-written queries, and write the results."""
     options = parser(__doc__, games=10_000_000).parse_args()
     lake = multiplied_lake(options.games)
     by_hand = {"polars": by_hand_in_polars, "duckdb": by_hand_in_duckdb}

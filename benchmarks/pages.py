@@ -37,6 +37,7 @@ MEMORY_BYTES = 2**30
 
 
 def main() -> int:
+    """Measure the pages for one client and for many at once, and write the results."""
     options = parser(__doc__, games=1_000_000).parse_args()
     lake = open_lake(
         made(f"lake-maintained-{options.games}", lambda path: _make(path, options.games))

@@ -17,6 +17,7 @@ MODELS = 30
 
 
 def main() -> int:
+    """Measure the time and the file size of a report, and write the results."""
     options = parser(__doc__, games=100_000, runs=1).parse_args()
     lake = multiplied_lake(options.games, MODELS, messages=True)
     file = SCRATCH / "report.html"

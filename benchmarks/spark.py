@@ -30,6 +30,7 @@ DIFFERENT = {"ingests", "archives"}
 
 
 def main() -> int:
+    """Compare an ingest on Spark with a local one, and write the results."""
     options = parser(__doc__, games=20_000).parse_args()
     sources = [logs(options.games), logs(options.games // ARCHIVED, "tar.zst")]
     local, spark = SCRATCH / "local-lake", SCRATCH / "spark-lake"

@@ -27,6 +27,7 @@ QUESTIONS = {
 
 
 def by_itself(lake: StoredLake, query: str) -> None:
+    """Run a query with DuckDB alone on the lake's files."""
     with duckdb.connect() as connection:
         for table in ("votes", "games", "results"):
             if table in query:
@@ -36,6 +37,7 @@ def by_itself(lake: StoredLake, query: str) -> None:
 
 
 def main() -> int:
+    """Measure queries in the sandbox against DuckDB alone, and write the results."""
     options = parser(__doc__, games=1_000_000).parse_args()
     lake = multiplied_lake(options.games)
     opened = pipeline.open_lake(lake.path)

@@ -15,6 +15,7 @@ METRICS_SECONDS = 1.0
 
 
 def main() -> int:
+    """Measure how soon the commands answer, and write the results."""
     # The sample has the size that it has; the option is there for all scripts alike.
     options = parser(__doc__, games=112).parse_args()
     lake = str(fresh_lake())

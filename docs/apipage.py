@@ -128,6 +128,7 @@ def split(inner: str) -> list[str]:
 
 
 def first_line(kind: type) -> str:
+    """Return the first line of a class's docstring as markdown."""
     return escaped((inspect.getdoc(kind) or "").partition("\n")[0])
 
 

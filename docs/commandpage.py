@@ -57,4 +57,5 @@ def options(command: Any, context: Any) -> str:
 
 
 def code(names: str) -> str:
+    """Return the names of an option as markdown code for a table cell."""
     return "`" + names.replace("|", "\\|") + "`"

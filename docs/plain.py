@@ -21,4 +21,5 @@ def cell(text: str) -> str:
 
 
 def fence(language: str, text: str) -> str:
+    """Return the text as a fenced code block of the language."""
     return f"```{language}\n{text}\n```"

@@ -6,14 +6,15 @@ lake.metrics(by=["model"])     # a polars DataFrame
 lake.sql("SELECT ...")         # a polars DataFrame
 lake.game("3f2a")              # one game, with its transcript
 
-`Metric`, `Rows`, `Term` and `Combine` declare a new metric for `Lake.with_metric`.
+`Metric`, `Rows`, `Term` and `Combine` define a new metric for `Lake.with_metric`.
 """
 
 import os
 
 from pipeline.version import __version__
 
-# Without `typing` and `pathlib`: a Ctrl-C while they load, before `magic` begins, has a traceback.
+# `typing` and `pathlib` are not imported, because a Ctrl-C before `magic` handles it would print a
+# traceback, so as little as possible is loaded here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,7 @@ __all__ = [
     "open_lake",
 ]
 
-# Where the lake is if nobody names one.
+# The environment variable and the path that locate the lake by default.
 LAKE_VARIABLE, DEFAULT_LAKE = "MAGIC_LAKE", "lake"
 _MODULES = {
     "pipeline.api": ("Game", "Lake"),
@@ -45,7 +46,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """A name of `__all__`, imported when it is first used: the version and the help need none."""
+    """Import a name of `__all__` when it is first used, so that `magic --help` starts quickly."""
     from importlib import import_module
 
     for module, names in _MODULES.items():
@@ -55,7 +56,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The API, and nothing else."""
+    """Return the names of the public API."""
     return __all__
 
 
@@ -66,20 +67,20 @@ def open_lake(
     names: "Mapping[str, str] | str | Path | None" = None,
     failures: "Failures" = "exclude",
 ) -> "Lake":
-    """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
+    """Return the lake at the path, in its latest state or in its state after the ingest `as_of`.
 
-    Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. `names` joins
-    names of models in all that the lake answers: the name to count by each name in logs, or the
-    path of a TOML file that has them in its table `[models]`, such as `"openai/gpt-4o" = "gpt-4o"`.
-    `failures="loss"` counts a game as a loss of the model that failed it: see
-    `Lake.with_failures`. Nothing that is stored changes. Raises LakeError if there is no lake, and
-    UsageError if the names are no such map.
+    Without a path, the lake is the default of the command line: `$MAGIC_LAKE`, or else `lake`.
+    `names` counts several names of a model as one model in all results: it maps each name in logs
+    to the name to count, or is the path of a TOML file with this map in its table `[models]`, such
+    as `"openai/gpt-4o" = "gpt-4o"`. `failures="loss"` counts a game as a loss of the model that
+    failed it; see `Lake.with_failures`. Stored data does not change. Raises LakeError if there is
+    no lake, and UsageError if `names` is not such a map.
 
     >>> lake = pipeline.open_lake("lake/")
     >>> lake.systems
     {'magic': 112}
     """
-    # Imported here, so that what only needs the version or the help does not wait for it.
+    # Imported here, because the version and the help do not need it.
     from pipeline.api import open_lake as opened
 
     if path is None:

@@ -1,4 +1,8 @@
-"""The Python interface of a lake: what it answers, and how it shows itself."""
+"""The class `Lake`, the Python interface of the package, and the class `Game`.
+
+`pipeline.open_lake` returns a `Lake`. Both classes add plots, pages and their display in notebooks
+to what `pipeline.lake_methods` and `pipeline.reports` compute.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +37,7 @@ class Game(Transcript, frozen=True, eq=False):
     lake: "Lake"
 
     def __repr__(self) -> str:
+        """Return the game's id, type, outcome and number of messages in one line."""
         row = self.game
         end = row["outcome"] if row["is_finished"] else "not finished"
         n_messages = self.messages.height
@@ -61,9 +66,9 @@ class Lake(LakeWithMethods):
     def game(
         self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
     ) -> Game:
-        """The game with this id, or the first characters of it, or with this path of its log.
+        """Return the game with this id, with this beginning of its id, or with this log path.
 
-        `edition` and `num_of_game` say what was counted in it, as in `Lake.evidence`. Raises
+        `edition` and `num_of_game` select the counted rows, as in `Lake.evidence`. Raises
         UsageError if no game or several games match, and for an unknown edition.
 
         >>> game = lake.game(lake.games(game_type="undercover")["game_id"][0])
@@ -72,18 +77,20 @@ class Lake(LakeWithMethods):
         >>> game.text.splitlines()[0]
         'undercover: caught'
         """
-        one = super().game(game, edition=edition, num_of_game=num_of_game)
-        return Game(one.tables, one.counted, one.edition, one.sources, self)
+        transcript = super().game(game, edition=edition, num_of_game=num_of_game)
+        return Game(
+            transcript.tables, transcript.counted, transcript.edition, transcript.sources, self
+        )
 
     @lake_method
     def plot_metric(
         self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
     ) -> "plots.Chart":
-        """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
+        """Plot the value and interval of each model, for one metric.
 
-        With `by`, a column such as `game_type`, there is a panel for each of its values. Other
-        arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
-        without the extra `view` or `notebooks`.
+        See `pipeline.plots.plot_metric`. With `by`, a column such as `game_type`, there is a
+        panel for each value of the column. Other arguments are passed to `metrics`. Raises
+        UsageError for an unknown metric, and PipelineError without the extra `view` or `notebooks`.
 
         >>> type(lake.plot_metric("judgement", by="game_type")).__name__
         'FacetChart'
@@ -95,7 +102,7 @@ class Lake(LakeWithMethods):
 
     @lake_method
     def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
-        """A chart of one model over all metrics, against all others.
+        """Plot the values of one model in all metrics, with all other models for comparison.
 
         See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
         without the extra `view` or `notebooks`.
@@ -108,7 +115,7 @@ class Lake(LakeWithMethods):
 
     @lake_method
     def plot_radar(self, **options: Any) -> "plots.Chart":
-        """A chart of all metrics of each model around a point, with the arguments of `radar`.
+        """Plot the radar chart of each model; the arguments are passed to `radar`.
 
         See `pipeline.plots.plot_radar`. Raises UsageError if no model has an area, and
         PipelineError without the extra `view` or `notebooks`.
@@ -125,7 +132,7 @@ class Lake(LakeWithMethods):
         metric: str | Sequence[str] | None = None,
         edition: Edition = PAPER,
     ) -> "plots.Chart":
-        """A chart of the differences between models, with the arguments of `compare`.
+        """Plot the differences between models, with intervals; see `compare` for the arguments.
 
         Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
         or `notebooks`.
@@ -137,9 +144,9 @@ class Lake(LakeWithMethods):
 
     @lake_method
     def page(self, name: str, **parameters: object) -> "RenderedPage":
-        """A page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
+        """Return a page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
 
-        `name` and `parameters` are the parts of the page's address, for example
+        `name` and `parameters` are the path and query of the page's URL, for example
         `lake.page("compare", model="gpt-4", other="cohere")`: see docs/view.md. The result's `rows`
         are the data of the page. Raises UsageError for an unknown page or parameter, and
         PipelineError without the extra `view` or `notebooks`.
@@ -161,11 +168,12 @@ class Lake(LakeWithMethods):
         confidence: float = DEFAULT_CONFIDENCE,
         games_per_cell: int = 1,
     ) -> Path:
-        """Writes a report as one HTML file that needs no network; returns its path.
+        """Write a report as one HTML file that needs no network, and return its path.
 
-        It shows up to `games_per_cell` games behind each value. An existing file is replaced when
-        the new one is complete. Raises UsageError for an unknown edition or more than 20 games per
-        cell, and PipelineError without the extra `view` or if the file cannot be written.
+        The report shows up to `games_per_cell` games behind each value. An existing file is
+        replaced when the new file is complete. Raises UsageError for an unknown edition or more
+        than 20 games per cell, and PipelineError without the extra `view` or if the file cannot be
+        written.
         """
         with plots.raise_missing_extra():
             from pipeline.pages.report import format_report
@@ -181,7 +189,7 @@ class Lake(LakeWithMethods):
         return Path(file)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Shows the lake as text, without the path of its folder: notebooks are passed on."""
+        """Print the lake without the path of its folder, because notebooks are shared."""
         name = str(self.path).rpartition("/")[2]
         printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
 
@@ -195,7 +203,7 @@ class Lake(LakeWithMethods):
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:
-    """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
+    """Return the lake at the path, in its latest state or in its state after the ingest `as_of`.
 
     Raises LakeError if there is no readable lake.
     """

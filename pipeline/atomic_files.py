@@ -75,18 +75,20 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def check_is_new(path: Path, shown: str) -> None:
+def check_is_new(path: Path, displayed_path: str) -> None:
     """Raise UsageError if the path exists and is not an empty folder.
 
     Args:
         path: The resolved path.
-        shown: The path as the user wrote it, for the message.
+        displayed_path: The path as the user wrote it, for the message.
 
     Raises:
         UsageError: If the path exists.
         PipelineError: If its parent folder does not exist.
     """
     if any(path.iterdir()) if path.is_dir() else path.exists():
-        raise UsageError(f"{shown}: is there already, and an export replaces nothing: name another")
+        raise UsageError(
+            f"{displayed_path}: is there already, and an export replaces nothing: name another"
+        )
     if not path.parent.is_dir():
-        raise PipelineError(f"{shown}: there is no folder {path.parent}; create it first")
+        raise PipelineError(f"{displayed_path}: there is no folder {path.parent}; create it first")

@@ -12,12 +12,19 @@ from pipeline import games
 from pipeline.archives import MAX_DOCUMENT_BYTES, Document, Sources, iter_documents
 from pipeline.events.frames import IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, game_index, hash_document, sha256
-from pipeline.formats import NO_MODEL, find_splitter, ignored_reason, inspect, may_be_log, read_game
-from pipeline.formats.interchange import NAME, VERSION_KEY, encoded
+from pipeline.formats import (
+    NO_MODEL,
+    find_splitter,
+    ignored_reason,
+    inspect,
+    may_be_unsupported_log,
+    read_game,
+)
+from pipeline.formats.interchange import NAME, VERSION_KEY, encode_game
 from pipeline.formats.record_builder import clear_cache
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
-from pipeline.games import load_game_definition, missing_for_metrics
+from pipeline.games import iter_metric_gaps, load_game_definition
 from pipeline.plugins import PluginError
 
 _GAMES_AT_ONCE = 1_000
@@ -49,7 +56,7 @@ class ConvertedDocument(NamedTuple):
     @property
     def may_be_log(self) -> bool:
         """Whether the ignored document may be a log of an unknown program."""
-        return self.ignored is not None and may_be_log(self.ignored)
+        return self.ignored is not None and may_be_unsupported_log(self.ignored)
 
 
 class ValidatedDocument(NamedTuple):
@@ -168,7 +175,7 @@ def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
             yield ValidatedDocument(file, (RecordError("$", rule, str(error)),))
         else:
             definitions.append((file, definition))
-            yield ValidatedDocument(file, (), notes=tuple(missing_for_metrics(definition)))
+            yield ValidatedDocument(file, (), notes=tuple(iter_metric_gaps(definition)))
 
 
 def _iter_clearing_cache(documents: Iterable[Document]) -> Iterator[Document]:
@@ -189,7 +196,7 @@ def _read_fault(document: Document) -> RecordError:
 
 def _convert_game(location: str, game: GameRecord, log_sha256: str) -> ConvertedDocument:
     """Encode a game, and check that reading it back gives the same game."""
-    line = encoded(game, log_sha256)
+    line = encode_game(game, log_sha256)
     try:
         decoded = read_game(line)
     except InvalidDocumentError as error:

@@ -18,18 +18,18 @@ EMPTY_PATH_HINT = "is empty, perhaps because a variable is not set: the current 
 DENIED_HINT = "check its permissions and those of the folders above it"
 
 
-def suggest_similar_names(wrong: Iterable[str], known: Iterable[str]) -> str | None:
+def suggest_similar_names(wrong: Iterable[str], known_names: Iterable[str]) -> str | None:
     """Return "did you mean ...?" with the most similar names, or None if no name is similar."""
     from difflib import get_close_matches
 
-    names = list(known)
+    names = list(known_names)
     matches = [match for name in wrong if (match := get_close_matches(name, names, n=1))]
     return f"did you mean {' or '.join(f'`{name}`' for (name,) in matches)}?" if matches else None
 
 
-def suggest_names(wrong: Iterable[str], known: Iterable[str]) -> str:
+def suggest_names(wrong: Iterable[str], known_names: Iterable[str]) -> str:
     """Return a hint for wrong names: the most similar known names, or the list of all of them."""
-    names = list(map(str, known))
+    names = list(map(str, known_names))
     return suggest_similar_names(wrong, names) or f"choose from {', '.join(names)}"
 
 
@@ -99,6 +99,7 @@ class QueryError(PipelineError):
         self.place = place
 
     def __str__(self) -> str:
+        """Return the message, and below it the place if the error has one."""
         return f"{self.message}\n{self.place}" if self.place else self.message
 
 

@@ -98,52 +98,54 @@ TYPE_RULE = "every field has its type"
 MAX_TYPE_ERRORS = 20
 
 
-def find_type_errors(value: Any, kind: Any, at: str = "$") -> list[RecordError]:
+def find_type_errors(value: Any, kind: Any, json_path: str = "$") -> list[RecordError]:
     """Return the type errors in a value, in the order of the document.
 
     Args:
         value: The decoded JSON or TOML value.
         kind: The expected type, to which msgspec can convert.
-        at: The JSON path of the value.
+        json_path: The JSON path of the value.
 
     Returns:
         The first `MAX_TYPE_ERRORS` errors, and a last one that says that there are more. In an
         object, missing fields come last. Empty if the value has the type.
     """
-    faults = list(islice(_iter_type_errors(value, kind, at), MAX_TYPE_ERRORS + 1))
+    faults = list(islice(_iter_type_errors(value, kind, json_path), MAX_TYPE_ERRORS + 1))
     if len(faults) > MAX_TYPE_ERRORS:
         faults[-1] = RecordError(
-            at, TYPE_RULE, f"there are more faults than these {MAX_TYPE_ERRORS}"
+            json_path, TYPE_RULE, f"there are more faults than these {MAX_TYPE_ERRORS}"
         )
     return faults
 
 
-def _iter_type_errors(value: Any, kind: Any, at: str) -> Iterator[RecordError]:
+def _iter_type_errors(value: Any, kind: Any, json_path: str) -> Iterator[RecordError]:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         # The error of the value itself is reported only if its parts have no errors.
-        inner_errors = _iter_inner_type_errors(value, kind, at)
-        yield next(inner_errors, type_error(error, at))
+        inner_errors = _iter_inner_type_errors(value, kind, json_path)
+        yield next(inner_errors, type_error(error, json_path))
         yield from inner_errors
 
 
-def _iter_inner_type_errors(value: Any, kind: Any, at: str) -> Iterator[RecordError]:
+def _iter_inner_type_errors(value: Any, kind: Any, json_path: str) -> Iterator[RecordError]:
     kinds = _union_members(kind)
     if isinstance(value, list):
         for list_type in (member for member in kinds if get_origin(member) in (list, tuple)):
             for number, entry in enumerate(value):
-                yield from _iter_type_errors(entry, get_args(list_type)[0], f"{at}[{number}]")
+                yield from _iter_type_errors(
+                    entry, get_args(list_type)[0], f"{json_path}[{number}]"
+                )
     if isinstance(value, dict) and (struct := _matching_struct(value, kinds)) is not None:
         config = struct.__struct_config__
         struct_fields = _struct_fields(struct)
         for name, inner in value.items():
             if name in struct_fields:
-                yield from _iter_type_errors(inner, struct_fields[name].type, f"{at}.{name}")
+                yield from _iter_type_errors(inner, struct_fields[name].type, f"{json_path}.{name}")
             elif config.forbid_unknown_fields and name != config.tag_field:
-                yield _unknown_field_error(name, at)
+                yield _unknown_field_error(name, json_path)
         yield from (
-            _missing_field_error(name, at)
+            _missing_field_error(name, json_path)
             for name, info in struct_fields.items()
             if info.required and name not in value
         )
@@ -174,10 +176,12 @@ def _matching_struct(value: Mapping[str, Any], kinds: Iterable[Any]) -> type[Str
     return None
 
 
-def type_error(error: msgspec.ValidationError, at: str = "$") -> RecordError:
-    """Return the RecordError of a validation error in the value at the JSON path `at`."""
+def type_error(error: msgspec.ValidationError, json_path: str = "$") -> RecordError:
+    """Return the RecordError of a validation error in the value at `json_path`."""
     match = _MESSAGE_PATTERN.match(str(error))
-    message, path = (match["message"], at + match["path"][1:]) if match else (str(error), at)
+    message, path = (
+        (match["message"], json_path + match["path"][1:]) if match else (str(error), json_path)
+    )
     if field := _FIELD_ERROR_PATTERN.fullmatch(message):
         is_missing = field["how"] == "missing"
         return (_missing_field_error if is_missing else _unknown_field_error)(field["name"], path)
@@ -198,13 +202,15 @@ def _explain_type_error(message: str) -> str:
     return f"is {' or '.join(expected)}{match['limit']}{actual or ''}"
 
 
-def _missing_field_error(name: str, at: str) -> RecordError:
-    return RecordError(at, TYPE_RULE, f"`{name[:_MAX_NAME_LENGTH]}` is missing")
+def _missing_field_error(name: str, json_path: str) -> RecordError:
+    return RecordError(json_path, TYPE_RULE, f"`{name[:_MAX_NAME_LENGTH]}` is missing")
 
 
-def _unknown_field_error(name: str, at: str) -> RecordError:
+def _unknown_field_error(name: str, json_path: str) -> RecordError:
     name = name[:_MAX_NAME_LENGTH]
-    return RecordError(f"{at}.{name}", TYPE_RULE, f"`{name}` is no field here: it may be misspelt")
+    return RecordError(
+        f"{json_path}.{name}", TYPE_RULE, f"`{name}` is no field here: it may be misspelt"
+    )
 
 
 class Seat(Struct, frozen=True, array_like=True, gc=False):
@@ -285,6 +291,7 @@ class Messages(Struct, frozen=True, gc=False):
     content: Sequence[str]
 
     def __len__(self) -> int:
+        """Return the number of messages."""
         return len(self.content)
 
 

@@ -217,12 +217,12 @@ class LakeWithMethods(stored.StoredLake):
         if taken := [name for name in temporary_views if name.lower() in (*TABLES, *self._views)]:
             raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
         # A value can name a table, as in `query_table($name)`.
-        wanted = "\n".join([query, *texts.values(), *temporary_views.values()])
-        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
+        query_texts = "\n".join([query, *texts.values(), *temporary_views.values()])
+        with warehouse.connect(self, self._views, query_texts, memory=memory) as connection:
             for name, select in temporary_views.items():
                 warehouse.define_user_view(connection, name, select)
-            known = [*TABLES, *self._views, *temporary_views]
-            return warehouse.run_query(connection, query, known, texts, suggest_grouping)
+            table_names = [*TABLES, *self._views, *temporary_views]
+            return warehouse.run_query(connection, query, table_names, texts, suggest_grouping)
 
     @lake_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -298,4 +298,4 @@ class LakeWithMethods(stored.StoredLake):
 
 def with_registered_metrics(lake: L, metrics: Mapping[str, RegisteredMetric]) -> L:
     """Return a copy of the lake with further metrics, which were checked before."""
-    return lake._with(_added={**lake._added, **metrics}) if metrics else lake
+    return lake._copy_with(_added={**lake._added, **metrics}) if metrics else lake

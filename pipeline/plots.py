@@ -204,7 +204,7 @@ def _draw_polygons(
     line, is_corner = pl.col("line"), pl.col("at") < n_corners
     is_ring = line.is_between(n_models, n_models + len(ring_values) - 1)
     axis_titles = pl.col("at").replace_strict(
-        {at: metric_title(axis) for at, axis in enumerate(axes)}, default=""
+        {corner: metric_title(axis) for corner, axis in enumerate(axes)}, default=""
     )
     side = pl.when(pl.col("dx") > 1).then(1).when(pl.col("dx") < -1).then(-1).otherwise(0)
     n_panel_lines = (n_models - 1) // beside + 1
@@ -231,9 +231,9 @@ def _draw_polygons(
         text=axis_titles, side=side
     )
     beyond_values = [
-        (panel, at, f"{value:.0f}")
+        (panel, corner, f"{value:.0f}")
         for panel, row in enumerate(values.tolist())
-        for at, value in enumerate(row)
+        for corner, value in enumerate(row)
         if value > max_value
     ]
     columns = {"panel": pl.Int64, "at": pl.Int64, "number": pl.String}
@@ -292,7 +292,7 @@ def _draw_polygons(
         ),
         *(
             draw_layer(
-                rows.filter(side=at),
+                rows.filter(side=text_side),
                 "text",
                 {**text_style, **style, "align": align},
                 text=text_field,
@@ -301,7 +301,7 @@ def _draw_polygons(
                 (axis_names, "text:N", {}),
                 (axis_names.join(values_beyond_ring, on=["panel", "at"]), "number:N", {"dy": 13}),
             )
-            for at, align in ((-1, "right"), (0, "center"), (1, "left"))
+            for text_side, align in ((-1, "right"), (0, "center"), (1, "left"))
         ),
     ]
     lines = ["metrics in percent" + ("; grey: the other models" if n_models > 1 else "")]

@@ -81,6 +81,7 @@ class Plugin(NamedTuple):
     value: object
 
     def __str__(self) -> str:
+        """Return the plugin's name with the package that provides it."""
         return f"{self.name} of the package {self.package}"
 
 

@@ -62,9 +62,11 @@ class QueryProcesses:
         self._next: _Process | None = None
 
     def __enter__(self) -> "QueryProcesses":
+        """Return the object itself; the first process starts when it is needed."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Kill the process that waits for the next query."""
         if self._next is not None:
             _kill(*self._next)
 
@@ -123,7 +125,7 @@ class QueryProcesses:
 
 
 def _raise_sent(connection: "Connection") -> None:
-    """Raises the error that the process sent, if it did not send that all is well."""
+    """Receive the result of a step from the process, and raise it if it is an error."""
     if error := connection.recv():
         raise error
 
@@ -135,21 +137,21 @@ def _kill(process: "Popen[bytes]", connection: "Connection") -> None:
 
 
 def main() -> None:
-    """Answers one query from the process that started this one, through a connection, and ends."""
+    """Run one query for the parent process, send the result through the connection, and exit."""
     connection = parent_connection()
     try:
         from pipeline.lake import open_lake
         from pipeline.lake_methods import LakeWithMethods, with_registered_metrics
-    except PipelineError as error:  # of a package that cannot be used
+    except PipelineError as error:  # an installed package with an invalid plugin
         connection.send(error)
         return
     try:
         connection.send(None)
         lake, query, parameters, memory, metrics = connection.recv()
-    except (EOFError, OSError):  # whoever would ask has ended
+    except (EOFError, OSError):  # the parent process has exited
         return
     exit_with_parent(connection)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries print there if memory runs out
     try:
         opened = open_lake(lake, None, LakeWithMethods) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)

@@ -19,7 +19,7 @@ from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import ERROR_REASON, Format, available_formats, read_game
-from pipeline.formats.interchange import encoded
+from pipeline.formats.interchange import encode_game
 from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.ingest.decode import (
@@ -94,7 +94,9 @@ def check_claims(logs: Logs) -> None:
     assert logs.logs, f"{name} has no logs to be checked by"
     for number, data in enumerate(logs.logs):
         claimants = [
-            known.NAME for known in available_formats() if known.claims(DocumentSniffer(file, data))
+            format_.NAME
+            for format_ in available_formats()
+            if format_.claims(DocumentSniffer(file, data))
         ]
         assert claimants == [name], f"log {number} of {name} is claimed by {claimants}"
         game = read_game(data, logs.model, file)
@@ -132,8 +134,8 @@ def check_batches(logs: Logs) -> None:
     again = Logs(logs.format_, [*reversed(logs.logs)], logs.model, logs.file).games()[::-1]
     assert [content_id(game) for game in again] == ids, "a log is another game in another order"
     numbered = list(enumerate(games))
-    whole, reverse = _sorted(_rows(numbered)), _sorted(_rows(numbered[::-1]))
-    alone = [_sorted(_rows([game])) for game in numbered]
+    whole, reverse = _sort_tables(_rows(numbered)), _sort_tables(_rows(numbered[::-1]))
+    alone = [_sort_tables(_rows([game])) for game in numbered]
     for table in GAME_TABLES:
         rows = pl.concat([tables[table] for tables in alone]).sort(pl.all())
         assert whole[table].equals(rows), f"rows of {table} depend on what is read with them"
@@ -143,7 +145,7 @@ def check_batches(logs: Logs) -> None:
 def check_converted(logs: Logs) -> None:
     """Check that interchange JSON preserves everything that was read of a log."""
     for number, game in enumerate(logs.games()):
-        again = read_game(encoded(game))
+        again = read_game(encode_game(game))
         is_same = again is not None and content_id(again) == content_id(game)
         assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
 
@@ -161,8 +163,10 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
         is_foreseen = not fault.rule.startswith((UNEXPECTED_ERROR_RULE, ERROR_REASON))
         assert is_foreseen, f"{fault.message}\nfor the document {fault.raw!r}"
     for table, rows in batch.tables.items():
-        wanted = [name for name, column in TABLES[table].columns().items() if not column.nullable]
-        assert not pl.DataFrame(rows.select(wanted)).null_count().sum_horizontal().sum()
+        required_columns = [
+            name for name, column in TABLES[table].columns().items() if not column.nullable
+        ]
+        assert not pl.DataFrame(rows.select(required_columns)).null_count().sum_horizontal().sum()
 
 
 def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[bytes]:
@@ -171,7 +175,7 @@ def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[by
     for _ in range(n_mutants):
         data = dice.choice(logs)
         for _ in range(dice.choice((1, 1, 1, 2, 4))):
-            data = dice.choice((_with_odd_value, _with_odd_value, _cut, _flipped, _doubled))(
+            data = dice.choice((_with_odd_value, _with_odd_value, _cut, _flip_bytes, _repeat_part))(
                 dice, data
             )
         yield data
@@ -225,14 +229,14 @@ def _cut(dice: Random, data: bytes) -> bytes:
     return data[:start] + data[end:] if dice.random() < 0.5 else data[:end]
 
 
-def _flipped(dice: Random, data: bytes) -> bytes:
+def _flip_bytes(dice: Random, data: bytes) -> bytes:
     changed = bytearray(data)
     for _ in range(min(len(data), dice.randrange(1, 4))):
         changed[dice.randrange(len(data))] = dice.randrange(256)
     return bytes(changed)
 
 
-def _doubled(dice: Random, data: bytes) -> bytes:
+def _repeat_part(dice: Random, data: bytes) -> bytes:
     start, end = sorted(dice.randrange(len(data) + 1) for _ in range(2))
     return data[:end] + data[start:]
 
@@ -248,5 +252,5 @@ def _rows(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
     return build_event_frames(placed)
 
 
-def _sorted(rows: EventFrames) -> dict[str, pl.DataFrame]:
+def _sort_tables(rows: EventFrames) -> dict[str, pl.DataFrame]:
     return {table: rows.table(table).sort(pl.all()) for table in GAME_TABLES}

@@ -67,7 +67,7 @@ _LATEX_CHARACTER = re.compile("|".join([*map(re.escape, _LATEX), "([-',])(?=\\1)
 def escape_unprintable(text: str) -> str:
     r"""Replace unsafe characters by escape sequences such as `\x1b`; keep line breaks."""
     return UNSAFE_CHARACTERS.sub(
-        lambda found: found[0].encode("unicode_escape").decode("ascii"), text
+        lambda match: match[0].encode("unicode_escape").decode("ascii"), text
     )
 
 
@@ -93,7 +93,7 @@ def replace_line_breaks(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Escape the characters that have a meaning in LaTeX."""
-    return _LATEX_CHARACTER.sub(lambda found: _LATEX.get(found[0]) or f"{found[0]}{{}}", text)
+    return _LATEX_CHARACTER.sub(lambda match: _LATEX.get(match[0]) or f"{match[0]}{{}}", text)
 
 
 def to_json_text(value: object) -> str:

@@ -21,6 +21,7 @@ def run(name: str, options: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
+    """Run all simulations, two at a time; return 1 if one misses a limit."""
     missed = []
     with ThreadPoolExecutor(2) as pool:
         for name, done in zip(

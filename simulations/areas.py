@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
-from shapes import Floats, Play, Shape, frame, of_metric, terms
+from document import markdown, parse_options, write
+from shapes import Floats, Play, Shape, frame, metric_shape, terms
 
 from pipeline.statistics.intervals import area, radar_areas
 
@@ -37,24 +37,29 @@ LEAST = 0.92
 def together(settings: int) -> Shape:
     """All terms of all metrics, so many settings of each competition, a game of each."""
     shapes = {
-        name: of_metric("cooperation" if name == "coordination" else name, 1) for name in AXES
+        name: metric_shape("cooperation" if name == "coordination" else name, 1) for name in AXES
     }
-    weights = {f"{name}: {t}": w for name, one in shapes.items() for t, w in one.weights.items()}
+    weights = {
+        f"{name}: {t}": w for name, shape in shapes.items() for t, w in shape.weights.items()
+    }
     first = [
         play._replace(term=f"{name}: {play.term}")
-        for name, one in shapes.items()
-        for play in one.plays
+        for name, shape in shapes.items()
+        for play in shape.plays
     ]
-    places = {name: at for at, name in enumerate(dict.fromkeys(one.competition for one in first))}
+    places = {
+        name: place
+        for place, name in enumerate(dict.fromkeys(shape.competition for shape in first))
+    }
     plays = (
-        Play(one.term, one.competition, places[one.competition] * settings + s, one.items)
-        for one in first
+        Play(shape.term, shape.competition, places[shape.competition] * settings + s, shape.items)
+        for shape in first
         for s in range(settings)
     )
     return Shape(weights, tuple(plays))
 
 
-def played(
+def draw_games(
     generator: np.random.Generator, shape: Shape, rates: dict[str, float], alike: float, draws: int
 ) -> tuple[Floats, Floats]:
     """Hits and counted by draw and play; coordination is counted where there is an agreement."""
@@ -62,12 +67,12 @@ def played(
     means = np.array([rates[name] for name in metric])
     size = (draws, shape.settings.max() + 1)
     decides, luck = generator.random(size) < alike, generator.random(size)
-    own = np.where(decides[:, shape.settings], luck[:, shape.settings] < means, means)
-    counted = np.broadcast_to([float(play.items) for play in shape.plays], own.shape).copy()
-    hits = generator.binomial(counted.astype(int), own).astype(np.float64)
+    game_rates = np.where(decides[:, shape.settings], luck[:, shape.settings] < means, means)
+    counted = np.broadcast_to([float(play.items) for play in shape.plays], game_rates.shape).copy()
+    hits = generator.binomial(counted.astype(int), game_rates).astype(np.float64)
     agreed, coordinated = (
-        [at for at, name in enumerate(metric) if name == wanted]
-        for wanted in ("cooperation", "coordination")
+        [index for index, name in enumerate(metric) if name == axis]
+        for axis in ("cooperation", "coordination")
     )
     counted[:, coordinated] = hits[:, agreed]
     hits[:, coordinated] *= counted[:, coordinated]
@@ -78,28 +83,28 @@ def coverage(model: str, settings: int, alike: float, draws: int) -> tuple[float
     """How often the interval holds the true area, and its mean width over that area."""
     generator, shape = np.random.default_rng(SEED), together(settings)
     rates = dict(zip(AXES, MODELS[model], strict=True))
-    sums = frame(shape, *played(generator, shape, rates, alike, draws))
-    wanted = terms(shape, sums, "draw")
+    sums = frame(shape, *draw_games(generator, shape, rates, alike, draws))
+    weights = terms(shape, sums, "draw")
     split = pl.col("term").str.splitn(": ", 2).struct
     metric, term = split[0].alias("metric"), split[1].alias("term")
-    sums, wanted = (one.with_columns(metric, term) for one in (sums, wanted))
+    sums, weights = (rows.with_columns(metric, term) for rows in (sums, weights))
     ratios = sums.group_by("draw", "metric", "term").agg(
         ratio=pl.col("h").sum() / pl.col("c").sum()
     )
     part = pl.col("ratio") * pl.col("weight")
-    values = ratios.join(wanted, on=["draw", "metric", "term"]).with_columns(part=part)
+    values = ratios.join(weights, on=["draw", "metric", "term"]).with_columns(part=part)
     values = values.pivot(
         "metric", on_columns=AXES, index="draw", values="part", aggregate_function="sum"
     )
-    n_terms = wanted.group_by("draw").len().filter(len=len(shape.weights))
+    n_terms = weights.group_by("draw").len().filter(len=len(shape.weights))
     values = values.join(n_terms, on="draw", how="semi")
-    found = radar_areas(values, sums, wanted, ["draw"], 0.95, axes=AXES)
-    of_term = wanted.select("metric", "term", "weight").unique()
+    intervals = radar_areas(values, sums, weights, ["draw"], 0.95, axes=AXES)
+    of_term = weights.select("metric", "term", "weight").unique()
     expected = of_term.group_by("metric").agg(pl.col("weight").sum())
     truth = {name: weight * true_rate(name, rates, alike) for name, weight in expected.iter_rows()}
     true_area = pl.DataFrame(truth).select(area(AXES)).item()
-    is_held = found["ci_low"].le(true_area) & found["ci_high"].ge(true_area)
-    width = (found["ci_high"] - found["ci_low"]).mean()
+    is_held = intervals["ci_low"].le(true_area) & intervals["ci_high"].ge(true_area)
+    width = (intervals["ci_high"] - intervals["ci_low"]).mean()
     return float(is_held.mean()), float(width) / true_area
 
 
@@ -107,36 +112,40 @@ def true_rate(name: str, rates: dict[str, float], alike: float) -> float:
     """The true rate of a metric; coordination is that of the games with an agreement."""
     if name != "coordination":
         return rates[name]
-    one, other = rates["cooperation"], rates["coordination"]
-    return (alike * min(one, other) + (1 - alike) * one * other) / one
+    agreement_rate, proposal_rate = rates["cooperation"], rates["coordination"]
+    return (
+        alike * min(agreement_rate, proposal_rate) + (1 - alike) * agreement_rate * proposal_rate
+    ) / agreement_rate
 
 
-def table(found: dict[tuple[str, float], list[tuple[float, float]]]) -> str:
+def table(results: dict[tuple[str, float], list[tuple[float, float]]]) -> str:
+    """Return the table of coverage and relative width by model and number of settings."""
     rows = [
         [f"{model}, {alike:g}", *(f"{share:.3f} ({width:.2f})" for share, width in cells)]
-        for (model, alike), cells in found.items()
+        for (model, alike), cells in results.items()
     ]
     return markdown(["model, alike", *(f"{n} settings" for n in SETTINGS)], rows)
 
 
 def main() -> int:
-    options = asked(__doc__, 1000)
-    found = {
+    """Run the simulation and write its table; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 1000)
+    results = {
         (model, alike): [coverage(model, n, alike, options.draws) for n in SETTINGS]
         for model in MODELS
         for alike in ALIKE
     }
-    print(table(found))
+    print(table(results))
     if options.write:
-        write("areas", table(found))
+        write("areas", table(results))
     slack = 2 * (LEAST * (1 - LEAST) / options.draws) ** 0.5
     missed = [
         (key, n, share)
-        for key, cells in found.items()
+        for key, cells in results.items()
         for n, (share, _) in zip(SETTINGS, cells, strict=True)
         if n >= 20 and share < LEAST - slack
     ]
-    print(*(f"undercovers: {one}" for one in missed), sep="\n", file=sys.stderr)
+    print(*(f"undercovers: {cell}" for cell in missed), sep="\n", file=sys.stderr)
     return int(bool(missed))
 
 

@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 from shapes import (
     METRICS,
     UNEVEN,
     Shape,
+    draw_games,
+    draw_setting_rates,
     frame,
     is_one_trial,
-    of_metric,
-    of_settings,
-    played,
+    metric_shape,
     terms,
 )
 
@@ -64,26 +64,26 @@ def cell(shape: Shape, rate: float, draws: int) -> Cell:
     """
     draws = min(draws, MOST_PLAYS // len(shape.plays))
     generator = np.random.default_rng(SEED)
-    hits, counted = played(generator, shape, of_settings(generator, shape, rate, draws))
+    hits, counted = draw_games(generator, shape, draw_setting_rates(generator, shape, rate, draws))
     sums = frame(shape, hits, counted)
-    found = values(shape, sums, "draw")
+    intervals = values(shape, sums, "draw")
     truth, slack = shape.value(rate), 1e-12
-    is_covered = found["ci_low"].le(truth + slack) & found["ci_high"].ge(truth - slack)
+    is_covered = intervals["ci_low"].le(truth + slack) & intervals["ci_high"].ge(truth - slack)
     y = truth / shape.range
-    variance = max(float(found["value"].var() or 0.0) / shape.range**2, 1e-12)
+    variance = max(float(intervals["value"].var() or 0.0) / shape.range**2, 1e-12)
     _, low, high = wilson_interval(y, y * (1 - y) / variance, Z)
-    width = (found["ci_high"] - found["ci_low"]).mean()
+    width = (intervals["ci_high"] - intervals["ci_low"]).mean()
     return Cell(rate, float(is_covered.mean()), float(width), shape.range * (high - low))
 
 
 def values(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:
     """Value, ci_low and ci_high of every draw that has a value."""
-    wanted = terms(shape, sums, by)
+    weights = terms(shape, sums, by)
     ratio = pl.col("weight") * pl.col("h") / pl.col("counted")
-    value = sums.join(wanted, on=[by, "term"]).group_by(by).agg(value=ratio.sum())
-    has_value = wanted.group_by(by).len().filter(len=len(shape.weights))
-    found = confidence_intervals(sums.lazy(), wanted.lazy(), [by], 0.95).collect()
-    return found.join(value, on=by).join(has_value, on=by, how="semi")
+    value = sums.join(weights, on=[by, "term"]).group_by(by).agg(value=ratio.sum())
+    has_value = weights.group_by(by).len().filter(len=len(shape.weights))
+    intervals = confidence_intervals(sums.lazy(), weights.lazy(), [by], 0.95).collect()
+    return intervals.join(value, on=by).join(has_value, on=by, how="semi")
 
 
 def least(shape: Shape) -> float:
@@ -94,12 +94,12 @@ def least(shape: Shape) -> float:
     return 0.92 if len(shape.plays) >= 20 else 0.90
 
 
-def table(found: dict[tuple[str, float, int], list[Cell]]) -> str:
+def table(results: dict[tuple[str, float, int], list[Cell]]) -> str:
     """Coverage by metric and streak, over the rates, and the mean width."""
     rows = {}
-    for (metric, streak, _), cells in found.items():
-        result = " / ".join(f"{one.coverage:.3f}" for one in cells)
-        width = sum(one.width for one in cells) / len(cells)
+    for (metric, streak, _), cells in results.items():
+        result = " / ".join(f"{cell.coverage:.3f}" for cell in cells)
+        width = sum(cell.width for cell in cells) / len(cells)
         rows.setdefault((metric, streak), []).append(f"{result} ({width:.2f})")
     headings = ["metric, correlation", *(f"{n} games" for n in GAMES)]
     named = {ALL_OR_NOTHING: "all or nothing"}
@@ -108,12 +108,12 @@ def table(found: dict[tuple[str, float, int], list[Cell]]) -> str:
     )
 
 
-def uneven_table(found: dict[str, list[Cell]]) -> str:
+def uneven_table(results: dict[str, list[Cell]]) -> str:
     """Of each shape the least coverage over ten rates, the mean, and the width."""
     rows = []
-    for name, cells in found.items():
-        lowest = min(cells, key=lambda one: one.coverage)
-        mean = sum(one.coverage for one in cells) / len(cells)
+    for name, cells in results.items():
+        lowest = min(cells, key=lambda cell: cell.coverage)
+        mean = sum(cell.coverage for cell in cells) / len(cells)
         rows.append(
             [
                 name,
@@ -127,40 +127,43 @@ def uneven_table(found: dict[str, list[Cell]]) -> str:
 
 def _width(cells: list[Cell]) -> float:
     """The mean width over that of Wilson's interval were the variance known."""
-    return sum(one.width for one in cells) / sum(one.known_width for one in cells)
+    return sum(cell.width for cell in cells) / sum(cell.known_width for cell in cells)
 
 
 def failures(name: str, shape: Shape, cells: list[Cell], draws: int) -> list[str]:
     """What misses its limit, but for what is known to, and what so few draws miss by chance."""
-    if any(all(part in name for part in known.split(", ")) for known in SHORT):
+    if any(all(part in name for part in short_name.split(", ")) for short_name in SHORT):
         return []
-    mean = sum(one.coverage for one in cells) / len(cells)
+    mean = sum(cell.coverage for cell in cells) / len(cells)
     slack = 2 * (0.92 * 0.08 / draws) ** 0.5
-    missed = [f"{name}: {one}" for one in cells if one.coverage < least(shape) - slack]
+    missed = [f"{name}: {cell}" for cell in cells if cell.coverage < least(shape) - slack]
     return missed + ([f"{name}: mean {mean:.3f}"] if mean < MEAN - slack else [])
 
 
 def main() -> int:
-    options = asked(__doc__, 1000)
+    """Run the simulation and write its tables; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 1000)
     even = {
-        (metric, streak, games): of_metric(metric, games, streak)
+        (metric, streak, games): metric_shape(metric, games, streak)
         for metric in METRICS
         for streak in STREAKS
         if not (streak and is_one_trial(metric))
         for games in GAMES
     }
-    found = {key: [cell(one, rate, options.draws) for rate in RATES] for key, one in even.items()}
+    results = {
+        key: [cell(message, rate, options.draws) for rate in RATES] for key, message in even.items()
+    }
     uneven = {
         name: [cell(shape, rate, options.draws) for rate in MANY_RATES]
         for name, shape in UNEVEN.items()
     }
-    print(table(found), uneven_table(uneven), sep="\n\n")
+    print(table(results), uneven_table(uneven), sep="\n\n")
     if options.write:
-        write("coverage", table(found))
+        write("coverage", table(results))
         write("uneven", uneven_table(uneven))
     failed = [
         each
-        for key, cells in found.items()
+        for key, cells in results.items()
         if key[1] != ALL_OR_NOTHING
         for each in failures(str(key), even[key], cells, options.draws)
     ]
@@ -169,8 +172,8 @@ def main() -> int:
         for name, cells in uneven.items()
         for each in failures(name, UNEVEN[name], cells, options.draws)
     ]
-    for one in failed:
-        print(f"undercovers: {one}", file=sys.stderr)
+    for message in failed:
+        print(f"undercovers: {message}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 from pairs_of_models import (
     HARDNESS,
     LEVEL,
@@ -28,11 +28,11 @@ from pairs_of_models import (
     STREAK,
     TIMES,
     TWENTY,
-    compared,
+    compare_models,
+    draw_sums,
     lakes,
-    sums_of,
 )
-from shapes import METRICS, of_metric, of_settings
+from shapes import METRICS, draw_setting_rates, metric_shape
 
 from pipeline.statistics.comparison import adjust_holm, compact_letters, drop_p_value
 from pipeline.statistics.pairs import rates_from_basis
@@ -61,9 +61,9 @@ CASES = {
 FEWER, OF_FAMILIES = 4, 4
 # Shapes of which a term has few games.
 SMALL = {
-    "rationality, 100 + 2 games": of_metric("rationality", (100, 2), 0.15, hardness=0.15),
-    "rationality, 5 + 2 games": of_metric("rationality", (5, 2), 0.15, hardness=0.15),
-    "win rate, 6 × 20 + 1 games": of_metric("win_rate", (*[20] * 6, 1), hardness=0.15),
+    "rationality, 100 + 2 games": metric_shape("rationality", (100, 2), 0.15, hardness=0.15),
+    "rationality, 5 + 2 games": metric_shape("rationality", (5, 2), 0.15, hardness=0.15),
+    "win rate, 6 × 20 + 1 games": metric_shape("win_rate", (*[20] * 6, 1), hardness=0.15),
 }
 SMALL_RATES = (0.02, 0.2, 0.5)
 MANY_MODELS = (66, 100)
@@ -85,38 +85,40 @@ def alike(metric: str, case: str, settings: int, rate: float, draws: int) -> Fou
     """Two models that behave alike, but for what the case says."""
     first, second = CASES[case]
     generator, shape, rates = lakes(metric, settings, rate, _draws(case, draws))
-    one = sums_of(generator, shape, rates, first)
-    other = shape._replace(streak=OTHER_STREAK) if case == STREAKIER else shape
-    return _found(compared(shape, [one, sums_of(generator, other, rates, second)]))
+    first_sums = draw_sums(generator, shape, rates, first)
+    second_shape = shape._replace(streak=OTHER_STREAK) if case == STREAKIER else shape
+    return _summarize(
+        compare_models(shape, [first_sums, draw_sums(generator, second_shape, rates, second)])
+    )
 
 
 def small(name: str, rate: float, draws: int) -> Found:
     """Two models that behave alike, of few games of a term."""
     generator, shape = np.random.default_rng(1), SMALL[name]
-    rates = of_settings(generator, shape, rate, draws)
-    return _found(compared(shape, [sums_of(generator, shape, rates) for _ in range(2)]))
+    rates = draw_setting_rates(generator, shape, rate, draws)
+    return _summarize(compare_models(shape, [draw_sums(generator, shape, rates) for _ in range(2)]))
 
 
 def opposite(games: tuple[int, int], rate: float, apart: float, draws: int) -> Found:
     """Two models of equal values, one of them better in one term and worse in the other."""
     generator = np.random.default_rng(1)
-    shape = of_metric("rationality", games, STREAK, hardness=HARDNESS)
-    rates = of_settings(generator, shape, rate, draws)
+    shape = metric_shape("rationality", games, STREAK, hardness=HARDNESS)
+    rates = draw_setting_rates(generator, shape, rate, draws)
     is_last = np.array([play.term == shape.plays[-1].term for play in shape.plays])
     shift = np.where(is_last, -apart, apart) / 2
-    pair = [sums_of(generator, shape, rates, shift=sign * shift) for sign in (1, -1)]
-    return _found(compared(shape, pair))
+    pair = [draw_sums(generator, shape, rates, shift=sign * shift) for sign in (1, -1)]
+    return _summarize(compare_models(shape, pair))
 
 
-def _found(rows: pl.DataFrame) -> Found:
+def _summarize(rows: pl.DataFrame) -> Found:
     is_apart = rows["p_value"] <= LEVEL
     excludes = (rows["ci_low"] > 0) | (rows["ci_high"] < 0)
-    falls = [_p_fall(*row) <= LEVEL for row in rows.select("basis", "p_value").iter_rows()]
+    falls = [_p_drop(*row) <= LEVEL for row in rows.select("basis", "p_value").iter_rows()]
     shares = (is_apart.mean(), (is_apart != excludes).mean(), np.mean(falls))
-    return Found(*(float(str(one)) for one in shares))
+    return Found(*(float(str(share)) for share in shares))
 
 
-def _p_fall(basis: dict[str, object], p: float) -> float:
+def _p_drop(basis: dict[str, object], p: float) -> float:
     """The p-value of a fall from the second to the first, as `magic diff` has it."""
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2
@@ -140,10 +142,13 @@ def family_wise(
     generator, shape, rates = lakes(metric, SETTINGS, rate, draws)
     last = shape.plays[-1]
     is_lacked = (pl.col("stratum") == last.competition) & (pl.col("cluster") != last.setting)
-    sums = [sums_of(generator, shape, rates, ONCE if n else first) for n in range(models)]
-    sums = [own.filter(~is_lacked) if n < lacking else own for n, own in enumerate(sums)]
-    found = compared(shape, sums)
-    p = found["p_value"].to_numpy().reshape(-1, draws)
+    sums = [draw_sums(generator, shape, rates, ONCE if n else first) for n in range(models)]
+    sums = [
+        model_sums.filter(~is_lacked) if n < lacking else model_sums
+        for n, model_sums in enumerate(sums)
+    ]
+    rows = compare_models(shape, sums)
+    p = rows["p_value"].to_numpy().reshape(-1, draws)
     # Any is told apart where the least is.
     return float((p.min(axis=0) * len(p) <= LEVEL).mean())
 
@@ -151,38 +156,44 @@ def family_wise(
 def unpaired(metric: str, draws: int) -> float:
     """How often two models alike are told apart that have no setting in common."""
     generator, shape, rates = lakes(metric, SETTINGS, 0.5, draws)
-    others = of_settings(generator, shape, 0.5, draws)
-    own = sums_of(generator, shape, rates).with_columns(pl.col("cluster") + len(shape.plays))
-    found = compared(shape, [own, sums_of(generator, shape, others)])
-    return float((found["p_value"] <= LEVEL).mean())
+    others = draw_setting_rates(generator, shape, 0.5, draws)
+    moved_sums = draw_sums(generator, shape, rates).with_columns(
+        pl.col("cluster") + len(shape.plays)
+    )
+    rows = compare_models(shape, [moved_sums, draw_sums(generator, shape, others)])
+    return float((rows["p_value"] <= LEVEL).mean())
 
 
 def power(metric: str, draws: int) -> tuple[float, float]:
     """How often models .2 apart (of the metric's range) are: alone, and as first of 45 pairs."""
     generator, shape, rates = lakes(metric, SETTINGS, 0.5, draws)
-    pair = [sums_of(generator, shape, rates, shift=shift * DIFFERENCE) for shift in (0.5, -0.5)]
-    p = compared(shape, pair)["p_value"]
+    pair = [draw_sums(generator, shape, rates, shift=shift * DIFFERENCE) for shift in (0.5, -0.5)]
+    p = compare_models(shape, pair)["p_value"]
     n_pairs = MODELS * (MODELS - 1) / 2
     return float((p <= LEVEL).mean()), float((p <= LEVEL / n_pairs).mean())
 
 
 def letters(models: int) -> tuple[int, int, int]:
-    """Pairs of models of win rates .05 and .95 that share a letter, of how many; and alike ones
-    that do not. Every other model is a good one."""
+    """Compare models whose win rates are .05 and .95 in turn by their letters.
+
+    Returns:
+        The pairs of unlike models that share a letter, all pairs of unlike models, and the pairs of
+        alike models that share none.
+    """
     generator, shape, rates = lakes("win_rate", SETTINGS, 0.5, 1)
     sums = [
-        sums_of(generator, shape, np.full_like(rates, 0.95 if n % 2 else 0.05))
+        draw_sums(generator, shape, np.full_like(rates, 0.95 if n % 2 else 0.05))
         for n in range(models)
     ]
-    p = compared(shape, sums).select(adjust_holm(pl.col("p_value")))["p_value"]
+    p = compare_models(shape, sums).select(adjust_holm(pl.col("p_value")))["p_value"]
     is_apart = np.zeros((models, models), bool)
     is_apart[np.triu_indices(models, 1)] = p.to_numpy() <= LEVEL
     named = compact_letters(is_apart | is_apart.T)
     unlike = alike_apart = shared = 0
-    for one in range(models):
-        for other in range(one):
-            is_shared = bool(set(named[one]) & set(named[other]))
-            if (one - other) % 2:
+    for row in range(models):
+        for column in range(row):
+            is_shared = bool(set(named[row]) & set(named[column]))
+            if (row - column) % 2:
                 unlike, shared = unlike + 1, shared + is_shared
             else:
                 alike_apart += not is_shared
@@ -190,7 +201,8 @@ def letters(models: int) -> tuple[int, int, int]:
 
 
 def main() -> int:
-    options = asked(__doc__, 1000)
+    """Run the simulation and write its tables; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 1000)
     cells = {
         f"{metric}, {settings} settings, {case}": [
             alike(metric, case, settings, rate, options.draws) for rate in RATES
@@ -235,19 +247,22 @@ def main() -> int:
         write("false alarms", text)
     # A test of whether models behave alike may see that one is streakier.
     failed = [
-        f"{name}: {one}"
-        for name, found in {**cells, **few, **against}.items()
-        for one in found
-        if one.disagree > 0
-        or (STREAKIER not in name and max(one.by_p, one.falls) > _most(_draws(name, options.draws)))
+        f"{name}: {result}"
+        for name, results in {**cells, **few, **against}.items()
+        for result in results
+        if result.disagree > 0
+        or (
+            STREAKIER not in name
+            and max(result.by_p, result.falls) > _most(_draws(name, options.draws))
+        )
     ]
-    for what, shares in (
+    for family, shares in (
         ("family", families),
         ("family, some lacking", lacking),
         ("family, one replays", replayed),
-        ("three, one replays", {metric: max(found) for metric, found in three.items()}),
+        ("three, one replays", {metric: max(results) for metric, results in three.items()}),
     ):
-        failed += [f"{m}: {what} {p}" for m, p in shares.items() if p > _most(some)]
+        failed += [f"{m}: {family} {p}" for m, p in shares.items() if p > _most(some)]
     failed += [f"{m}: unpaired {p}" for m, p in apart.items() if p > _most(options.draws)]
     failed += [f"{n} models: letters" for n, (shared, _, more) in lettered.items() if shared + more]
     for each in failed:
@@ -267,27 +282,29 @@ def _most(draws: int) -> float:
 
 def _table(cells: dict[str, list[Found]], rates: tuple[float, ...]) -> str:
     rows = [
-        [name, *(f"{one.by_p:.3f} / {one.falls:.3f}" for one in found)]
-        for name, found in cells.items()
+        [name, *(f"{result.by_p:.3f} / {result.falls:.3f}" for result in results)]
+        for name, results in cells.items()
     ]
     return markdown(["told apart / fell", *(f"rate {rate:g}" for rate in rates)], rows)
 
 
 def _opposite(cells: dict[str, list[Found]]) -> str:
-    rows = [[name, *(f"{one.by_p:.3f}" for one in found)] for name, found in cells.items()]
+    rows = [
+        [name, *(f"{result.by_p:.3f}" for result in results)] for name, results in cells.items()
+    ]
     headings = [f"rate {rate:g}, terms {apart:g} apart" for rate, apart in OPPOSITE_RATES]
     return markdown(["told apart, values equal", *headings], rows)
 
 
 def _three(shares: dict[str, list[float]]) -> str:
-    rows = [[metric, *(f"{share:.3f}" for share in found)] for metric, found in shares.items()]
+    rows = [[metric, *(f"{share:.3f}" for share in rates)] for metric, rates in shares.items()]
     return markdown(["any of three, one replays", *(f"rate {rate:g}" for rate in RATES)], rows)
 
 
-def _letters(found: dict[int, tuple[int, int, int]]) -> str:
+def _letters(pairs_by_models: dict[int, tuple[int, int, int]]) -> str:
     rows = [
         [str(models), f"{shared} of {unlike}", str(more)]
-        for models, (shared, unlike, more) in found.items()
+        for models, (shared, unlike, more) in pairs_by_models.items()
     ]
     return markdown(["models", "unlike pairs sharing a letter", "alike pairs sharing none"], rows)
 
@@ -312,9 +329,12 @@ def _families(
         [
             metric,
             f"{share:.3f}",
-            *(f"{own[metric]:.3f}" if metric in own else "" for own in (lacking, replayed)),
+            *(
+                f"{shares[metric]:.3f}" if metric in shares else ""
+                for shares in (lacking, replayed)
+            ),
             f"{apart[metric]:.3f}",
-            *(f"{one:.2f}" for one in power(metric, draws)),
+            *(f"{share_apart:.2f}" for share_apart in power(metric, draws)),
         ]
         for metric, share in families.items()
     ]

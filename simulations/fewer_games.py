@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -56,7 +56,7 @@ class Found(NamedTuple):
     held: int
 
 
-def drawn(case: Case, generator: np.random.Generator) -> tuple[Frames, int, float]:
+def draw_lake(case: Case, generator: np.random.Generator) -> tuple[Frames, int, float]:
     """A lake, how many games of `a` have no end, and its win rate over all games of a plan."""
     rows, n_open, full = [], 0, []
     for setting in range(SETTINGS):
@@ -66,32 +66,32 @@ def drawn(case: Case, generator: np.random.Generator) -> tuple[Frames, int, floa
         is_open = generator.random(case.n) < chance
         is_open |= np.arange(case.n) < case.exactly
         n_open += int(is_open.sum())
-        credits = [None if cut else float(one) for one, cut in zip(won, is_open, strict=True)]
+        credits = [None if cut else float(credit) for credit, cut in zip(won, is_open, strict=True)]
         if case.kept:
-            credits = sorted(credits, key=lambda one: -(one or 0))[: case.kept]
+            credits = sorted(credits, key=lambda credit: -(credit or 0))[: case.kept]
         credits += [None] * int((generator.random(case.n) < case.crashed).sum())
-        rows += [("a", setting, one) for one in credits]
+        rows += [("a", setting, credit) for credit in credits]
         if case.has_other:
-            rows += [("b", setting, float(one)) for one in generator.random(case.n) < RATE]
+            rows += [("b", setting, float(credit)) for credit in generator.random(case.n) < RATE]
     text = ["game | model | setting_id | win_credit | is_finished"]
     text += [
-        f"{number} | {model} | f{setting:031x} | {'-' if one is None else one} | "
-        f"{'no' if one is None else 'yes'}"
-        for number, (model, setting, one) in enumerate(rows, start=1)
+        f"{number} | {model} | f{setting:031x} | {'-' if credit is None else credit} | "
+        f"{'no' if credit is None else 'yes'}"
+        for number, (model, setting, credit) in enumerate(rows, start=1)
     ]
     results = table("results", "\n".join(text), game_type="public_good")
     return Frames({"results": results}), n_open, float(np.mean(full))
 
 
-def found(case: Case, draws: int) -> Found:
+def simulate(case: Case, draws: int) -> Found:
     """What is found in so many draws of a case."""
     generator = np.random.default_rng(7)
     right = named = held = 0
     for _ in range(draws):
-        lake, n_open, full = drawn(case, generator)
+        lake, n_open, full = draw_lake(case, generator)
         marks = completeness(lake)
-        wanted = {"a": n_open} | ({"b": 0} if case.has_other else {})
-        right += dict(marks.select("model", "n_missing").iter_rows()) == wanted
+        true_marks = {"a": n_open} | ({"b": 0} if case.has_other else {})
+        right += dict(marks.select("model", "n_missing").iter_rows()) == true_marks
         named += any(note.startswith("a: ") for note in fewer_games_notes(lake, marks))
         bounds = readability(lake, model="a").filter(pl.col("metric") == "win_rate")
         low, high = bounds.select("value_min", "value_max").row(0)
@@ -100,9 +100,12 @@ def found(case: Case, draws: int) -> Found:
 
 
 def main() -> int:
-    options = asked(__doc__, 60)
-    of_cases = {name: found(case, options.draws) for name, case in CASES.items()}
-    rows = [[name, *(f"{n} of {options.draws}" for n in one)] for name, one in of_cases.items()]
+    """Run the simulation and write its table; return 1 if a case fails."""
+    options = parse_options(__doc__, 60)
+    of_cases = {name: simulate(case, options.draws) for name, case in CASES.items()}
+    rows = [
+        [name, *(f"{n} of {options.draws}" for n in result)] for name, result in of_cases.items()
+    ]
     headings = ["games of one model", "mark is right", "named in a note", "bounds hold"]
     text = markdown(headings, rows)
     print(text)
@@ -110,8 +113,8 @@ def main() -> int:
         write("fewer games", text)
     failed = [
         name
-        for name, one in of_cases.items()
-        if one != (options.draws, options.draws * bool(CASES[name].kept), options.draws)
+        for name, result in of_cases.items()
+        if result != (options.draws, options.draws * bool(CASES[name].kept), options.draws)
     ]
     for each in failed:
         print(f"not as it should be: {each}", file=sys.stderr)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -41,7 +41,7 @@ class Found(NamedTuple):
     off: float  # how far the value is from the full one, in the mean
 
 
-def played(times: int) -> pl.DataFrame:
+def all_results(times: int) -> pl.DataFrame:
     """The results of all models, every setting five times; `b` alone `times` as often."""
     text = ["game | model | setting_id | game_index"]
     for model in MODELS:
@@ -53,11 +53,11 @@ def played(times: int) -> pl.DataFrame:
     return table("results", "\n".join(text), game_type="public_good")
 
 
-def lost(name: str, draws: int) -> Found:
+def simulate(name: str, draws: int) -> Found:
     """What is found of so many draws of lost games."""
     of_lost, of_won = LOSSES[name]
     generator = np.random.default_rng(7)
-    whole = played(2 if "twice" in name else 1)
+    whole = all_results(2 if "twice" in name else 1)
     held = told = others = 0
     off = []
     for _ in range(draws):
@@ -77,25 +77,26 @@ def lost(name: str, draws: int) -> Found:
 
 
 def main() -> int:
-    options = asked(__doc__, 60)
-    found = {name: lost(name, options.draws) for name in LOSSES}
+    """Run the simulation and write its table; return 1 if a case fails."""
+    options = parse_options(__doc__, 60)
+    results = {name: simulate(name, options.draws) for name in LOSSES}
     rows = [
         [
             name,
-            f"{one.held} of {options.draws}",
-            f"{one.told} of {options.draws}",
-            f"{one.others} of {options.draws}",
-            f"{one.off:.2f}",
+            f"{result.held} of {options.draws}",
+            f"{result.told} of {options.draws}",
+            f"{result.others} of {options.draws}",
+            f"{result.off:.2f}",
         ]
-        for name, one in found.items()
+        for name, result in results.items()
     ]
     headings = ["gone", "bounds hold", "mark is right", "others are marked", "value off by"]
     text = markdown(headings, rows)
     print(text)
     if options.write:
         write("lost games", text)
-    wanted = options.draws, options.draws, 0
-    failed = [name for name, one in found.items() if one[:3] != wanted]
+    expected = options.draws, options.draws, 0
+    failed = [name for name, result in results.items() if result[:3] != expected]
     for each in failed:
         print(f"hidden: {each}", file=sys.stderr)
     return 1 if failed else 0

@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 from false_alarms import MOST
-from pairs_of_models import LEVEL, compared, lakes, sums_of
+from pairs_of_models import LEVEL, compare_models, draw_sums, lakes
 from shapes import METRICS, Floats
 
 from pipeline.statistics.comparison import (
@@ -37,7 +37,7 @@ def shift_for(rates: Floats, difference: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        apart = np.mean(_moved(rates, middle / 2) - _moved(rates, -middle / 2))
+        apart = np.mean(_shift_rates(rates, middle / 2) - _shift_rates(rates, -middle / 2))
         low, high = (middle, high) if apart < difference else (low, middle)
     return high
 
@@ -47,57 +47,60 @@ def fall_for(rates: Floats, fall: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
-        fell = np.mean(rates - _moved(rates, -middle))
+        fell = np.mean(rates - _shift_rates(rates, -middle))
         low, high = (middle, high) if fell < fall else (low, middle)
     return high
 
 
-def _moved(rates: Floats, shift: float) -> Floats:
+def _shift_rates(rates: Floats, shift: float) -> Floats:
     return np.clip(rates + shift, 1e-6, 1 - 1e-6)
 
 
-def _p_alike(found: pl.DataFrame, margin: float) -> Floats:
+def _p_alike(rows: pl.DataFrame, margin: float) -> Floats:
     return np.array(
-        [equivalence_p_value(one, other, margin, rho) for one, other, rho in _bases(found)]
+        [equivalence_p_value(first, second, margin, rho) for first, second, rho in _bases(rows)]
     )
 
 
-def _bases(found: pl.DataFrame) -> list[tuple[RateEstimate, RateEstimate, float]]:
-    return [rates_from_basis(one) for one in found["basis"]]
+def _bases(rows: pl.DataFrame) -> list[tuple[RateEstimate, RateEstimate, float]]:
+    return [rates_from_basis(basis) for basis in rows["basis"]]
 
 
 def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:
     """How often two models so much apart (of the range) are called alike within the margin."""
     generator, shape, rates = lakes(metric, settings, rate, draws)
     shift = shift_for(rates, apart) if apart else 0.0
-    pair = [sums_of(generator, shape, rates, shift=sign * shift / 2) for sign in (1, -1)]
-    return float(np.mean(_p_alike(compared(shape, pair), MARGIN * shape.range) <= LEVEL))
+    pair = [draw_sums(generator, shape, rates, shift=sign * shift / 2) for sign in (1, -1)]
+    return float(np.mean(_p_alike(compare_models(shape, pair), MARGIN * shape.range) <= LEVEL))
 
 
 def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, float] | None:
     """The mean fall that is said to be seen, and how often it is; None where none would be."""
     generator, shape, rates = lakes(metric, settings, rate, draws)
-    before = sums_of(generator, shape, rates)
+    before = draw_sums(generator, shape, rates)
 
     margin = MARGIN / 2 * shape.range
-    said = [
+    detectable_falls = [
         minimum_detectable_drop(new, old, margin, LEVEL, power=POWER, correlation=rho)
-        for new, old, rho in _bases(compared(shape, [sums_of(generator, shape, rates), before]))
+        for new, old, rho in _bases(
+            compare_models(shape, [draw_sums(generator, shape, rates), before])
+        )
     ]
-    known = [one for one in said if one is not None]
-    if len(known) < 0.99 * draws:
+    falls_found = [fall for fall in detectable_falls if fall is not None]
+    if len(falls_found) < 0.99 * draws:
         return None
-    fall = float(np.mean(known))
-    after = sums_of(generator, shape, rates, shift=-fall_for(rates, fall / shape.range))
+    fall = float(np.mean(falls_found))
+    after = draw_sums(generator, shape, rates, shift=-fall_for(rates, fall / shape.range))
     p = [
         one_sided_p_value(old, new, margin, rho)
-        for new, old, rho in _bases(compared(shape, [after, before]))
+        for new, old, rho in _bases(compare_models(shape, [after, before]))
     ]
     return fall / shape.range, float(np.mean(np.array(p) <= LEVEL))
 
 
 def main() -> int:
-    options = asked(__doc__, 1000)
+    """Run the simulation and write its table; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 1000)
     cells = [(metric, n) for metric in METRICS for n in NUMBERS]
     at_margin = {c: [alike(*c, rate, MARGIN, options.draws) for rate in RATES] for c in cells}
     same = {c: [alike(*c, rate, 0.0, options.draws) for rate in RATES] for c in cells}
@@ -107,11 +110,12 @@ def main() -> int:
         [
             f"{metric}, {n} settings",
             *(
-                " / ".join(f"{share:.3f}" for share in found[metric, n])
-                for found in (at_margin, same)
+                " / ".join(f"{share:.3f}" for share in shares[metric, n])
+                for shares in (at_margin, same)
             ),
             " / ".join(
-                "–" if one is None else f"{one[1]:.2f} of {one[0]:.2f}" for one in seen[metric, n]
+                "–" if result is None else f"{result[1]:.2f} of {result[0]:.2f}"
+                for result in seen[metric, n]
             ),
         ]
         for metric, n in cells
@@ -124,12 +128,12 @@ def main() -> int:
     # Beside what may be missed by chance: three errors of a share of 5 %, two of one of 80 %.
     most = max(MOST, LEVEL + 3 * (LEVEL * (1 - LEVEL) / options.draws) ** 0.5)
     near = NEAR + 2 * (POWER * (1 - POWER) / few) ** 0.5
-    failed = [f"{cell}: alike" for cell, found in at_margin.items() if max(found) > most]
+    failed = [f"{cell}: alike" for cell, shares in at_margin.items() if max(shares) > most]
     failed += [
-        f"{cell}: fall {one}"
-        for cell, found in seen.items()
-        for one in found
-        if one is not None and abs(one[1] - POWER) > near
+        f"{cell}: fall {result}"
+        for cell, shares in seen.items()
+        for result in shares
+        if result is not None and abs(result[1] - POWER) > near
     ]
     for each in failed:
         print(f"misses its limit: {each}", file=sys.stderr)

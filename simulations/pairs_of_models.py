@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from shapes import Floats, Shape, by_game, of_metric, of_settings, played, terms
+from shapes import Floats, Shape, by_game, draw_games, draw_setting_rates, metric_shape, terms
 
 from pipeline.statistics.pairs import pairwise_differences
 
@@ -23,11 +23,11 @@ def lakes(
 ) -> tuple[np.random.Generator, Shape, Floats]:
     """A metric's games and the settings' rates, by draw."""
     generator = np.random.default_rng(seed)
-    shape = of_metric(metric, settings, STREAK, hardness=HARDNESS)
-    return generator, shape, of_settings(generator, shape, rate, draws)
+    shape = metric_shape(metric, settings, STREAK, hardness=HARDNESS)
+    return generator, shape, draw_setting_rates(generator, shape, rate, draws)
 
 
-def sums_of(
+def draw_sums(
     generator: np.random.Generator,
     shape: Shape,
     rates: Floats,
@@ -37,7 +37,7 @@ def sums_of(
     """What a model counts by game in settings of these rates, each moved by `shift`."""
     moved = np.clip(rates + shift, 1e-6, 1 - 1e-6)
     if case == ONCE:
-        return by_game(shape, *played(generator, shape, moved))
+        return by_game(shape, *draw_games(generator, shape, moved))
     if case in (REPLAYS, TWENTY, *TIMES):
         times = np.full(rates.shape, TIMES.get(case, 1))
         if case == REPLAYS:
@@ -47,11 +47,11 @@ def sums_of(
         of_plays = times[:, shape.settings]
         games = []
         for n in range(times.max()):
-            hits, counted = played(generator, shape, moved)
+            hits, counted = draw_games(generator, shape, moved)
             is_played = n < of_plays
             games.append(by_game(shape, hits * is_played, counted * is_played, n))
         return pl.concat(games)
-    hits, counted = played(generator, shape, moved)
+    hits, counted = draw_games(generator, shape, moved)
     if case == LOST:
         kept = generator.binomial(counted.astype(int), 0.8).astype(float)
         rest = (counted - hits).astype(int)
@@ -64,7 +64,7 @@ def sums_of(
     return by_game(shape, hits * is_played, counted * is_played)
 
 
-def compared(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
+def compare_models(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
     """The differences of all pairs of models within each draw, pair after pair."""
     games = pl.concat(
         sums.with_columns(model=pl.format("{}-{}", pl.lit(str(n)), "draw"))
@@ -73,9 +73,9 @@ def compared(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
     cell = ["model", "stratum", "cluster", "term"]
     sums = games.group_by(cell).agg(pl.col("h", "c").sum())
     pairs = [
-        (f"{one}-{draw}", f"{other}-{draw}")
-        for one, other in combinations(range(len(models)), 2)
+        (f"{first}-{draw}", f"{second}-{draw}")
+        for first, second in combinations(range(len(models)), 2)
         for draw in models[0]["draw"].unique().sort()
     ]
-    wanted = terms(shape, sums, "model")
-    return pairwise_differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL)
+    weights = terms(shape, sums, "model")
+    return pairwise_differences(sums.lazy(), weights.lazy(), pairs, 1 - LEVEL)

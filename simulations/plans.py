@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
-from pairs_of_models import HARDNESS, STREAK, sums_of
-from shapes import UNEVEN, Floats, Shape, of_metric, of_settings, played, terms
+from document import markdown, parse_options, write
+from pairs_of_models import HARDNESS, STREAK, draw_sums
+from shapes import UNEVEN, Floats, Shape, draw_games, draw_setting_rates, metric_shape, terms
 
 from pipeline.statistics.comparison import RateEstimate
 from pipeline.statistics.intervals import rate_estimates as rates_of
@@ -32,14 +32,14 @@ POWER, PROMISED, NEAR = 0.8, 0.8, 0.05
 OF_TRUTH = 20_000
 RATES = (0.05, 0.2, 0.5, 0.9)
 SHAPES: dict[str, Shape] = {
-    "rationality, 100 + 2 games": of_metric("rationality", (100, 2), STREAK, hardness=HARDNESS),
-    "win rate, 7 × 5 games": of_metric("win_rate", 5, hardness=HARDNESS),
-    "cooperation, 20 games": of_metric("cooperation", 20, hardness=HARDNESS),
-    "judgement, 2 × 10 games": of_metric("judgement", 10, STREAK, hardness=HARDNESS),
-    "reasoning, 4 × 10 games": of_metric("reasoning", 10, STREAK, hardness=HARDNESS),
-    "cooperation, 200 games": of_metric("cooperation", 200, hardness=HARDNESS),
-    "judgement, 2 × 100 games": of_metric("judgement", 100, STREAK, hardness=HARDNESS),
-    "reasoning, 4 × 50 games": of_metric("reasoning", 50, STREAK, hardness=HARDNESS),
+    "rationality, 100 + 2 games": metric_shape("rationality", (100, 2), STREAK, hardness=HARDNESS),
+    "win rate, 7 × 5 games": metric_shape("win_rate", 5, hardness=HARDNESS),
+    "cooperation, 20 games": metric_shape("cooperation", 20, hardness=HARDNESS),
+    "judgement, 2 × 10 games": metric_shape("judgement", 10, STREAK, hardness=HARDNESS),
+    "reasoning, 4 × 10 games": metric_shape("reasoning", 10, STREAK, hardness=HARDNESS),
+    "cooperation, 200 games": metric_shape("cooperation", 200, hardness=HARDNESS),
+    "judgement, 2 × 100 games": metric_shape("judgement", 100, STREAK, hardness=HARDNESS),
+    "reasoning, 4 × 50 games": metric_shape("reasoning", 50, STREAK, hardness=HARDNESS),
     "replays, 50 of 10 settings": UNEVEN["replays, 50 of 10 settings, 5 items, correlation 0.3"],
     "replays, Zipf over 20 settings": UNEVEN[
         "replays, Zipf over 20 settings, 5 items, correlation 0.3"
@@ -48,8 +48,14 @@ SHAPES: dict[str, Shape] = {
 
 
 class Found(NamedTuple):
-    """How often the plan is large enough, how often there is none, the median of its power, and of
-    how many times as many settings it asks for as are needed."""
+    """What the plans from many pilots of a shape come to.
+
+    Attributes:
+        enough: The share of plans that have the promised power.
+        without: The share of pilots that give no plan.
+        power: The median of the plans' power.
+        times: The median ratio of planned to needed settings.
+    """
 
     enough: float
     without: float
@@ -60,17 +66,19 @@ class Found(NamedTuple):
 def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> Found:
     """What the plans from so many pilots come to."""
     generator = np.random.default_rng(5)
-    settings = of_settings(generator, shape, rate, draws)
-    others = settings if is_paired else of_settings(generator, shape, rate, draws)
-    both = [sums_of(generator, shape, one) for one in (settings, others)]
+    settings = draw_setting_rates(generator, shape, rate, draws)
+    others = settings if is_paired else draw_setting_rates(generator, shape, rate, draws)
+    sums_of_models = [
+        draw_sums(generator, shape, setting_rates) for setting_rates in (settings, others)
+    ]
     named = [
         sums.with_columns(model=f"{name}-" + sums["draw"].cast(str)).drop("draw")
-        for name, sums in zip("ab", both, strict=True)
+        for name, sums in zip("ab", sums_of_models, strict=True)
     ]
     sums = named[0].vstack(named[1])
-    wanted = terms(shape, sums, "model")
+    weights = terms(shape, sums, "model")
     pairs = [(f"a-{draw}", f"b-{draw}") for draw in range(draws)]
-    rows = rates_of(sums.lazy(), wanted.lazy(), ["model"], 0.95).collect().iter_rows(named=True)
+    rows = rates_of(sums.lazy(), weights.lazy(), ["model"], 0.95).collect().iter_rows(named=True)
     of_model = {row["model"]: RateEstimate.from_fields(row) for row in rows}
     n = len({play.setting for play in shape.plays})
     difference = DIFFERENCE * shape.range
@@ -79,10 +87,12 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
     true_sd = sd_of_settings(shape, rate, apart, is_paired=is_paired)
     needed = required_settings(difference, true_sd, power=POWER, is_paired=is_paired) or 0
     powers, times = [], []
-    for (one, other), pilots in zip(pairs, _pilots(sums, wanted, pairs, is_paired), strict=True):
+    for (first, second), pilots in zip(
+        pairs, _pilots(sums, weights, pairs, is_paired), strict=True
+    ):
         sd = standard_deviation_per_setting(
-            of_model[one],
-            of_model[other],
+            of_model[first],
+            of_model[second],
             (n, n),
             pilots,
             difference=difference,
@@ -105,9 +115,11 @@ def sd_of_settings(shape: Shape, rate: float, apart: float, *, is_paired: bool) 
     of a setting is the mean of both models'.
     """
     generator = np.random.default_rng(6)
-    rates = of_settings(generator, shape, rate, OF_TRUTH)
-    both = (rates, np.clip(rates + apart, 1e-6, 1 - 1e-6))
-    values = [_values(shape, *played(generator, shape, of_model)) for of_model in both]
+    rates = draw_setting_rates(generator, shape, rate, OF_TRUTH)
+    rates_of_models = (rates, np.clip(rates + apart, 1e-6, 1 - 1e-6))
+    values = [
+        _values(shape, *draw_games(generator, shape, of_model)) for of_model in rates_of_models
+    ]
     n = len({play.setting for play in shape.plays})
     variance = np.var(values[0] - values[1]) if is_paired else np.mean(np.var(values, axis=1))
     return float(variance * n) ** 0.5
@@ -124,21 +136,22 @@ def _values(shape: Shape, hits: Floats, counted: Floats) -> Floats:
 
 
 def _pilots(
-    sums: pl.DataFrame, wanted: pl.DataFrame, pairs: list[tuple[str, str]], is_paired: bool
+    sums: pl.DataFrame, weights: pl.DataFrame, pairs: list[tuple[str, str]], is_paired: bool
 ) -> list[tuple[PilotData, ...]]:
     """Of each pair the settings in common, or those of each with itself."""
     if is_paired:
-        return [(one,) for one in pilot_data(sums.lazy(), wanted.lazy(), pairs)]
+        return [(pilot,) for pilot in pilot_data(sums.lazy(), weights.lazy(), pairs)]
     alone = [
-        pilot_data(sums.lazy(), wanted.lazy(), [(pair[side],) * 2 for pair in pairs])
+        pilot_data(sums.lazy(), weights.lazy(), [(pair[side],) * 2 for pair in pairs])
         for side in (0, 1)
     ]
     return list(zip(*alone, strict=True))
 
 
 def main() -> int:
-    options = asked(__doc__, 500)
-    found = {
+    """Run the simulation and write its table; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 500)
+    results = {
         name: [
             plans(shape, rate, options.draws, is_paired=is_paired)
             for is_paired in (True, False)
@@ -147,8 +160,11 @@ def main() -> int:
         for name, shape in SHAPES.items()
     }
     rows = [
-        [name, *(f"{one.enough:.2f} / {one.power:.2f} / {one.times:.1f}" for one in cells)]
-        for name, cells in found.items()
+        [
+            name,
+            *(f"{result.enough:.2f} / {result.power:.2f} / {result.times:.1f}" for result in cells),
+        ]
+        for name, cells in results.items()
     ]
     kinds = [f"{kind}rate {rate:g}" for kind in ("", "unpaired, ") for rate in RATES]
     headings = ["enough / median power / times as many", *kinds]
@@ -158,7 +174,7 @@ def main() -> int:
         write("plans", text)
     failed = [
         name
-        for name, cells in found.items()
+        for name, cells in results.items()
         if min(c.enough for c in cells) < PROMISED - NEAR or any(c.without for c in cells)
     ]
     for each in failed:

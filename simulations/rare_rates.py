@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 from scipy.stats import binom
-from shapes import Floats, Play, Shape, frame, of_metric, of_settings, played, terms
+from shapes import Floats, Play, Shape, draw_games, draw_setting_rates, frame, metric_shape, terms
 
 from pipeline.statistics.comparison import RateEstimate, wilson_interval
 from pipeline.statistics.intervals import midp_interval, rate_estimates
@@ -34,18 +34,20 @@ WIDEST = 1.08
 _NEXT = 1e-10
 
 
-def _of_sizes(sizes: Sequence[int]) -> Shape:
+def _shape_of_sizes(sizes: Sequence[int]) -> Shape:
     plays = (Play("t", "one", place, items) for place, items in enumerate(sizes))
     return Shape({"t": 1.0}, tuple(plays))
 
 
 SHAPES: dict[str, Shape] = {
-    **{f"{n} settings of 5 things": _of_sizes([5] * n) for n in (5, 8, 12, 20)},
-    "20 settings of 1 thing": _of_sizes([1] * 20),
-    "20 settings of 1 to 30 things": _of_sizes(np.linspace(1, 30, 20).round().astype(int).tolist()),
-    **{f"{n} settings of 5 things": _of_sizes([5] * n) for n in (50, 100)},
-    "100 + 5 settings, two terms": of_metric("rationality", (100, 5)),
-    "100 + 5 settings, the few at 0.5": of_metric(
+    **{f"{n} settings of 5 things": _shape_of_sizes([5] * n) for n in (5, 8, 12, 20)},
+    "20 settings of 1 thing": _shape_of_sizes([1] * 20),
+    "20 settings of 1 to 30 things": _shape_of_sizes(
+        np.linspace(1, 30, 20).round().astype(int).tolist()
+    ),
+    **{f"{n} settings of 5 things": _shape_of_sizes([5] * n) for n in (50, 100)},
+    "100 + 5 settings, two terms": metric_shape("rationality", (100, 5)),
+    "100 + 5 settings, the few at 0.5": metric_shape(
         "rationality", (100, 5), unlike=(("least", 0.5),)
     ),
 }
@@ -68,8 +70,8 @@ def of_numbers(numbers: Sequence[int]) -> pl.DataFrame:
         for x in range(min(n, MOST_HITS) + 1)
     ]
     counted = pl.DataFrame(hits, ["n", "x", "former_low", "former_high"], orient="row")
-    found = midp_interval(pl.col("x") / pl.col("n"), pl.col("n").cast(pl.Float64), CONFIDENCE)
-    return counted.with_columns(found.alias("ends")).unnest("ends")
+    ends = midp_interval(pl.col("x") / pl.col("n"), pl.col("n").cast(pl.Float64), CONFIDENCE)
+    return counted.with_columns(ends.alias("ends")).unnest("ends")
 
 
 def exact(rows: pl.DataFrame, rate: Floats, prefix: str = "") -> Floats:
@@ -81,26 +83,26 @@ def exact(rows: pl.DataFrame, rate: Floats, prefix: str = "") -> Floats:
 
 def least(rows: pl.DataFrame, prefix: str = "") -> float:
     """The least of one n over all rates: between two ends coverage only rises, and then falls."""
-    both = np.concatenate([rows[f"{prefix}{end}"].to_numpy() for end in ("low", "high")])
-    near = np.concatenate([both * (1 - _NEXT), both * (1 + _NEXT)])
+    ends = np.concatenate([rows[f"{prefix}{end}"].to_numpy() for end in ("low", "high")])
+    near = np.concatenate([ends * (1 - _NEXT), ends * (1 + _NEXT)])
     # Hits and misses mirror each other, so half of the rates will do.
     half = rows[f"{prefix}high"][rows.height // 2]
     return float(exact(rows, near[(near > 0) & (near <= half)], prefix).min())
 
 
-def drawn(shape: Shape, rate: float, draws: int) -> Kind:
+def simulate(shape: Shape, rate: float, draws: int) -> Kind:
     """The same of a shape at one rate."""
     generator = np.random.default_rng(SEED)
-    hits, counted = played(generator, shape, of_settings(generator, shape, rate, draws))
+    hits, counted = draw_games(generator, shape, draw_setting_rates(generator, shape, rate, draws))
     sums = frame(shape, hits, counted)
-    found = rate_estimates(
+    estimates = rate_estimates(
         sums.lazy(), terms(shape, sums, "draw").lazy(), ["draw"], CONFIDENCE
     ).collect()
-    now = found.select("ci_low", "ci_high").to_numpy()
+    now = estimates.select("ci_low", "ci_high").to_numpy()
     former = np.array(
         [
             RateEstimate.from_fields(row).wilson_interval(Z)[1:]
-            for row in found.iter_rows(named=True)
+            for row in estimates.iter_rows(named=True)
         ]
     )
     return Kind(*_held(now, shape.value(rate)), *_held(former, shape.value(rate)))
@@ -113,9 +115,9 @@ def _held(intervals: Floats, truth: float) -> tuple[float, float]:
 
 def exact_table(by_number: dict[int, pl.DataFrame]) -> str:
     """Coverage by rate and number of settings."""
-    of = {n: exact(by_number[n], np.array(SHOWN_RATES)) for n in SHOWN_NUMBERS}
+    coverages = {n: exact(by_number[n], np.array(SHOWN_RATES)) for n in SHOWN_NUMBERS}
     rows = [
-        [f"{rate:g}", *(f"{of[n][place]:.3f}" for n in SHOWN_NUMBERS)]
+        [f"{rate:g}", *(f"{coverages[n][place]:.3f}" for n in SHOWN_NUMBERS)]
         for place, rate in enumerate(SHOWN_RATES)
     ]
     return markdown(["rate", *(f"{n} settings" for n in SHOWN_NUMBERS)], rows)
@@ -124,18 +126,20 @@ def exact_table(by_number: dict[int, pl.DataFrame]) -> str:
 def least_table(worst: dict[tuple[int, int], tuple[float, float]]) -> str:
     """The least over all rates, by range of numbers of settings."""
     rows = [
-        [f"{a:,}" if a == b else f"{a} to {b}", *(f"{one:.3f}" for one in both)]
-        for (a, b), both in worst.items()
+        [f"{a:,}" if a == b else f"{a} to {b}", *(f"{share:.3f}" for share in shares)]
+        for (a, b), shares in worst.items()
     ]
     return markdown(["settings", "least of any rate", "with Wilson's ends"], rows)
 
 
-def shapes_table(found: dict[str, list[Kind]]) -> str:
+def shapes_table(kinds_by_shape: dict[str, list[Kind]]) -> str:
     """Of each shape the least coverage and the mean width, beside those with Wilson's ends."""
     rows = []
-    for name, kinds in found.items():
-        width, former = (_mean(kinds, at) for at in ("width", "former_width"))
-        now, then = (min(getattr(k, at) for k in kinds) for at in ("coverage", "former_coverage"))
+    for name, kinds in kinds_by_shape.items():
+        width, former = (_mean(kinds, field) for field in ("width", "former_width"))
+        now, then = (
+            min(getattr(k, field) for k in kinds) for field in ("coverage", "former_coverage")
+        )
         rows.append([name, f"{now:.3f} ({width:.3f})", f"{then:.3f} ({former:.3f})"])
     return markdown(["least coverage (mean width)", "mid-p", "Wilson's ends"], rows)
 
@@ -145,25 +149,32 @@ def _mean(kinds: Sequence[Kind], name: str) -> float:
 
 
 def failures(
-    worst: dict[tuple[int, int], tuple[float, float]], found: dict[str, list[Kind]], draws: int
+    worst: dict[tuple[int, int], tuple[float, float]],
+    kinds_by_shape: dict[str, list[Kind]],
+    draws: int,
 ) -> list[str]:
     """What misses its limit, but for what so few draws miss by chance."""
     slack = 2 * (0.92 * 0.08 / draws) ** 0.5
-    missed = [f"{a} to {b} settings" for (a, b), (now, _) in worst.items() if now < _asked(a)]
-    for name, kinds in found.items():
+    missed = [
+        f"{a} to {b} settings" for (a, b), (now, _) in worst.items() if now < _required_coverage(a)
+    ]
+    for name, kinds in kinds_by_shape.items():
         n = len(SHAPES[name].plays)
-        if min(kind.coverage for kind in kinds) < _asked(n) - slack:
+        if min(kind.coverage for kind in kinds) < _required_coverage(n) - slack:
             missed.append(name)
-    widths = [_mean(kinds, "width") / _mean(kinds, "former_width") for kinds in found.values()]
+    widths = [
+        _mean(kinds, "width") / _mean(kinds, "former_width") for kinds in kinds_by_shape.values()
+    ]
     return missed + (["width"] if sum(widths) / len(widths) > WIDEST else [])
 
 
-def _asked(n_settings: int) -> float:
+def _required_coverage(n_settings: int) -> float:
     return 0.91 if n_settings < 20 else 0.915
 
 
 def main() -> int:
-    options = asked(__doc__, 2000)
+    """Run the simulation and write its tables; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 2000)
     numbers = of_numbers([n for a, b in RANGES for n in range(a, b + 1)])
     by_number = {n: rows for (n,), rows in numbers.partition_by("n", as_dict=True).items()}
     worst = {
@@ -173,9 +184,9 @@ def main() -> int:
         )
         for a, b in RANGES
     }
-    found = {
+    kinds_by_shape = {
         name: [
-            drawn(shape._replace(streak=streak), rate, options.draws)
+            simulate(shape._replace(streak=streak), rate, options.draws)
             for rate in RATES
             for streak in CORRELATIONS
         ]
@@ -184,13 +195,13 @@ def main() -> int:
     tables = {
         "rare rates": exact_table(by_number),
         "least": least_table(worst),
-        "shapes": shapes_table(found),
+        "shapes": shapes_table(kinds_by_shape),
     }
     print(*tables.values(), sep="\n\n")
     if options.write:
         for name, text in tables.items():
             write(name, text)
-    failed = failures(worst, found, options.draws)
+    failed = failures(worst, kinds_by_shape, options.draws)
     for each in failed:
         print(f"misses its limit: {each}", file=sys.stderr)
     return 1 if failed else 0

@@ -43,10 +43,12 @@ class Shape(NamedTuple):
 
     @property
     def range(self) -> float:
+        """The width of the metric's range: the sum of its weights."""
         return sum(self.weights.values())
 
     @property
     def settings(self) -> NDArray[np.int64]:
+        """The number of the setting of each play."""
         return np.array([play.setting for play in self.plays])
 
     def value(self, rate: float) -> float:
@@ -91,10 +93,13 @@ METRICS = tuple(_METRICS)
 
 
 def is_one_trial(metric: str) -> bool:
+    """Return whether every game of the metric counts a single item."""
     return all(items == 1 for *_, items in _METRICS[metric][1])
 
 
-def of_metric(metric: str, games: int | Sequence[int], streak: float = 0.0, **more: Any) -> Shape:
+def metric_shape(
+    metric: str, games: int | Sequence[int], streak: float = 0.0, **more: Any
+) -> Shape:
     """A metric's games, each of a setting of its own: so many of each competition."""
     weights, parts = _METRICS[metric]
     numbers = [games] * len(parts) if isinstance(games, int) else games
@@ -103,13 +108,13 @@ def of_metric(metric: str, games: int | Sequence[int], streak: float = 0.0, **mo
     return Shape(weights, tuple(plays), streak, **more)
 
 
-def _replayed(plays: Iterable[int], items: int, hardness: float) -> Shape:
+def _replay_shape(plays: Iterable[int], items: int, hardness: float) -> Shape:
     """One term: each setting played so many times."""
     rows = (Play("t", "one", s, items) for s, n in enumerate(plays) for _ in range(n))
     return Shape({"t": 1.0}, tuple(rows), 0.2 if items > 1 else 0.0, hardness)
 
 
-def _of_sizes(sizes: Iterable[int], streak: float, counts: str = "") -> Shape:
+def _shape_of_sizes(sizes: Iterable[int], streak: float, counts: str = "") -> Shape:
     rows = (Play("t", "one", place, items) for place, items in enumerate(sizes))
     return Shape({"t": 1.0}, tuple(rows), streak, counts=counts)
 
@@ -137,23 +142,25 @@ _WINS = {"a": 0.5, "b": 0.5}
 _STREAKS = (0.0, 0.5, 1.0)
 UNEVEN: dict[str, Shape] = {
     **{
-        f"rationality, {a} + {b} games, streak {streak:g}": of_metric("rationality", (a, b), streak)
+        f"rationality, {a} + {b} games, streak {streak:g}": metric_shape(
+            "rationality", (a, b), streak
+        )
         for a, b in ((20, 1), (60, 1), (20, 2), (20, 3), (20, 5))
         for streak in _STREAKS
     },
-    "win rate, 6 × 20 + 1 games": of_metric("win_rate", (*[20] * 6, 1)),
-    "win rate, 20, 12, 8, 5, 3, 2, 1 games": of_metric("win_rate", (20, 12, 8, 5, 3, 2, 1)),
-    "win rate, 7 × 1 games": of_metric("win_rate", 1),
-    "win rate, 7 × 2 games": of_metric("win_rate", 2),
-    "deception, 40 + 1 games": of_metric("deception", (20, 20, 1)),
-    "deception, 40 + 3 games": of_metric("deception", (20, 20, 3)),
+    "win rate, 6 × 20 + 1 games": metric_shape("win_rate", (*[20] * 6, 1)),
+    "win rate, 20, 12, 8, 5, 3, 2, 1 games": metric_shape("win_rate", (20, 12, 8, 5, 3, 2, 1)),
+    "win rate, 7 × 1 games": metric_shape("win_rate", 1),
+    "win rate, 7 × 2 games": metric_shape("win_rate", 2),
+    "deception, 40 + 1 games": metric_shape("deception", (20, 20, 1)),
+    "deception, 40 + 3 games": metric_shape("deception", (20, 20, 3)),
     **{
-        f"reasoning, {name} games, streak {streak:g}": of_metric("reasoning", games, streak)
+        f"reasoning, {name} games, streak {streak:g}": metric_shape("reasoning", games, streak)
         for name, games in (("20, 10, 3, 1", (20, 10, 3, 1)), ("3, 2, 1, 1", (3, 2, 1, 1)))
         for streak in _STREAKS
     },
     **{
-        f"replays, {name}, {items} items, correlation {hardness:g}": _replayed(
+        f"replays, {name}, {items} items, correlation {hardness:g}": _replay_shape(
             plays, items, hardness
         )
         for name, plays in (
@@ -181,61 +188,61 @@ UNEVEN: dict[str, Shape] = {
     },
     **{f"two tested seats, deception, {n} games": _seats(n) for n in (10, 20, 33, 60, 150)},
     **{
-        f"items go with the rate, {n} games, streak {streak:g}": _of_sizes(
+        f"items go with the rate, {n} games, streak {streak:g}": _shape_of_sizes(
             [1] * n, streak, GO_WITH_THE_RATE
         )
         for n in (10, 20, 60)
         for streak in (0.2, 0.5)
     },
     **{
-        f"win rate, 6 × 100 + {few} games, the few at {other:g}": of_metric(
-            "win_rate", (*[100] * 6, few), unlike=(("pg", other),)
+        f"win rate, 6 × 100 + {few} games, the few at {few_rate:g}": metric_shape(
+            "win_rate", (*[100] * 6, few), unlike=(("pg", few_rate),)
         )
         for few in (2, 5)
-        for other in (0.5, 0.99)
+        for few_rate in (0.5, 0.99)
     },
     **{
-        f"{metric}, {'+'.join(map(str, games))} games, the few at {other:g}": of_metric(
-            metric, games, unlike=((term, other),)
+        f"{metric}, {'+'.join(map(str, games))} games, the few at {few_rate:g}": metric_shape(
+            metric, games, unlike=((term, few_rate),)
         )
         for metric, games, term in (
             ("deception", (50, 50, 2), "wrong_guesses"),
             ("deception", (50, 50, 5), "wrong_guesses"),
             ("rationality", (100, 2), "least"),
         )
-        for other in (0.5, 0.99)
+        for few_rate in (0.5, 0.99)
     },
     **{
-        f"{n} games of five items, streak {streak:g}": _of_sizes([5] * n, streak)
+        f"{n} games of five items, streak {streak:g}": _shape_of_sizes([5] * n, streak)
         for n in (3, 4)
         for streak in (0.2, 0.5)
     },
-    "3 games of one item": _of_sizes([1] * 3, 0.0),
-    "4 games of one item": _of_sizes([1] * 4, 0.0),
+    "3 games of one item": _shape_of_sizes([1] * 3, 0.0),
+    "4 games of one item": _shape_of_sizes([1] * 4, 0.0),
     **{
-        f"replays, 60 of 2 settings, {items} items, correlation {hardness:g}": _replayed(
+        f"replays, 60 of 2 settings, {items} items, correlation {hardness:g}": _replay_shape(
             [30, 30], items, hardness
         )
         for items in (1, 5)
         for hardness in (0.0, 0.3)
     },
     **{
-        f"replays, Zipf over 20 settings, {items} items, correlation {hardness:g}": _replayed(
+        f"replays, Zipf over 20 settings, {items} items, correlation {hardness:g}": _replay_shape(
             [max(1, 40 // place) for place in range(1, 21)], items, hardness
         )
         for items in (1, 5)
         for hardness in (0.1, 0.3)
     },
     **{
-        f"{n} settings in near-duplicate pairs": _replayed([3] * n, 1, 0.3)._replace(twins=0.6)
+        f"{n} settings in near-duplicate pairs": _replay_shape([3] * n, 1, 0.3)._replace(twins=0.6)
         for n in (20, 60)
     },
     **{
-        f"a tenth of {n} games are long and good": _of_sizes([2] * n, 0.2, LONG_AND_GOOD)
+        f"a tenth of {n} games are long and good": _shape_of_sizes([2] * n, 0.2, LONG_AND_GOOD)
         for n in (8, 20, 60)
     },
     **{
-        f"{name}, streak {streak:g}": _of_sizes(sizes, streak)
+        f"{name}, streak {streak:g}": _shape_of_sizes(sizes, streak)
         for name, sizes in (
             ("20 games, 3 have most items", [1] * 17 + [30] * 3),
             ("20 games of 1 to 40 items", [1] * 10 + [4] * 6 + [12] * 3 + [40]),
@@ -257,7 +264,9 @@ def beta(generator: np.random.Generator, means: Floats, correlation: float) -> F
     return generator.beta(means * size, (1 - means) * size)
 
 
-def of_settings(generator: np.random.Generator, shape: Shape, rate: float, draws: int) -> Floats:
+def draw_setting_rates(
+    generator: np.random.Generator, shape: Shape, rate: float, draws: int
+) -> Floats:
     """The settings' rates, by draw."""
     means = np.full((draws, shape.settings.max() + 1), rate)
     unlike = dict(shape.unlike)
@@ -270,16 +279,21 @@ def of_settings(generator: np.random.Generator, shape: Shape, rate: float, draws
     return rates
 
 
-def played(generator: np.random.Generator, shape: Shape, rates: Floats) -> tuple[Floats, Floats]:
+def draw_games(
+    generator: np.random.Generator, shape: Shape, rates: Floats
+) -> tuple[Floats, Floats]:
     """Hits and counted by draw and play, given the settings' rates."""
-    own = beta(generator, rates[:, shape.settings], shape.streak)
-    counted = np.broadcast_to([float(play.items) for play in shape.plays], own.shape).copy()
+    game_rates = beta(generator, rates[:, shape.settings], shape.streak)
+    counted = np.broadcast_to([float(play.items) for play in shape.plays], game_rates.shape).copy()
     if shape.counts == GO_WITH_THE_RATE:
-        counted = 1.0 + generator.binomial(9, own)
+        counted = 1.0 + generator.binomial(9, game_rates)
     if shape.counts == LONG_AND_GOOD:
-        is_long = generator.random(own.shape) < A_TENTH
-        own, counted = np.where(is_long, GOOD, own), np.where(is_long, TIMES_AS_LONG, 1.0) * counted
-    hits = generator.binomial(counted.astype(int), own).astype(np.float64)
+        is_long = generator.random(game_rates.shape) < A_TENTH
+        game_rates, counted = (
+            np.where(is_long, GOOD, game_rates),
+            np.where(is_long, TIMES_AS_LONG, 1.0) * counted,
+        )
+    hits = generator.binomial(counted.astype(int), game_rates).astype(np.float64)
     if shape.counts == AFTER_A_LOSS:
         counted[:, 1::2] = 1 - hits[:, ::2]
         hits[:, 1::2] *= counted[:, 1::2]

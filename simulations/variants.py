@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from document import asked, markdown, write
+from document import markdown, parse_options, write
 
 import pipeline
 from pipeline.ingest import ingest
@@ -27,8 +27,14 @@ LEAST, MOST = 0.92, 0.08
 
 
 class Found(NamedTuple):
-    """Coverage and mean width of the win rate's intervals, and of the two prompts' difference the
-    share of p-values that reach the level and the mean width of the interval."""
+    """The intervals of the win rate and the comparison of two prompts.
+
+    Attributes:
+        coverage: The share of intervals of the win rate that contain the true one.
+        width: The mean width of these intervals.
+        told_apart: The share of p-values of the prompts' difference that reach the level.
+        difference_width: The mean width of the interval of the difference.
+    """
 
     coverage: float
     width: float
@@ -41,7 +47,7 @@ def simulate(draws: int, gain: float, *, has_keys: bool) -> Found:
     with TemporaryDirectory() as folder:
         logs = Path(folder, "games.jsonl")
         logs.write_text(
-            "".join(f"{json.dumps(one)}\n" for one in games(draws, gain, has_keys=has_keys))
+            "".join(f"{json.dumps(game)}\n" for game in games(draws, gain, has_keys=has_keys))
         )
         ingest(logs, Path(folder, "lake"), jobs=1)
         lake = pipeline.open_lake(Path(folder, "lake"))
@@ -86,8 +92,9 @@ def games(draws: int, gain: float, *, has_keys: bool) -> Iterator[dict[str, Any]
 
 
 def main() -> int:
-    options = asked(__doc__, 200)
-    found = {
+    """Run the simulation and write its table; return 1 if a limit is missed."""
+    options = parse_options(__doc__, 200)
+    results = {
         (gain, has_keys): simulate(options.draws, gain, has_keys=has_keys)
         for gain in (0.0, 0.1)
         for has_keys in (False, True)
@@ -96,10 +103,10 @@ def main() -> int:
         [
             f"{gain:g}",
             "yes" if has_keys else "no",
-            f"{one.coverage:.3f} ({one.width:.2f})",
-            f"{one.told_apart:.3f} ({one.difference_width:.2f})",
+            f"{result.coverage:.3f} ({result.width:.2f})",
+            f"{result.told_apart:.3f} ({result.difference_width:.2f})",
         ]
-        for (gain, has_keys), one in found.items()
+        for (gain, has_keys), result in results.items()
     ]
     headings = ["a prompt is better by", "`variant_keys`", "coverage (width)", "p ≤ .05 (width)"]
     text = markdown(headings, rows)
@@ -108,8 +115,8 @@ def main() -> int:
         write("variants", text)
     failed = [
         f"better by {gain:g}"
-        for (gain, has_keys), one in found.items()
-        if (has_keys and one.coverage < LEAST) or (gain == 0 and one.told_apart > MOST)
+        for (gain, has_keys), result in results.items()
+        if (has_keys and result.coverage < LEAST) or (gain == 0 and result.told_apart > MOST)
     ]
     for each in failed:
         print(f"does not hold: {each}", file=sys.stderr)

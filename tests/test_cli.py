@@ -286,7 +286,9 @@ def test_a_game_is_completed(lake: Path, magic: Magic) -> None:
     (first, *_) = magic(
         "sql", "SELECT game_id FROM games", "--lake", lake, "--format", "json"
     ).records
-    found = suggestions.games(SimpleNamespace(params={"lake": str(lake)}), first["game_id"][:8])
+    found = suggestions.complete_games(
+        SimpleNamespace(params={"lake": str(lake)}), first["game_id"][:8]
+    )
     assert found == [first["game_id"]]
 
 
@@ -464,7 +466,7 @@ def test_completion_is_installed_once(
     for _ in range(2):
         result = magic("--install-completion")
         assert result.code == 0
-    script = Path(result.err.split(" is in ")[1].partition(": start")[0])
+    script = Path(result.err.split(" was written to ")[1].partition("; start")[0])
     assert script.read_bytes() == magic("--show-completion").out
     sourced = [] if shell == "fish" else [f"source '{script}'"]
     assert start.read_text().splitlines() == ["alias ll='ls -l'", *sourced]
@@ -478,7 +480,7 @@ def test_completion_for_another_shell_says_which_there_are(
     monkeypatch.setenv("SHELL", "/bin/ksh")
     result = magic("--install-completion")
     assert (result.code, result.out) == (1, b"")
-    assert "none of bash, zsh, fish" in result.err
+    assert "not one of bash, zsh, fish" in result.err
 
 
 # --- forms --------------------------------------------------------------------------------------
@@ -585,18 +587,18 @@ Fitted = Callable[..., tuple[list[list[str]], str]]
 @pytest.fixture
 def fitted(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> Fitted:
     """The lines of a command's table in each width, none of them too long, and what it notes."""
-    show = output.show
+    show = output.print_table
     widths = (80, 100, 120)
 
     def shown_thrice(*arguments: Any, **options: Any) -> None:
         for width in widths:
-            terminal.out("≡")
-            monkeypatch.setattr(terminal, "width", lambda width=width: width)
+            terminal.write_result("≡")
+            monkeypatch.setattr(terminal, "terminal_width", lambda width=width: width)
             show(*arguments, **options)
 
     def of(*command: object) -> tuple[list[list[str]], str]:
         with monkeypatch.context() as patch:
-            patch.setattr(output, "show", shown_thrice)
+            patch.setattr(output, "print_table", shown_thrice)
             result = magic(*command)
         tables = [table.split("\n")[:-1] for table in result.text.split("≡")[1:]]
         for width, lines in zip(widths, tables, strict=True):
@@ -626,7 +628,7 @@ def test_what_a_narrow_table_gives_up_is_in_the_notes(
     asked = ["metrics", "--metric", "deception", "--lake"]
     assert reason in magic(*asked, sample_lake).text
     compared = ["compare", "sim-atlas", "sim-delta", "--margin", ".1", "--lake", sample_lake]
-    monkeypatch.setattr(terminal, "width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     narrow = magic(*asked, sample_lake)
     assert reason not in narrow.text
     assert f"{reason} (deception sim-atlas chameleon, deception sim-atlas all)" in narrow.err
@@ -638,10 +640,10 @@ def test_notes_on_a_terminal_break_between_words(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     texts = "not one word of this note is broken", "and its lines are kept"
-    terminal.note(*texts)
+    terminal.print_note(*texts)
     assert capsys.readouterr().err.splitlines() == [*texts]
     monkeypatch.setattr(terminal, "is_note_terminal", lambda: True)
-    terminal.note(*texts)
+    terminal.print_note(*texts)
     assert capsys.readouterr().err.splitlines() == [
         *("not one word of this", "note is broken"),
         *("and its lines are", "kept"),
@@ -1003,7 +1005,7 @@ def test_a_condition_without_quotes_is_told_to_have_some(
 def test_a_column_that_is_like_no_other_leads_to_the_list(magic: Magic, lake: Path) -> None:
     said = magic("sql", 'SELECT * FROM votes WHERE model = "gpt-4"', "--lake", lake).err
     run = f"run `magic schema --lake {lake}"
-    assert f"no column `gpt-4`: {run} votes` to list those there are; if it is" in said
+    assert f"no column `gpt-4`: {run} votes` to list the columns; if it is" in said
     assert f"{run} games votes`" in magic("sql", "SELECT x FROM votes, games", "--lake", lake).err
 
 
@@ -1050,7 +1052,7 @@ def test_leaderboard_fits(
     magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Models are columns, as many as fit; each value has its interval below."""
-    monkeypatch.setattr(terminal, "width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
     command = ["leaderboard", "--lake", lake, "--edition", "release"]
     result = magic(*command)
     lines = result.text.splitlines()
@@ -1065,7 +1067,7 @@ def test_leaderboard_fits(
         assert shown == ["–" if value is None else f"{value:.3f}" for value in values]
     of_models = [line.split()[1:] for line in lines if line.startswith("letters")]
     assert [word for words in of_models for word in words] == [
-        record["letters"] or "–" for record in records
+        record["group_letters"] or "–" for record in records
     ]
     assert re.search(r"^ +\(\.\d\d to [.1]\d+", result.text, re.MULTILINE)
     assert any(line.startswith("– ") for line in result.err.splitlines())
@@ -1112,7 +1114,7 @@ def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
 
 @pytest.mark.parametrize("width", [60, 120])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
     result = magic("schema", *TABLES, "metrics", "evidence.judgement")
     assert max(map(cell_len, result.text.splitlines())) <= width
     text = " ".join(result.text.split())
@@ -1127,7 +1129,7 @@ def test_a_long_result_is_cut_on_a_terminal_alone(
 ) -> None:
     whole = magic("sql", query, "--lake", lake)
     assert whole.err == ""
-    monkeypatch.setattr(terminal, "width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     cut = magic("sql", query, "--lake", lake)
     assert len(cut.text.splitlines()) == output.LINES_SHOWN
     assert "For all rows, write to a file" in cut.err
@@ -1140,9 +1142,9 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
     """Rows that were read for lines that nobody sees were not shown."""
     command = ["evidence", "win_rate", "--misses", "--lake", lake]
     monkeypatch.setattr(output, "LINES_SHOWN", 4)
-    monkeypatch.setattr(terminal, "width", lambda: 200)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 200)
     cut = magic(*command)
-    assert "cut after 4 lines" in cut.err
+    assert "truncated after 4 lines" in cut.err
     assert "are shown" not in cut.err
     assert "rows without a hit" in cut.err
     assert "; 1 of them is shown" in magic(*command, "--limit", 1).err
@@ -1152,9 +1154,9 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
 def test_a_result_is_cut_only_if_it_is_longer(
     magic: Magic, lake: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
     result = magic("sql", f"FROM range({n_rows})", "--lake", lake)
-    assert ("cut after" in result.err) == (n_rows == 999)
+    assert ("truncated after" in result.err) == (n_rows == 999)
     assert len(result.text.splitlines()) == 1000
 
 
@@ -1467,7 +1469,7 @@ MISTAKES = {
     "a document of no machine": (
         2,
         f"ingest {{logs}} --max-document {'9' * 400} --lake {{tmp}}/new",
-        "more than any machine has",
+        "is too large",
     ),
     "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
     "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),
@@ -1606,7 +1608,7 @@ def test_text_of_logs_cannot_drive_the_terminal(
     width: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(terminal, "width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
     results = [
         magic(*command, "--lake", lake, *form)
         for form in ([], ["--format", "markdown"], ["--format", "json"])

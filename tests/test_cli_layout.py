@@ -187,13 +187,13 @@ ROWS = pl.DataFrame(
         "value": [0.25, None, 1.0],
         "low": [0.125, None, 0.5],
         "high": [0.5, None, 1.0],
-        "thin": [[{"term": "t", "n_effective": 1.9 + 1e-15}], None, []],
+        "small_sample_terms": [[{"term": "t", "n_effective": 1.9 + 1e-15}], None, []],
         "n_games": [3, 3, 3],
         "is_complete": [True, False, None],
         "reason": [None, "no votes", None],
     }
 )
-ESTIMATE = Estimate("value", "low", "high", ("thin",))
+ESTIMATE = Estimate("value", "low", "high", ("small_sample_terms",))
 
 
 def table(rows: pl.DataFrame = ROWS, *steps: folds.LayoutStep) -> Table:
@@ -300,8 +300,8 @@ def test_whatever_has_to_be_given_up_the_lines_fit(
     rows: pl.DataFrame, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for width in range(20, 100):
-        monkeypatch.setattr(terminal, "width", lambda width=width: width)
-        output.show(
+        monkeypatch.setattr(terminal, "terminal_width", lambda width=width: width)
+        output.print_table(
             table(
                 rows, folds.move_columns_to_titles("metric"), folds.move_columns_to_titles("model")
             ),

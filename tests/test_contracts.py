@@ -16,11 +16,11 @@ from pipeline.events.contracts import (
     VERSION,
     Column,
     Table,
-    are_kept,
     broken_rules,
     columns_by_rule,
+    contract_rules,
     contract_without_shared_columns,
-    rules,
+    satisfies_contract,
 )
 from pipeline.lake.tables import RENAMED_WORDS
 
@@ -87,7 +87,7 @@ def test_a_column_declared_anew_keeps_its_place() -> None:
 def test_rows_that_keep_their_contract() -> None:
     kept = rows({}, {"key": "b", "word": "no", "small": 1, "names": ["x", "y"], "raw": b"\0"})
     assert broken_rules(Example, kept) == {}
-    assert kept.select(are_kept(Example)).item()
+    assert kept.select(satisfies_contract(Example)).item()
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,13 @@ def test_rows_that_keep_their_contract() -> None:
 def test_a_row_that_breaks_its_contract(wrong: dict[str, Any], rule: str) -> None:
     both = rows({"key": "z"}, wrong)
     assert list(broken_rules(Example, both)[rule]) == [False, True]
-    assert not both.select(are_kept(Example)).item()
+    assert not both.select(satisfies_contract(Example)).item()
 
 
 def test_each_rule_names_its_columns() -> None:
-    assert columns_by_rule(Example).keys() == rules(Example).keys() | {"no two rows have one key"}
+    assert columns_by_rule(Example).keys() == contract_rules(Example).keys() | {
+        "no two rows have one key"
+    }
     for rule, columns in columns_by_rule(Example).items():
         own = ["flag", "word"] if rule == "word_is_flagged" else [rule.split()[0]]
         assert sorted(columns) == (["key"] if rule.startswith("no two rows") else own)
@@ -129,7 +131,7 @@ def test_rows_of_one_key() -> None:
     three = rows({}, {"key": "b"}, {})
     found = {rule: list(breaks) for rule, breaks in broken_rules(Example, three).items()}
     assert found == {"no two rows have one key": [True, False, True]}
-    assert not three.select(are_kept(Example)).item()
+    assert not three.select(satisfies_contract(Example)).item()
 
 
 def naively_kept(row: dict[str, Any]) -> bool:
@@ -184,13 +186,13 @@ def test_rows_are_held_against_all_that_is_declared(records: list[dict[str, Any]
     breaks = broken_rules(Example, found)
     kept = [not any(rule[number] for rule in breaks.values()) for number in range(len(records))]
     assert kept == expected
-    assert found.select(are_kept(Example)).item() == all(expected)
+    assert found.select(satisfies_contract(Example)).item() == all(expected)
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_rule_for_whatever_a_contract_declares(table: str) -> None:
     for contract in (TABLES[table], contract_without_shared_columns(table)):
-        known = rules(contract)
+        known = contract_rules(contract)
         for name, column in contract.columns().items():
             of_column = [rule for rule in known if rule.startswith(f"{name} ")]
             declared = (not column.nullable, column.min, column.max, column.words, column.regex)

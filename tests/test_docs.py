@@ -198,7 +198,7 @@ def test_a_leaderboard_is_written_as_csv(lake: Path, tmp_path: Path) -> None:
     assert set(board.columns) - set(written.columns) == {
         *(name for name, dtype in board.schema.items() if dtype.is_nested())
     }
-    for name in ("lacks.csv", "judgement.csv"):
+    for name in ("missing_competitions.csv", "judgement.csv"):
         assert pl.read_csv(tmp_path / name).height == board.height
 
 

@@ -30,13 +30,13 @@ WITHOUT = {
         "table_files",
         "table_folder",
         "is_shared_by_systems",
-        "is_behind",
+        "has_later_commits",
         "has_rows_of_other_systems",
         "is_newest",
         "latest_version",
         "may_have_game_type",
     ),
-    *("for_single_system", "cached", "file_sizes_bytes"),
+    *("for_single_system", "compute_once", "file_sizes_bytes"),
 }
 
 

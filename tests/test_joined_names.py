@@ -19,8 +19,8 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import reopened
-from pipeline.lake.stored_lake import names_of
+from pipeline.lake import reopen_lake
+from pipeline.lake.stored_lake import load_model_names
 from pipeline.metrics.registry import metric_names
 from pipeline.pages.report import format_report
 from pipeline.reports.sql_views import all_views
@@ -148,7 +148,7 @@ def test_nothing_that_is_stored_changes(place: Path) -> None:
 def test_a_lake_with_names_is_that_everywhere(place: Path) -> None:
     lake = pipeline.open_lake(place / "apart", names=NAMES)
     copy = pickle.loads(pickle.dumps(lake))
-    assert copy.names == reopened(lake).names == lake.for_system("magic").names == NAMES
+    assert copy.names == reopen_lake(lake).names == lake.for_system("magic").names == NAMES
     assert copy.state == lake.state != pipeline.open_lake(place / "apart").state
     # In the games of one system only the names that these games have.
     said = '"a\'"z/gpt-4" as "gpt-4"; "openai/sim-atlas" as "sim-atlas"'
@@ -187,22 +187,22 @@ def test_a_wrong_map_is_refused_with_its_file_and_key(tmp_path: Path, name: str)
     text, expected = WRONG[name]
     (file := tmp_path / "n.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UsageError, match=re.escape(expected)) as error:
-        names_of(file)
+        load_model_names(file)
     assert str(error.value).startswith(f"{file}: ")
 
 
 def test_a_map_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = tmp_path / "names.toml"
     file.write_text('[models]\n"a" = "b"\n', encoding="utf-8-sig")
-    assert names_of(file) == {"a": "b"}
+    assert load_model_names(file) == {"a": "b"}
 
 
 def test_a_map_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"n\.toml: No such file"):
-        names_of(tmp_path / "n.toml")
-    assert names_of({"a": "b", "b": "b"}) == {"a": "b"}
+        load_model_names(tmp_path / "n.toml")
+    assert load_model_names({"a": "b", "b": "b"}) == {"a": "b"}
     with pytest.raises(UsageError, match="names: the name for 1 must"):
-        names_of({1: "b"})  # type: ignore[dict-item]
+        load_model_names({1: "b"})  # type: ignore[dict-item]
 
 
 COMMANDS = {
@@ -235,7 +235,7 @@ def test_a_command_counts_joined_names_and_says_so(
     said = capsys.readouterr()
     found = [{k: v for k, v in row.items() if k != "joined_names"} for row in json.loads(said.out)]
     assert found == expected
-    assert f"names of models joined by {file}" in said.err
+    assert f"model names merged by {file}" in said.err
     assert f'a model "x"; `magic models --lake {place / "apart"}` lists' in said.err
 
 

@@ -37,8 +37,8 @@ def submit(work):
     os.kill(os.getpid(), signal.SIGINT)
     return begun
 if sys.argv[1] == "as it begins":
-    threads = warehouse._threads_of_process()
-    warehouse._threads_of_process = lambda: SimpleNamespace(submit=submit)
+    threads = warehouse._query_thread_pool()
+    warehouse._query_thread_pool = lambda: SimpleNamespace(submit=submit)
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
     try:
@@ -66,9 +66,9 @@ print(*handled)
 
 END = """
 import os, signal
-from pipeline.cli.app import _interrupt
+from pipeline.cli.app import _handle_sigterm
 from pipeline.processes import delay_interrupts
-signal.signal(signal.SIGTERM, _interrupt)
+signal.signal(signal.SIGTERM, _handle_sigterm)
 for handler in (signal.SIG_IGN, lambda *_: print("handled"), signal.default_int_handler):
     signal.signal(signal.SIGINT, handler)
     try:

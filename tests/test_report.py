@@ -412,7 +412,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
     n_thin = 0
     for place, model in enumerate(content.board["model"], start=1):
         for cell in (one for one in content.cells.values() if one.value["model"] == model):
-            least = sorted(one["n_effective"] for one in cell.value["thin"] or [])
+            least = sorted(one["n_effective"] for one in cell.value["small_sample_terms"] or [])
             (row,) = (
                 one
                 for one in page.find("tr", page.section(f"model-{place}"))
@@ -426,7 +426,9 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
     board = page.section("leaderboard")
     assert len(thin_marks(board, page)) == n_thin
     assert SMALL_SAMPLE_NOTE in shown(board)
-    is_thin = pl.col("thin").list.len().fill_null(0) + pl.col("other_thin").list.len().fill_null(0)
+    is_thin = pl.col("small_sample_terms").list.len().fill_null(0) + pl.col(
+        "other_small_sample_terms"
+    ).list.len().fill_null(0)
     differences = content.comparisons.filter(is_thin > 0, pl.col("difference").is_not_null())
     assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
 

@@ -35,7 +35,7 @@ QUERIES = {
     "columns of leaderboard": "DESCRIBE release.leaderboard",
     "an interval": "SELECT model, ci_low, value, ci_high FROM metrics WHERE metric = 'judgement'",
     "a term": "SELECT metric, unnest(terms, recursive := true) FROM audited.metrics ORDER BY ALL",
-    "a list": "SELECT model, len(lacks) AS n, reasons[1] FROM leaderboard ORDER BY model",
+    "a list": "SELECT model, len(missing_competitions), reasons[1] FROM leaderboard ORDER BY 1",
     "a join": """SELECT metrics.model, rank, sum(metrics.counted)::BIGINT AS counted, avg(value)
         FROM metrics JOIN leaderboard ON metrics.model = leaderboard.model
         WHERE game_type = 'all' GROUP BY ALL ORDER BY ALL""",
@@ -119,7 +119,7 @@ def test_the_values_are_those_of_python(lake: Lake, edition: str) -> None:
     of_python = apart(lake, lambda one: one.metrics(edition=edition))
     assert_same(metrics, of_python.select(metrics.columns))
     assert metrics["ci_low"].count()
-    assert metrics["thin"].list.len().sum()
+    assert metrics["small_sample_terms"].list.len().sum()
     assert ODD in metrics["model"].to_list()
     board = lake.sql(f"FROM {qualified_view_name('', edition, LEADERBOARD_VIEW)}")
     of_python = apart(lake, lambda one: one.leaderboard(edition=edition))

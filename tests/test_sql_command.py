@@ -222,8 +222,8 @@ def test_the_command_writes_a_file(
 @pytest.mark.parametrize(
     ("out", "fault"),
     [
-        ("rows", "the ending must say the format; choose from .csv, .json"),
-        ("rows.xls", "the ending must say the format"),
+        ("rows", "the file extension must select the format; choose from .csv, .json"),
+        ("rows.xls", "the file extension must select the format"),
         ("nowhere/rows.csv", "there is no folder"),
         ("folder.csv", "is a folder"),
         ("rows.json --format csv", "another format than --format csv"),

@@ -248,8 +248,8 @@ NO_DOORS = {
         "game_types",
         "is_shared_by_systems",
         "ingest_id",
-        "is_behind",
-        "cached",
+        "has_later_commits",
+        "compute_once",
         "has_rows_of_other_systems",
         "is_newest",
         "last_ingest",
@@ -450,7 +450,7 @@ def test_commands_say_whose_games_they_count(
     lake = ("--lake", place / "both")
     code, out, err = magic(capsys, command, *COMMANDS[command], *lake)
     assert code == 0
-    assert "games of magic alone; use --system to count those of chatarena (6)" in err
+    assert "only the games of magic; use --system to count the games of chatarena (6)" in err
     assert OTHER not in out
     if command == "compare":
         return

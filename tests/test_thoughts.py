@@ -172,7 +172,7 @@ def test_many_texts_are_read_as_each_alone(texts: list[str | None]) -> None:
     for phase in ("clue", "vote", "contribution"):
         alone = [text and remove_thoughts(text, phase) for text in texts]
         assert (
-            text_parsing.answers_without_thoughts(
+            text_parsing.remove_thoughts_before_answers(
                 pl.Series(texts, dtype=pl.String), phase
             ).to_list()
             == alone

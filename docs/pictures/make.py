@@ -70,6 +70,7 @@ def digest() -> str:
 
 
 def main() -> None:
+    """Take both pictures in a browser and write the hash of their pages."""
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with TemporaryDirectory() as scratch, sync_playwright() as driver:
         lake = Path(scratch) / "lake"

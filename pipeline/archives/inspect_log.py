@@ -33,10 +33,14 @@ _BETWEEN = b", \t\r\n"
 
 
 class Role(Struct, omit_defaults=True):
+    """The model that plays a role in an Inspect log."""
+
     model: str | None = None
 
 
 class EvalHeader(Struct, omit_defaults=True):
+    """The task and the models of an Inspect log, from its header."""
+
     task: str | None = None
     model: str | None = None
     model_roles: dict[str, Role | list[Role]] | None = None
@@ -107,13 +111,13 @@ def _encode_header(header: bytes) -> bytes:
 
 def _sample_name(sample: bytes) -> str | None:
     """Return the name of a sample, made of its id and epoch; None if it lacks them."""
-    if (found := _BEGINNING.match(sample)) is None:
+    if (match := _BEGINNING.match(sample)) is None:
         return None
     try:
-        sample_id = msgspec.json.decode(found[1])
+        sample_id = msgspec.json.decode(match[1])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return printable_member_name(f"{_SAMPLES}{sample_id}_epoch_{found[2].decode()}.json")
+    return printable_member_name(f"{_SAMPLES}{sample_id}_epoch_{match[2].decode()}.json")
 
 
 def _add_header(head: bytes, sample: bytes) -> bytes:
@@ -125,7 +129,7 @@ def _quote_nonstandard_numbers(data: bytes) -> bytes:
     data = data.removeprefix(BYTE_ORDER_MARK)
     if b"NaN" not in data and b"Infinity" not in data:
         return data
-    return _ODD.sub(lambda found: found[0] if found[0][:1] == b'"' else b'"%b"' % found[0], data)
+    return _ODD.sub(lambda match: match[0] if match[0][:1] == b'"' else b'"%b"' % match[0], data)
 
 
 def _read_until_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tuple[bytes, bool]:
@@ -135,8 +139,8 @@ def _read_until_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tu
         held += data
         depth += step
         check_size(len(held), limit)
-        if depth == 2 and (found := _LIST.search(held, max(len(held) - _LONGEST_START, 0))):
-            return bytes(held[: found.start()]) + b"}", True
+        if depth == 2 and (match := _LIST.search(held, max(len(held) - _LONGEST_START, 0))):
+            return bytes(held[: match.start()]) + b"}", True
     return bytes(held), False
 
 
@@ -163,17 +167,17 @@ def _iter_bracket_segments(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int
     for piece in pieces:
         data, start, place = left + piece, 0, 0
         while place < len(data):
-            found = (_REST_OF_TEXT if is_text else _SIGN).search(data, place)
-            if is_text and found:
-                place, is_text = found.end(), not found[1]
+            match = (_REST_OF_TEXT if is_text else _SIGN).search(data, place)
+            if is_text and match:
+                place, is_text = match.end(), not match[1]
                 if is_text:  # the first half of an escape may be left
                     break
-            elif found is None:
+            elif match is None:
                 place = len(data)
             else:
-                place, is_text = found.end(), found[0] == b'"'
+                place, is_text = match.end(), match[0] == b'"'
                 if not is_text:
-                    yield data[start:place], 1 if found[0] in b"{[" else -1
+                    yield data[start:place], 1 if match[0] in b"{[" else -1
                     start = place
         yield data[start:place], 0
         left = data[place:]

@@ -1,4 +1,7 @@
-"""The command line, `magic`: it asks the layers below and shows their answers."""
+"""The command line, `magic`: its commands parse options, call the Python API and print results.
+
+`main` is the entry point; importing this package does not import the commands.
+"""
 
 import os
 import sys
@@ -13,14 +16,18 @@ __all__ = ["main"]
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run the command line and return its exit code; see `pipeline.cli.app.main`."""
+    """Run the command line and return its exit code; see `pipeline.cli.app.main`.
+
+    Args:
+        arguments: The arguments without the program's name; None for those of the process.
+    """
     if arguments is None:
-        # Numpy starts a thread for each core, which spins for a while; no matrix is large here.
+        # Importing NumPy starts a busy thread for each core, which no small matrix here needs.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from pipeline.cli.app import main as run
 
         return run(arguments)
-    except KeyboardInterrupt:  # its modules take a quarter of a second to load
+    except KeyboardInterrupt:  # Ctrl-C while the modules are imported, which takes 0.25 s.
         sys.stderr.write("magic: interrupted\n")
         return INTERRUPTED

@@ -1,4 +1,7 @@
-"""The command line as a whole: its commands, and what becomes of errors."""
+"""The group of all commands, shell completion, signals, and the messages and codes of errors.
+
+`pipeline.cli.main` and tests run `main`. Commands are created by `pipeline.cli.command`.
+"""
 
 import atexit
 import gc
@@ -17,7 +20,7 @@ from click.shell_completion import get_completion_class
 
 from pipeline.atomic_files import atomic_write
 from pipeline.cli import terminal
-from pipeline.cli.command import command
+from pipeline.cli.command import create_command_by_name
 from pipeline.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.errors import (
     DENIED_HINT,
@@ -30,88 +33,95 @@ from pipeline.errors import (
 from pipeline.registry import COMMANDS, COMMANDS_BY_TASK, REPORTS, RESULTS, load_command
 from pipeline.version import __version__
 
-# Completion by the Tab key: the script for a shell, and where the shell finds it.
+_COMPLETION_VARIABLE = "_MAGIC_COMPLETE"
+"""The environment variable with which a shell requests completions."""
 
-VARIABLE = "_MAGIC_COMPLETE"
-"""In the environment where a shell asks what to offer after Tab."""
-
-_OF_A_FOLDER = Path(".config") / "magic"
-# The script, and the file that has to read it at the start of a shell; fish looks for it by itself.
-_FILES = {
-    "bash": (_OF_A_FOLDER / "completion.bash", Path(".bashrc")),
-    "zsh": (_OF_A_FOLDER / "completion.zsh", Path(".zshrc")),
+# For each shell, the completion script and the startup file that must read it, in the home folder.
+# Fish finds the script without a startup file.
+_COMPLETION_FILES = {
+    "bash": (Path(".config/magic/completion.bash"), Path(".bashrc")),
+    "zsh": (Path(".config/magic/completion.zsh"), Path(".zshrc")),
     "fish": (Path(".config/fish/completions/magic.fish"), None),
 }
 
 
-def _show(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
-    if is_wanted:
-        terminal.out(_script(context, _shell()))
+def _show_completion(context: click.Context, _param: click.Parameter, is_requested: bool) -> None:
+    if is_requested:
+        terminal.write_result(_completion_script(context, _user_shell()))
         raise Exit
 
 
-def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
-    if not is_wanted:
+def _install_completion(
+    context: click.Context, _param: click.Parameter, is_requested: bool
+) -> None:
+    if not is_requested:
         return
-    shell = _shell()
-    script, start = Path.home() / _FILES[shell][0], _FILES[shell][1]
+    shell = _user_shell()
+    script_name, startup_name = _COMPLETION_FILES[shell]
+    script = Path.home() / script_name
     script.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(script) as draft:
-        draft.write_text(_script(context, shell))
-    if start is not None:
-        file, line = Path.home() / start, f"source '{script}'"
-        lines = file.read_text().splitlines() if file.exists() else []
-        if line not in lines:
-            file.write_text("\n".join([*lines, line, ""]))
-    terminal.note(f"{shell} completion is in {script}: start a new shell to use it")
+        draft.write_text(_completion_script(context, shell))
+    if startup_name is not None:
+        startup_file, source_line = Path.home() / startup_name, f"source '{script}'"
+        lines = startup_file.read_text().splitlines() if startup_file.exists() else []
+        if source_line not in lines:
+            startup_file.write_text("\n".join([*lines, source_line, ""]))
+    terminal.print_note(
+        f"the completion for {shell} was written to {script}; start a new shell to use it"
+    )
     raise Exit
 
 
-def _shell() -> str:
-    """The user's shell; says which are known, and exits, if it is another."""
+def _user_shell() -> str:
+    """Return the name of the user's shell; exit with a message if it is not supported."""
     name = Path(os.environ.get("SHELL", "")).name
-    if name in _FILES:
+    if name in _COMPLETION_FILES:
         return name
-    terminal.complain(f"$SHELL is none of {', '.join(_FILES)}: name one, as in SHELL=bash magic …")
+    terminal.print_error(
+        f"$SHELL is not one of {', '.join(_COMPLETION_FILES)}; "
+        "name a shell as in SHELL=bash magic …"
+    )
     raise Exit(FAILED)
 
 
-def _script(context: click.Context, shell: str) -> str:
-    found = get_completion_class(shell)
-    assert found is not None
-    return found(context.command, {}, "magic", VARIABLE).source()
+def _completion_script(context: click.Context, shell: str) -> str:
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    return completion_class(context.command, {}, "magic", _COMPLETION_VARIABLE).source()
 
 
-_ENDED_EARLY = (
-    "a compiled Python file is cut or a process of magic ended, probably because the disk or "
-    "memory was full: free some, delete the folders `__pycache__` of the installation, and run "
-    "the command again"
+_TRUNCATED_DATA_MESSAGE = (
+    "a compiled Python file is truncated or a process of magic was killed, probably because the "
+    "disk or memory was full: free some space, delete the folders `__pycache__` of the "
+    "installation, and run the command again"
 )
 
 
 class _Group(click.Group):
-    """The commands, which the help lists by task; each is made when it is asked for."""
+    """The commands, listed by task in the help; each command is created when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:  # all, to suggest one of them
+        # For an unknown name all commands are created, because click suggests similar ones.
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
             if name not in self.commands:
-                self.commands[name] = command(name)
+                self.commands[name] = create_command_by_name(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        widest = max(map(len, COMMANDS))
+        name_width = max(map(len, COMMANDS))
         for task, names in COMMANDS_BY_TASK.items():
             rows = []
             for name in names:
-                # A report is not imported: `magic --help` would wait for it.
+                # Reports are not imported, because that would delay `magic --help`.
                 text = RESULTS[name].summary if name in REPORTS else load_command(name).__doc__
-                short = click.Command(name, help=text).get_short_help_str(
-                    formatter.width - 6 - widest
+                summary = click.Command(name, help=text).get_short_help_str(
+                    formatter.width - 6 - name_width
                 )
-                rows.append((name.ljust(widest), short))
+                rows.append((name.ljust(name_width), summary))
             with formatter.section(task):
                 formatter.write_dl(rows)
 
@@ -129,14 +139,14 @@ class _Group(click.Group):
     "--install-completion",
     is_flag=True,
     expose_value=False,
-    callback=_install,
+    callback=_install_completion,
     help="Install completion for the current shell.",
 )
 @click.option(
     "--show-completion",
     is_flag=True,
     expose_value=False,
-    callback=_show,
+    callback=_show_completion,
     help="Show completion for the current shell, to copy it or customize the installation.",
 )
 @click.pass_context
@@ -156,95 +166,107 @@ def app(ctx: click.Context) -> None:
     some logs contradict themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
-        terminal.out(ctx.get_help() + "\n")
+        terminal.write_result(ctx.get_help() + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; a user's mistake is one line on stderr.
+    """Run a command and return its exit code; a user's mistake is printed as one line on stderr.
 
-    Without arguments it is the program itself: stdout is kept for results until it ends, and
-    SIGTERM and SIGHUP end it as Ctrl-C does, so that it cleans up.
+    Args:
+        arguments: The arguments without the program's name. None means that the process is the
+            program `magic`: it takes its arguments from `sys.argv`, reserves stdout for results
+            until it exits, and handles SIGTERM and SIGHUP like Ctrl-C, so that it cleans up.
+
+    Returns:
+        An exit code of `pipeline.cli.exit_codes`, or 0.
     """
-    terminal.prepare()
+    terminal.replace_unencodable_output()
     codes: list[int] = []
     if arguments is None:
-        terminal.guard()
+        terminal.reserve_stdout()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:  # else it is ignored, as by `nohup`
-                signal.signal(number, _interrupt)
-        # Python would first tear down all modules: 0.15 s of a command that takes 0.8 s. Registered
-        # before all others, so that it is called last; after a bug, without a code, Python goes on.
+            # A signal that was ignored at the start, for example by `nohup`, stays ignored.
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _handle_sigterm)
+        # Skips the teardown of all modules, which takes 0.15 s of a command of 0.8 s. It is called
+        # after all other exit functions, because it is registered first. After a bug there is no
+        # exit code, so Python exits as usual.
         atexit.register(lambda: os._exit(*codes) if codes else None)
-    codes.append(_run(sys.argv[1:] if arguments is None else arguments))
+    codes.append(_run_command(sys.argv[1:] if arguments is None else arguments))
     return codes[0]
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C would: the server, Spark and `uninterrupted` have handlers of their own."""
+def _handle_sigterm(_number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM like Ctrl-C.
+
+    The server, Spark and `delay_interrupts` have their own handlers.
+    """
     handler = signal.getsignal(signal.SIGINT)
-    # A shell lets commands in the background ignore Ctrl-C, and not this.
+    # A shell starts background commands with SIGINT ignored; SIGTERM must end them nevertheless.
     (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
-def _run(arguments: Sequence[str]) -> int:
-    # What a command imports and plans is no garbage; a collection would search it for 50 ms. An
-    # ingest has the most such objects: 124,000.
+def _run_command(arguments: Sequence[str]) -> int:
+    # A garbage collection takes 50 ms and finds nothing, because a command needs all objects that
+    # it creates while it starts. An ingest creates the most: 124,000.
     gc.set_threshold(200_000)
     try:
-        code = _called([*arguments])
-        terminal.flush()
-    except BrokenPipeError:  # nobody reads the rest, as behind `| head`
+        code = _call_command([*arguments])
+        terminal.flush_results()
+    except BrokenPipeError:  # The reader has closed the pipe, as `| head` does.
         return 0
     except KeyboardInterrupt as error:
-        terminal.complain(": ".join(["interrupted", *error.args]))
+        terminal.print_error(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
-    except BaseException as error:  # where a thread cannot be started, what is in Rust panics
-        if (text := _complaint(error)) is None:
+    except BaseException as error:  # Includes panics of Rust code, if it cannot start a thread.
+        if (message := _error_message(error)) is None:
             raise
-        terminal.complain(text, getattr(error, "place", ""))
+        terminal.print_error(message, getattr(error, "place", ""))
         return WRONG_USAGE if isinstance(error, (UsageError, click.ClickException)) else FAILED
     return code
 
 
-def _called(arguments: list[str]) -> int:
-    """The exit code of the command; click's `main` would take an EOFError for Ctrl-C."""
-    _check_text(arguments)
-    if VARIABLE in os.environ:
+def _call_command(arguments: list[str]) -> int:
+    """Call the command without `main` of click, which would report an EOFError as Ctrl-C."""
+    _check_argument_encoding(arguments)
+    if _COMPLETION_VARIABLE in os.environ:
         app.main(arguments, prog_name="magic")
     try:
         with app.make_context("magic", arguments) as context:
             app.invoke(context)
-    except Exit as end:
-        return end.exit_code
+    except Exit as exit_request:
+        return exit_request.exit_code
     return 0
 
 
-def _complaint(error: BaseException) -> str | None:
-    """What to do about an error, in a line; null for a bug."""
+def _error_message(error: BaseException) -> str | None:
+    """Return the message for an error in one line, or None if the error is a bug."""
     if isinstance(error, PipelineError):
-        return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
+        message = error.message if isinstance(error, QueryError) else error
+        return f"{message}{_deleted_folder_hint()}"
     if isinstance(error, OSError):
         hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-        return f"{one_line_message(error)}{hint}{_gone()}"
+        return f"{one_line_message(error)}{hint}{_deleted_folder_hint()}"
     if isinstance(error, EOFError):
-        return _ENDED_EARLY
-    if text := exhausted_resource(error):
-        return text
-    return _usage(error) if isinstance(error, click.ClickException) else None
+        return _TRUNCATED_DATA_MESSAGE
+    if resource_message := exhausted_resource(error):
+        return resource_message
+    return _usage_message(error) if isinstance(error, click.ClickException) else None
 
 
-def _check_text(arguments: Sequence[str]) -> None:
-    """Raises UsageError for an argument that is neither UTF-8 nor an existing file."""
+def _check_argument_encoding(arguments: Sequence[str]) -> None:
+    """Raise UsageError for an argument that is neither UTF-8 nor the name of an existing file."""
     for argument in arguments:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            if not os.path.lexists(argument):  # a file may have any name
+            # The name of a file can contain any bytes.
+            if not os.path.lexists(argument):
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
 
 
-def _gone() -> str:
-    """The end of an error message if the current folder was deleted, else empty."""
+def _deleted_folder_hint() -> str:
+    """Return a hint if the current folder was deleted, otherwise an empty string."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -252,17 +274,20 @@ def _gone() -> str:
     return ""
 
 
-def _usage(error: click.ClickException) -> str:
-    """Click's complaint in our form: a fact, then a hint."""
+def _usage_message(error: click.ClickException) -> str:
+    """Return a usage error of click as a message with a hint."""
     if isinstance(error, click.NoSuchOption):
-        # Click compares the dashes too, so that any two short names seem similar.
-        name = error.option_name.lstrip("-")
-        named = {one.lstrip("-"): one for one in error.possibilities or ()}
-        near = [named[close] for close in get_close_matches(name, named)]
-        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
-    text = error.format_message().strip().rstrip(".")
-    text = re.sub(r"\. \(?Did you mean (.*\?)\)?", r": did you mean \1", text)
+        # Compared again without dashes, because with them click finds any two short names similar.
+        options = {option.lstrip("-"): option for option in error.possibilities or ()}
+        similar_names = get_close_matches(error.option_name.lstrip("-"), options)
+        error = click.NoSuchOption(
+            error.option_name,
+            possibilities=[options[name] for name in similar_names],
+            ctx=error.ctx,
+        )
+    message = error.format_message().strip().rstrip(".")
+    message = re.sub(r"\. \(?Did you mean (.*\?)\)?", r": did you mean \1", message)
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "magic"
-    hint = "" if text.endswith("?") else f"; see `{command} --help`"
-    return f"{text[:1].lower()}{text[1:]}{hint}"
+    hint = "" if message.endswith("?") else f"; see `{command} --help`"
+    return f"{message[:1].lower()}{message[1:]}{hint}"

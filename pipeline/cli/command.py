@@ -1,6 +1,7 @@
-"""Commands of click, made of functions: what each has around it, and what it asks of a lake.
+"""Click commands that are created from functions and reports, and the context that they run in.
 
-A function's signature has the options, its docstring is the help.
+The signature of a function defines the options, and its docstring is the help text. `cli.app`
+creates the commands; functions in `cli.commands` use `CommandContext` to compute and print results.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-import pipeline
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
@@ -31,32 +31,39 @@ if TYPE_CHECKING:
     from pipeline.render.table import Table
     from pipeline.reports.registry import Report
 
-# What commands that change a lake say and do at their end: the counts, and its catalogue.
-
-_REASONS = 3
+_MAX_IGNORED_REASONS = 3
 WRITE_INTERCHANGE = (
-    "if those ignored are logs of games, let a script write them as interchange JSON, and read "
-    "that: `magic convert --example` prints a game, docs/interchange.md describes it"
+    "if the ignored documents are logs of games, convert them to interchange JSON with a script "
+    "and ingest the result; `magic convert --example` prints an example, and docs/interchange.md "
+    "describes the format"
 )
-"""What to do with documents that no format reads."""
+"""A note for documents that no format can parse."""
 
 
-def show_report(report: "IngestSummary", form: str) -> None:
-    """Writes the counts: one object in JSON, else a row each; a table is without zeros.
+def print_ingest_counts(report: "IngestSummary", form: str) -> None:
+    """Print how many documents and games an ingest has read, stored and ignored.
 
-    If they cannot be written, the error says whether the ingest is committed.
+    Args:
+        report: The summary of the ingest; its id is None if nothing was committed.
+        form: `json` for an object with all counts; otherwise one row for each count, where formats
+            for people omit zeros.
+
+    Raises:
+        OutputError: If stdout cannot be written; the message says whether the ingest is committed.
     """
     import polars as pl
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import print_table
     from pipeline.render.table import Table
     from pipeline.serialization import escape_terminal_json
 
     is_committed = report.ingest_id is not None
-    done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
-    with terminal.reporting(done):
+    completed_work = (
+        f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
+    )
+    with terminal.report_completed_work(completed_work):
         if form == "json":
-            # By the names that the columns of `ingests` have.
+            # The fields have the names of the columns of the table `ingests`.
             record = {
                 "ingest_id": report.ingest_id,
                 "n_documents": report.n_seen,
@@ -70,7 +77,7 @@ def show_report(report: "IngestSummary", form: str) -> None:
                 "new_games": dict(report.games.iter_rows()),
                 "ignored": report.ignored.to_dicts(),
             }
-            terminal.out_bytes(f"{escape_terminal_json(to_json_text(record))}\n".encode())
+            terminal.write_result_bytes(f"{escape_terminal_json(to_json_text(record))}\n".encode())
             return
         counts = [
             ("documents", "seen", report.n_seen),
@@ -82,218 +89,254 @@ def show_report(report: "IngestSummary", form: str) -> None:
         ]
         columns = {"counted": pl.String, "kind": pl.String, "n": pl.Int64}
         rows = pl.DataFrame(counts, columns, orient="row")
-        show(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
+        print_table(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
-def note_upgrade(before: str | None) -> None:
-    """Says that the lake had this contract version, and who can no longer read it."""
+def note_upgrade(previous_version: str | None) -> None:
+    """Print a note if a command has upgraded the contract version of the lake.
+
+    Args:
+        previous_version: The version before the command; None if the lake is new.
+    """
     from pipeline.events.contracts import VERSION
 
-    if before not in (None, str(VERSION)):
-        terminal.note(
-            f"the lake had contract version {before} and has {VERSION} now: versions of magic "
-            f"that read only lakes up to {before} cannot open it any more, so update magic "
-            "wherever this lake is read"
+    if previous_version not in (None, str(VERSION)):
+        terminal.print_note(
+            f"the contract version of the lake was upgraded from {previous_version} to {VERSION}; "
+            f"older versions of magic, which read only lakes up to {previous_version}, can no "
+            "longer open it, so update magic wherever this lake is read"
         )
 
 
-def why_ignored(report: "IngestSummary") -> list[str]:
-    """The most frequent reasons why documents were ignored, each with its number and an example."""
-    first = report.ignored.head(_REASONS)
+def ignored_reasons(report: "IngestSummary") -> list[str]:
+    """Return notes with the most frequent reasons why an ingest ignored documents.
+
+    Each note has the number of documents and an example; a last note counts all further reasons.
+    """
+    most_frequent = report.ignored.head(_MAX_IGNORED_REASONS)
     reasons = [
-        f"{n:,} ignored: {reason}, for example {example}"
-        for reason, n, example in first.iter_rows()
+        f"{n_documents:,} ignored: {reason}, for example {example}"
+        for reason, n_documents, example in most_frequent.iter_rows()
     ]
-    if n_others := report.statuses["ignored"] - first["n_documents"].sum():
-        reasons.append(f"{n_others:,} ignored for other reasons")
+    if n_remaining := report.statuses["ignored"] - most_frequent["n_documents"].sum():
+        reasons.append(f"{n_remaining:,} ignored for other reasons")
     return reasons
 
 
-# --- the lake's catalogue, renewed after each command that changes the lake --------------------
-
-
 def renew_catalog(lake: str) -> None:
-    """Renews `magic.duckdb` if `magic catalog` was run once.
+    """Rebuild the catalogue of a lake if it has one, after a command that changes the lake.
 
-    Not without being asked: many users need none, and it takes a second.
+    A lake without a catalogue gets none, because it takes a second and many users need none.
+
+    Args:
+        lake: The path or URL of the lake.
     """
     from pipeline.lake.tables import CATALOG_FILE_NAME
     from pipeline.stores import parse_location
 
     if CATALOG_FILE_NAME not in parse_location(lake).list_names():
         return
-    # Imported here: a command that fails before does not wait for it.
+    # Imported only here, because most lakes have no catalogue.
     from pipeline.catalog import rebuild_catalog_after_ingest
 
     if note := rebuild_catalog_after_ingest(lake):
-        terminal.note(note)
+        terminal.print_note(note)
 
 
-_NUMBERS: dict[Any, tuple[str, Any, Any]] = {
+_NUMBER_TYPES: dict[Any, tuple[str, Any, Any]] = {
     int: ("integer", click.types.IntParamType, click.IntRange),
     float: ("number", click.types.FloatParamType, click.FloatRange),
 }
-_PATHS = {"DIR": "dir", "[LAKE [LAKE]]": "dir", "FILE": "file", "SOURCE": "file", "DEST": "file"}
-"""What is a path, and which ones the shell completes."""
+_PATH_TYPES = {
+    "DIR": "dir",
+    "[LAKE [LAKE]]": "dir",
+    "FILE": "file",
+    "SOURCE": "file",
+    "DEST": "file",
+}
+"""What the shell completes for each placeholder that stands for a path."""
 
 
-def command_of(function: Callable[..., None]) -> "Command":
-    """The command: a parameter of the function is an option, an argument or a flag."""
+def create_command(function: Callable[..., None]) -> "Command":
+    """Create the command of a function; its parameters become options, arguments and flags.
+
+    Args:
+        function: The function; its name is the name of the command, its docstring the help text.
+    """
+    parameters = function_parameters(function, options.SHARED)
     return Command(
         function.__name__,
-        params=[param(one) for one in function_parameters(function, options.SHARED)],
+        params=[create_click_parameter(parameter) for parameter in parameters],
         help=cleandoc(function.__doc__ or ""),
         callback=function,
     )
 
 
-def param(one: Parameter) -> click.Parameter:
-    """The option, argument or flag that a parameter is on the command line."""
-    name, kind, is_several, default, declared = one
+def create_click_parameter(parameter: Parameter) -> click.Parameter:
+    """Create the option, argument or flag of click for a parameter of a function."""
+    name, value_type, is_repeatable, default, spec = parameter
     common: dict[str, Any] = {
-        "type": declared.parse or _type(kind, declared),
-        "metavar": declared.metavar or None,
-        "help": declared.help,
+        "type": spec.parse or _click_type(value_type, spec),
+        "metavar": spec.metavar or None,
+        "help": spec.help,
         "required": default is ...,
-        "callback": lambda _context, _param, value: declared.checked(
-            value, is_several=is_several, default=default
+        "callback": lambda _context, _param, value: spec.checked(
+            value, is_several=is_repeatable, default=default
         ),
     }
-    if declared.suggested is not None:
-        common["shell_complete"] = partial(_offered, declared.suggested)
-    elif declared.metavar in _PATHS:
-        path = _PATHS[declared.metavar]  # is left to the shell
-        common["shell_complete"] = lambda _context, _param, text: [CompletionItem(text, type=path)]
-    if default is not ... and not is_several:
+    if spec.suggested is not None:
+        common["shell_complete"] = partial(_complete, spec.suggested)
+    elif path_type := _PATH_TYPES.get(spec.metavar):
+        # The shell itself completes an item of such a type.
+        common["shell_complete"] = lambda _context, _param, text: [
+            CompletionItem(text, type=path_type)
+        ]
+    if default is not ... and not is_repeatable:
         common["default"] = default
-    if declared.is_argument:
-        if "[" not in (shown := declared.metavar):
-            common["metavar"] = (shown if default is ... else f"[{shown}]") + "..." * is_several
-        return click.Argument([name], nargs=-1 if is_several else 1, **common)
+    if spec.is_argument:
+        if "[" not in (metavar := spec.metavar):
+            common["metavar"] = (
+                metavar if default is ... else f"[{metavar}]"
+            ) + "..." * is_repeatable
+        return click.Argument([name], nargs=-1 if is_repeatable else 1, **common)
     flag = f"--{name.replace('_', '-')}"
-    if kind is bool:
+    if value_type is bool:
         flag += f"/--no-{flag[2:]}" if default is True else ""
         del common["type"], common["required"]
         common["is_flag"] = True
     return click.Option(
-        [name, *(declared.names or [flag])],
-        multiple=is_several,
-        envvar=declared.variable,
-        show_envvar=declared.variable is not None,
-        show_default=declared.shows_default and default is not None,
+        [name, *(spec.names or [flag])],
+        multiple=is_repeatable,
+        envvar=spec.variable,
+        show_envvar=spec.variable is not None,
+        show_default=spec.shows_default and default is not None,
         **common,
     )
 
 
-def _offered(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
-    """What the shell offers of what begins so."""
+def _complete(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
+    """Return the values of `ParameterSpec.suggested` that begin with the typed text."""
     module, _, name = suggested.rpartition(".")
-    names: Any = getattr(import_module(f"pipeline.{module}") if module else options, name)
+    names: Any = (
+        getattr(import_module(f"pipeline.{module}"), name)
+        if module
+        else getattr(options, f"complete_{name}")
+    )
     if callable(names):
         names = names() if module else names(context, incomplete)
     return [name for name in names if name.startswith(incomplete)]
 
 
 class PathType(click.ParamType[Any]):
-    """A path, or a URL for a text; an empty one would be the current folder."""
+    """A path or URL; an empty string is an error, because it would mean the current folder."""
 
     name = "path"
 
-    def __init__(self, kind: type[str] | type[Path]) -> None:
-        self._kind = kind
+    def __init__(self, path_class: type[str] | type[Path]) -> None:
+        self._path_class = path_class
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or raise UsageError if it is empty."""
         if not str(value):
             raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY_PATH_HINT}")
-        return self._kind(value)
+        return self._path_class(value)
 
 
-def _type(kind: Any, declared: ParameterSpec) -> Any:
-    if get_origin(kind) is tuple:
-        return tuple(_type(one, declared) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
-    if declared.metavar in ("DIR", "FILE") and not declared.is_argument:
-        return PathType(kind)
-    if kind not in _NUMBERS:
+def _click_type(value_type: Any, spec: ParameterSpec) -> Any:
+    """Return the type with which click parses the value of an option or argument."""
+    if get_origin(value_type) is tuple:
+        return tuple(_click_type(member, spec) for member in get_args(value_type))
+    if get_origin(value_type) is Literal:
+        return click.Choice(get_args(value_type))
+    if spec.metavar in ("DIR", "FILE") and not spec.is_argument:
+        return PathType(value_type)
+    if value_type not in _NUMBER_TYPES:
         return click.STRING
-    name, anything, of_range = _NUMBERS[kind]
-    is_bounded = declared.min is not None or declared.max is not None
-    numbers = of_range(declared.min, declared.max) if is_bounded else anything()
-    numbers.name = name  # for messages about what is no number at all
-    return numbers
+    name, unbounded_type, range_type = _NUMBER_TYPES[value_type]
+    is_bounded = spec.min is not None or spec.max is not None
+    number_type = range_type(spec.min, spec.max) if is_bounded else unbounded_type()
+    number_type.name = name  # Used in messages about values that are not numbers.
+    return number_type
 
 
-_SAFE = "With --format csv: neutralize cells that a spreadsheet would run as formulas."
+_SAFE_HELP = "With --format csv: neutralize cells that a spreadsheet would run as formulas."
 
 
 class Command(click.Command):
-    """A command: with --safe if it can write CSV, which makes the form `csv-safe`.
+    """A command of `magic`; commands that write CSV also have the option --safe.
 
-    It knows the metrics of --metric-file, and raises the error of `read_error` where a library
-    cannot read a lake. A function whose first parameter has no name on the command line is `Asked`.
+    The metrics of --metric-file are registered while the command runs. Errors of libraries that
+    cannot read a lake are replaced by errors with a message for users, see `errors.read_error`. A
+    function with a parameter `context` gets a `CommandContext` as its first argument.
     """
 
-    def __init__(self, name: str, *, params: list[click.Parameter], **more: Any) -> None:
-        if any("csv" in getattr(one.type, "choices", ()) for one in params):
-            params.append(click.Option(["--safe"], is_flag=True, default=False, help=_SAFE))
-        super().__init__(name, params=params, **more)
+    def __init__(self, name: str, *, params: list[click.Parameter], **attributes: Any) -> None:
+        if any("csv" in getattr(param.type, "choices", ()) for param in params):
+            params.append(click.Option(["--safe"], is_flag=True, default=False, help=_SAFE_HELP))
+        super().__init__(name, params=params, **attributes)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes a query that begins with a comment for no option."""
-        has_query = any(one.name == "query" for one in self.params)
-        queries = [one for one in args if has_query and _is_commented(one)]
-        known = [one for one in args if one not in queries]
-        # Whose value is completed has none yet; for click the arguments before it were lost.
-        if ctx.resilient_parsing and known and known[-1].startswith("--"):
-            known.pop()
-        end = ["--"] if queries and "--" not in known else []
-        return super().parse_args(ctx, [*known, *end, *queries])
+        """Parse the arguments; a query that begins with an SQL comment is not an option."""
+        has_query = any(param.name == "query" for param in self.params)
+        queries = [argument for argument in args if has_query and _begins_with_comment(argument)]
+        arguments = [argument for argument in args if argument not in queries]
+        # While the shell completes the value of the last option, the option has no value yet, and
+        # click would drop all arguments before it.
+        if ctx.resilient_parsing and arguments and arguments[-1].startswith("--"):
+            arguments.pop()
+        separator = ["--"] if queries and "--" not in arguments else []
+        return super().parse_args(ctx, [*arguments, *separator, *queries])
 
     def invoke(self, ctx: click.Context) -> None:
-        given, function = dict(ctx.params), self.callback
+        """Call the function of the command with the parsed values."""
+        values, function = dict(ctx.params), self.callback
         assert function is not None
-        if given.pop("safe", False):
-            if given["form"] != "csv":
+        if values.pop("safe", False):
+            if values["form"] != "csv":
                 raise UsageError("--safe works only with --format csv")
-            given["form"] = options.SAFE_CSV
+            values["form"] = options.SAFE_CSV
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
-            terminal.of_lake(given["lake"])
+            terminal.suggest_commands_for_lake(values["lake"])
         with (
             reraise_read_errors(),
-            redirect_stdout(terminal.stream_of_others()),
-            _metrics(**given),
+            redirect_stdout(terminal.library_output_stream()),
+            _register_metrics(**values),
         ):
-            asked = [Asked(**given)] if "asked" in signature(function).parameters else []
-            ctx.invoke(function, *asked, **given)
+            has_context = "context" in signature(function).parameters
+            contexts = [CommandContext(**values)] if has_context else []
+            ctx.invoke(function, *contexts, **values)
 
 
-def _is_commented(argument: str) -> bool:
-    """Whether it begins with a comment of SQL, as no option's name does, mistyped or not."""
+def _begins_with_comment(argument: str) -> bool:
+    """Return whether the argument begins with an SQL comment, which no option's name does."""
     name, _, _ = argument.partition("=")
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
-def _metrics(
+def _register_metrics(
     *,
     metric_file: Sequence[Path] | None = None,
     lake: str = "",
     lakes: Sequence[str] | None = None,
     **_: Any,
 ) -> AbstractContextManager[None]:
-    """Within it, the metrics of the files are known: they are checked on the lake, or the last."""
+    """Register the metrics of files in the context, after checking them on the (last) lake."""
     if not metric_file:
         return nullcontext()
+    from pipeline.api import open_lake
     from pipeline.metrics.registry import use_lake_metrics
 
-    opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
+    opened = open_lake((lakes or [lake])[-1])  # `magic diff` names several
     for file in metric_file:
         opened = opened.with_metric_file(file)
     return use_lake_metrics(opened)
 
 
-class Asked:
-    """What a command asks of a lake. A result is named as in `registry.RESULTS`."""
+class CommandContext:
+    """The options of a command that reads a lake, and methods that compute and print results.
+
+    Results have the names of `registry.RESULTS`.
+    """
 
     def __init__(
         self,
@@ -308,147 +351,169 @@ class Asked:
         self._path, self._form, self._arguments = lake, form, arguments
         self._names, self._failures = names, failures
         if arguments.get("engine", ...) is None:
-            del arguments["engine"]  # then the report's own default
+            del arguments["engine"]  # So that the report uses its default.
 
     @cached_property
     def lake(self) -> "StoredLake":
-        """The lake; that of one system, if the command has --system."""
+        """The lake; with the option --system, the lake of that system."""
         if "system" in self._arguments:
-            return options.lake_of(
+            return options.open_lake_of_system(
                 self._path, self._arguments["system"], None, self._names, self._failures
             )
-        return self.every_system()
+        return self.lake_of_all_systems()
 
-    def every_system(self) -> "StoredLake":
-        """The lake with the games of all systems, or of the one that --system names."""
+    def lake_of_all_systems(self) -> "StoredLake":
+        """Open the lake with the games of all systems, or of the system that --system names."""
         from pipeline.lake import open_lake
 
-        lake = options.named(open_lake(self._path), self._names)
+        lake = options.with_model_names(open_lake(self._path), self._names)
         if system := self._arguments.get("system"):
             lake = lake.for_system(system)
-        return options.failing(lake, self._failures)
+        return options.with_failures(lake, self._failures)
 
     def run_report(self, name: str, *arguments: Any, **more: Any) -> Any:
-        """What the result's function returns, given those of the command's options that it has."""
+        """Call the function of a result with the options of the command that it has.
+
+        Args:
+            name: The name of the result in `registry.RESULTS`.
+            *arguments: Positional arguments after the lake.
+            **more: Keyword arguments, which override options.
+
+        Returns:
+            What the function returns.
+        """
         function = load_result(name)
-        known = signature(function).parameters
-        # Those of `**choices: Unpack[Choices]`, too.
-        packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
-        named = {
-            *known,
-            *(name for one in packed for kind in get_args(one) for name in kind.__annotations__),
-        }
-        asked = {key: value for key, value in self._arguments.items() if key in named}
-        return function(self.lake, *arguments, **asked | more)
+        parameters = signature(function).parameters
+        names = set(parameters)
+        for parameter in parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:  # such as `**choices: Unpack[Choices]`
+                for typed_dict in get_args(parameter.annotation):
+                    names |= typed_dict.__annotations__.keys()
+        report_options = {key: self._arguments[key] for key in self._arguments if key in names}
+        return function(self.lake, *arguments, **report_options | more)
 
     def build_table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
-        """The table of a result, with its notes: see `pipeline.render`.
+        """Build the table of a result with its notes; see `pipeline.render`.
 
-        What counts games of one system says which games of the lake no metric counts.
+        For a command with --system, a note lists the games of the lake that no metric counts.
         """
         from pipeline.render import build_result_table
 
         lake = self.lake if "system" in self._arguments else None
         return build_result_table(name, rows, **{"lake": lake, **self._arguments, **more})
 
-    def show(self, name: str, *arguments: Any, **more: Any) -> None:
-        """Shows the table of a result."""
-        self.show_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
+    def print_result(self, name: str, *arguments: Any, **more: Any) -> None:
+        """Compute a result and print its table."""
+        self.print_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
 
-    def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
-        """Shows rows that no report declares; `shown` says how, see `Table`."""
+    def print_rows(self, name: str, rows: "pl.DataFrame", **fields: Any) -> None:
+        """Print rows that are not from a report; `fields` are arguments of `Table.from_frame`."""
         from pipeline.render.table import Table
 
-        self.show_table(Table.from_frame(name, rows, **shown))
+        self.print_table(Table.from_frame(name, rows, **fields))
 
-    def show_table(self, table: "Table") -> None:
-        """Shows a table in the form that was asked for."""
+    def print_table(self, table: "Table") -> None:
+        """Print a table in the format of the option --format."""
         from pipeline.cli import output
 
-        output.show(table, self._form)
+        output.print_table(table, self._form)
 
-    def show_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
-        """Shows a result that comes in parts; returns its number of rows, None if it was cut."""
+    def print_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
+        """Print a result part by part; return its number of rows, or None if it was truncated."""
         from pipeline.cli import output
 
-        return output.show_parts(parts, self._form, partial(self.build_table, name, **more))
+        return output.print_parts(parts, self._form, partial(self.build_table, name, **more))
 
 
-# The commands of declared reports: each is made of its report, when somebody asks for it.
+def create_command_by_name(name: str) -> click.Command:
+    """Create a command from its function, or from its report and the function if it has one.
 
-
-def command(name: str) -> click.Command:
-    """Return the command of this name, one of `registry.COMMANDS`."""
+    Args:
+        name: A name in `registry.COMMANDS`.
+    """
     action = load_command(name)
     if name not in REPORTS:
-        return command_of(action)
+        return create_command(action)
     from pipeline.reports.registry import find_report
 
     report = find_report(name)
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
-    # The options of its module's other reports, which it shows too, are known by their names.
+    # The function of a command can print other reports of its module, so it can have their options.
     module = RESULTS[name].module
-    beside = [find_report(other) for other in REPORTS if RESULTS[other].module == module]
-    known = {one.name: one.declared for other in beside for one in other.parameters}
-    further = function_parameters(action, {**known, **shared}) if action else []
-    named = {one.name for one in (*report.parameters, *further)}
-    is_there = {
-        "failures": "edition" in named,
-        "metric_file": not {"metric", "metric_file"}.isdisjoint(named),
+    module_reports = [
+        find_report(report_name) for report_name in REPORTS if RESULTS[report_name].module == module
+    ]
+    module_specs = {
+        parameter.name: parameter.declared
+        for module_report in module_reports
+        for parameter in module_report.parameters
+    }
+    action_parameters = function_parameters(action, {**module_specs, **shared}) if action else []
+    names = {parameter.name for parameter in (*report.parameters, *action_parameters)}
+    has_option = {
+        "failures": "edition" in names,
+        "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
         "percent": report.has_percent,
     }
-    before = [*function_parameters(_before, shared), *report.parameters]
-    after = [_form(report), *function_parameters(_after, shared)]
-    # What an action names to use it is as the report has it.
-    own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
-    wanted = [*before, *own, *after]
-    params = [param(one) for one in wanted if is_there.get(one.name, True)]
+    leading = [*function_parameters(_leading_options, shared), *report.parameters]
+    trailing = [_format_option(report), *function_parameters(_trailing_options, shared)]
+    # A parameter that the report or the shared options have already is not added twice.
+    described_names = {parameter.name for parameter in (*leading, *trailing)}
+    further = [
+        parameter for parameter in action_parameters if parameter.name not in described_names
+    ]
+    params = [
+        create_click_parameter(parameter)
+        for parameter in (*leading, *further, *trailing)
+        if has_option.get(parameter.name, True)
+    ]
 
-    def run(asked: Asked, *, form: str, **given: object) -> None:
+    def run(context: CommandContext, *, form: str, **values: object) -> None:
         if not report.is_of_system:
-            asked.lake = asked.every_system()
+            context.lake = context.lake_of_all_systems()
         if action:
-            action(asked, form=form, **given)
+            action(context, form=form, **values)
         elif form == "svg":
             from pipeline import plots
 
-            drawn = getattr(plots, f"plot_{name}")(asked.run_report(name))
-            terminal.out_bytes(plots.export_chart(drawn, "svg"))
+            chart = getattr(plots, f"plot_{name}")(context.run_report(name))
+            terminal.write_result_bytes(plots.export_chart(chart, "svg"))
         else:
-            asked.show(name)
+            context.print_result(name)
 
     return Command(name, params=params, help=report.help, callback=run)
 
 
-def _before(
+def _leading_options(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
     failures: Failures = "exclude",
 ) -> None:
-    """The options before those of a report; failures are a choice where an edition is one."""
+    """Define in the signature the options before those of a report; never called."""
 
 
-def _after(
+def _trailing_options(
     *,
     percent: bool = flag_spec(
         "--percent",
-        "Values in percent, the best of each column bold; json, csv and parquet have shares.",
+        "Print values in percent, with the best of each column in bold; json, csv and parquet "
+        "contain shares.",
     ),
     metric_file: list[Path] | None = None,
 ) -> None:
-    """The options after those of a report: for reports of a metric, where others come from."""
+    """Define in the signature the options after those of a report; never called."""
 
 
-def _form(report: "Report") -> Parameter:
-    """The option --format, with the forms that the report has."""
-    more = {
+def _format_option(report: "Report") -> Parameter:
+    """Return the parameter of the option --format with the formats of the report."""
+    is_available = {
         "latex (booktabs)": report.is_for_papers,
         "parquet": True,
         "svg (the picture)": report.is_drawn,
     }
-    last = [name for name, is_there in more.items() if is_there]
-    declared = options.form_option(f"{', '.join(last[:-1])}, or {last[-1]}".removeprefix(", "))
-    forms = ("table", "json", "csv", "markdown", *(name.split()[0] for name in last))
-    return Parameter("form", Literal[forms], False, "table", declared)
+    further = [name for name in is_available if is_available[name]]
+    spec = options.format_option(f"{', '.join(further[:-1])}, or {further[-1]}".removeprefix(", "))
+    forms = ("table", "json", "csv", "markdown", *(name.split()[0] for name in further))
+    return Parameter("form", Literal[forms], False, "table", spec)

@@ -1,8 +1,8 @@
-"""The exit codes."""
+"""The exit codes of `magic`, which README and the help list."""
 
 FAILED = 1
 WRONG_USAGE = 2
-QUARANTINED = 3  # done, but under --strict some input was of no use
-CHECK_FAILED = 4  # done, and the check found a regression, a gap, an invalid document, damage
-CONTRADICTED = 5  # done, and `magic verify` found logs that contradict themselves, but no damage
+QUARANTINED = 3  # The command finished, but some input was quarantined and --strict was set.
+CHECK_FAILED = 4  # A check found a regression, missing games, an invalid document or damage.
+CONTRADICTED = 5  # `magic verify` found no damage, but logs that contradict themselves.
 INTERRUPTED = 130

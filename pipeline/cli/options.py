@@ -1,4 +1,8 @@
-"""Options that several commands share, each declared once, by the name of its parameter."""
+"""Options that several commands share, and the values that the shell completes for them.
+
+Commands use the specifications, the functions that apply an option to a lake, and the parsers.
+`cli.command` looks up completions here by the names in `ParameterSpec.suggested`.
+"""
 
 import re
 import shlex
@@ -31,36 +35,58 @@ DEFAULT_LAKE = pipeline.DEFAULT_LAKE
 DEFAULT_CONFIDENCE = 0.95
 LARGEST_DOCUMENT = 64 << 20
 
+# Operating systems store sizes as signed 64-bit integers.
+_SIZE_LIMIT = 2**63
+_SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
-_NO_SIZE = 2**63  # systems count no more bytes
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
+def parse_n_bytes(size: str | int) -> int:
+    """Parse a size such as 64MiB, 2GB or 1000000 into a number of bytes.
 
-def n_bytes(size: str | int) -> int:
-    """The bytes of a size such as 64MiB, 2GB or 1000000, or of a default; raises BadParameter."""
-    parts = _SIZE.fullmatch(str(size).strip())
-    if parts is None:
+    Args:
+        size: The size with its unit; a number, such as a default, is a size in bytes.
+
+    Returns:
+        The number of bytes; units with an i are powers of 1024, others are powers of 1000.
+
+    Raises:
+        BadParameter: If the text is not a size, or if the size is not less than 2**63 bytes.
+    """
+    match = _SIZE_PATTERN.fullmatch(str(size).strip())
+    if match is None:
         raise BadParameter(f"{size!r} is not a size such as 64MiB, 2GB or 1000000")
-    number, unit, is_binary = parts.groups()
+    number, unit, is_binary = match.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
     n_bytes = float(number) * (1024 if is_binary else 1000) ** power
-    if n_bytes >= _NO_SIZE:
-        raise BadParameter(f"{size!r} is more than any machine has")
+    if n_bytes >= _SIZE_LIMIT:
+        raise BadParameter(f"{size!r} is too large; a size must be less than 8 EiB")
     return int(n_bytes)
 
 
-def size(meaning: str, *, default: int | None = None) -> Any:
-    """An option for a number of bytes, which is given with its unit."""
-    return option_spec("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
+def size_option(meaning: str, *, default: int | None = None) -> Any:
+    """Return the specification of an option for a size with a unit.
+
+    Args:
+        meaning: The help text.
+        default: The default in bytes; None if the option has none.
+    """
+    return option_spec("SIZE", meaning, default=default, parse=parse_n_bytes, shows_default=False)
 
 
-def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
-    """The option --format, for whatever forms a command has."""
+def format_option(last: str = "or parquet", json: str = "a list of records") -> Any:
+    """Return the specification of the option --format.
+
+    Args:
+        last: The end of the list of formats in the help text.
+        json: What the JSON output contains, for the help text.
+    """
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
-    return option_spec("FORM", meaning, "--format", default="table", check=_seen)
+    return option_spec(
+        "FORM", meaning, "--format", default="table", check=_reject_parquet_on_terminal
+    )
 
 
-def _seen(form: str) -> str:
+def _reject_parquet_on_terminal(form: str) -> str:
     if form == "parquet" and terminal.is_out_terminal():
         raise BadParameter(
             "parquet is binary; write it to a file, for example with `> rows.parquet`"
@@ -70,7 +96,7 @@ def _seen(form: str) -> str:
 
 OF_ANY_SYSTEM = option_spec(
     "SYSTEM",
-    "Only the games of this system (harness); default: those of all.",
+    "Only the games of this system (harness); default: games of all systems.",
     suggested="systems",
 )
 PLAYED_BY = option_spec("NAME", "The model that played, for logs that do not name it.")
@@ -80,110 +106,153 @@ SHARED: Mapping[str, ParameterSpec] = {
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         variable=pipeline.LAKE_VARIABLE,
     ),
-    "form": form_option(),
+    "form": format_option(),
     "system": option_spec(
         "SYSTEM",
         "Count the games of this system (harness); default: the one with the most games.",
         suggested="systems",
     ),
     "names": option_spec(
-        "FILE", "Count names of models as one: TOML with the name by each name in logs."
+        "FILE", "Merge model names: a TOML file that maps each name in logs to the name to use."
     ),
     "failures": option_spec(
         "WHAT",
-        "exclude: leave out games without a result; loss: count a game as a loss of the model that "
+        "exclude: ignore games without a result; loss: count a game as a loss of the model that "
         "failed it, by an outage, a forfeit or a time-out.",
     ),
     "metric_file": repeatable_option_spec(
-        "FILE", "Also know the metric that this Python file declares"
+        "FILE", "Also use the metric that this Python file defines"
     ),
     "source": argument_spec(
         "SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
     ),
     "models_from": option_spec(
-        "FILE", "The same by path and player: TOML or JSON that maps patterns to models."
+        "FILE", "The models by path and player: a TOML or JSON file that maps patterns to models."
     ),
-    "max_document": size("Refuse larger documents unread; default: 64MiB."),
+    "max_document": size_option("Reject larger documents without reading them; default: 64MiB."),
     "strict": option_spec("", "Exit with 3 if anything was quarantined."),
 }
-"""What options of commands mean that are no parameters of reports, by their names."""
+"""Specifications of options that reports do not have, by the names of their parameters."""
 
 
-def failing(lake: L, failures: Failures, of: str = "") -> L:
-    """The lake with failures as they are to count; a note says how many results are losses."""
+def with_failures(lake: L, failures: Failures, of: str = "") -> L:
+    """Return the lake with failed games counted as requested, and print how many became losses.
+
+    Args:
+        lake: The lake.
+        failures: `exclude` or `loss`, the value of --failures.
+        of: Words for the note that name the lake, for commands that read two lakes.
+    """
     lake = lake.with_failures(failures)
     if failures == "loss":
         failed = lake.failed_results().filter("is_tested", "is_failed")
-        n = failed.select("game_id").collect().height
-        terminal.note(f"results of failed games{of} that count as losses, in all: {n:,}")
+        n_losses = failed.select("game_id").collect().height
+        terminal.print_note(
+            f"results of failed games{of} that count as losses, in all: {n_losses:,}"
+        )
     return lake
 
 
-def named(lake: L, names: Path | None) -> L:
-    """The lake with the names of the file joined, if there is one: see `named_together`."""
-    return named_together([lake], names)[0]
+def with_model_names(lake: L, names: Path | None) -> L:
+    """Return the lake with the model names of a file; see `lakes_with_model_names`."""
+    return lakes_with_model_names([lake], names)[0]
 
 
-def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
-    """The lakes with the names of the file joined, if there is one.
+def lakes_with_model_names(lakes: Sequence[L], names: Path | None) -> list[L]:
+    """Return the lakes with models renamed and merged by the TOML file of --names.
 
-    Notes say which names are joined in each, and which of them none of the lakes has.
+    Notes list the names that are merged in each lake, and the names that no lake contains.
+
+    Args:
+        lakes: The lakes of the command.
+        names: The file; None to return the lakes unchanged.
     """
     if names is None:
         return [*lakes]
-    joined = [lake.with_names(names) for lake in lakes]
-    for lake in joined:
+    renamed_lakes = [lake.with_names(names) for lake in lakes]
+    for lake in renamed_lakes:
         if lake.merged_names_text:
-            terminal.note(f"names of models joined by {names}: {lake.merged_names_text}")
-    there = {name for lake in joined for name in lake.used_names}
-    if lacking := [f'"{name}"' for name in joined[0].names if name not in there]:
-        terminal.note(
-            f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
+            terminal.print_note(f"model names merged by {names}: {lake.merged_names_text}")
+    used_names = {name for lake in renamed_lakes for name in lake.used_names}
+    if unused_names := [f'"{name}"' for name in renamed_lakes[0].names if name not in used_names]:
+        terminal.print_note(
+            f"{names}: no game has a model {' or '.join(unused_names)}; "
+            "`magic models` lists the names"
         )
-    return joined
+    return renamed_lakes
 
 
-def lake_of(
+def open_lake_of_system(
     path: str,
     system: str | None,
     as_of: int | None = None,
     names: Path | None = None,
     failures: Failures = "exclude",
 ) -> "StoredLake":
-    """The lake as that of one system: the one named, else the largest, with a note of the others.
+    """Open the lake of one system, by default the largest, and print a note about other systems.
 
-    Another note says if a later ingest is not in it. Raises UsageError for a system that ran none
-    of its games.
+    Another note says if the lake has an ingest that the numbers do not contain.
+
+    Args:
+        path: The path or URL of the lake.
+        system: The system; None for the system with the most games.
+        as_of: The number of the last ingest to read; None for the newest.
+        names: The TOML file of --names; None to keep the names of the logs.
+        failures: The value of --failures.
+
+    Raises:
+        UsageError: If the system has no games in the lake.
     """
     from pipeline.lake import open_lake
 
-    opened = named(open_lake(path, as_of), names)
-    if as_of is None and opened.is_behind():
-        terminal.note(
-            "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
-            f"`magic verify --lake {shlex.quote(path)}` says more"
+    lake = with_model_names(open_lake(path, as_of), names)
+    if as_of is None and lake.has_later_commits():
+        terminal.print_note(
+            "an ingest is not in these numbers, because it is running, was interrupted, or was "
+            f"lost; run `magic verify --lake {shlex.quote(path)}` for details"
         )
-    chosen = opened.for_single_system(system)
-    others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]
-    if others and system is None:
-        terminal.note(
-            f"games of {chosen.system} alone; use --system to count those of {', '.join(others)}"
+    system_lake = lake.for_single_system(system)
+    other_systems = [
+        f"{name} ({n_games:,})"
+        for name, n_games in lake.systems.items()
+        if name != system_lake.system
+    ]
+    if other_systems and system is None:
+        terminal.print_note(
+            f"these are only the games of {system_lake.system}; use --system to count the games of "
+            f"{', '.join(other_systems)}"
         )
-    return failing(chosen, failures)
+    return with_failures(system_lake, failures)
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
-def local_folder(folder: Path | None) -> Path | None:
-    """The folder; raises BadParameter for a URL, which only sources and lakes can be."""
+def check_local_folder(folder: Path | None) -> Path | None:
+    """Return a folder unchanged if its path is not a URL.
+
+    Raises:
+        BadParameter: If it is a URL.
+    """
     if folder is not None and _URL.match(str(folder)):
-        raise BadParameter("choose a folder on this machine: only sources and lakes can be URLs")
+        raise BadParameter(
+            "name a folder on this machine, because only sources and lakes can be URLs"
+        )
     return folder
 
 
-def parameters(texts: Sequence[str]) -> dict[str, str]:
-    """The values by name in texts such as `model=gpt-4`; raises UsageError for others."""
+def parse_query_parameters(texts: Sequence[str]) -> dict[str, str]:
+    """Parse the values of --parameter, such as `model=gpt-4`.
+
+    Args:
+        texts: Each a name, with or without a leading $, an equals sign and a value.
+
+    Returns:
+        The values by name.
+
+    Raises:
+        UsageError: If a text has another form, or if two texts have the same name.
+    """
     values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -196,8 +265,12 @@ def parameters(texts: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def sql_text(file: Path | None) -> str:
-    """The query in a file, or on stdin for None and `-`."""
+def read_query(file: Path | None) -> str:
+    """Read a query from a file, or from stdin for None and `-`.
+
+    Raises:
+        UsageError: If the text is not valid UTF-8.
+    """
     try:
         if file is None or str(file) == "-":
             return sys.stdin.read() if sys.stdin else ""
@@ -206,86 +279,98 @@ def sql_text(file: Path | None) -> str:
         raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None
 
 
-# What the shell offers after Tab: columns, tables, and what the lake has.
-#
-# Each is loaded only when somebody presses Tab; what does not begin as typed is left out later.
+# Values that the shell completes after Tab. Modules are imported and lakes are opened only then.
+# `cli.command` removes the values that do not begin with the typed text.
 
-Suggested = Callable[[click.Context, str], Iterable[str]]
-_MOST_GAMES = 50
+_CompletionFunction = Callable[[click.Context, str], Iterable[str]]
+_MAX_COMPLETED_GAMES = 50
 
 
-def lakes_asked(
+def requested_lakes(
     lake: str,
     lakes: Sequence[str] | None = None,
     as_of: Sequence[int] | None = None,
     **_: Any,
 ) -> list[str]:
-    """The lakes of a command with these arguments: `magic diff` names one or two, others --lake.
+    """Return the paths of the lakes that a command reads.
 
-    One that `magic diff` names is compared with that of --lake, or with itself, --as-of an ingest.
+    Args:
+        lake: The value of --lake.
+        lakes: The arguments of `magic diff`, which names up to two lakes.
+        as_of: The values of --as-of, with which `magic diff` compares two states of one lake.
+        **_: The other options of the command, which are ignored.
+
+    Returns:
+        The arguments; --lake is added if there are none, or if a single argument is compared
+        with it.
     """
-    named = [*(lakes or ())]
-    return [*named, lake] if not named or (len(named) == 1 and not as_of) else named
+    paths = [*(lakes or ())]
+    return [*paths, lake] if not paths or (len(paths) == 1 and not as_of) else paths
 
 
-def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
-    """Names in the lakes that the command line names so far, else in the default one."""
+def _complete_from_lake(
+    names_in_lake: Callable[["Lake", str], Iterable[str]],
+) -> _CompletionFunction:
+    """Return a completion function for names from the lakes on the command line so far."""
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
-        offered: dict[str, None] = {}
-        for lake in lakes_asked(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
-            with suppress(PipelineError, OSError):  # no place for an error
-                opened = pipeline.open_lake(lake or None, names=ctx.params.get("names"))
-                offered |= dict.fromkeys(names(opened, incomplete))
-        return [*offered]
+        completions: dict[str, None] = {}
+        for lake in requested_lakes(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
+            # A shell has no place to show an error.
+            with suppress(PipelineError, OSError):
+                opened_lake = pipeline.open_lake(lake or None, names=ctx.params.get("names"))
+                completions |= dict.fromkeys(names_in_lake(opened_lake, incomplete))
+        return [*completions]
 
     return complete
 
 
-def _models(lake: "Lake", _: str) -> Iterable[str]:
-    tested = lake.table("results").filter("is_tested").select("model").drop_nulls().unique()
-    return tested.collect()["model"].sort()
+def _tested_models(lake: "Lake", _: str) -> Iterable[str]:
+    models = lake.table("results").filter("is_tested").select("model").drop_nulls().unique()
+    return models.collect()["model"].sort()
 
 
-def _games(lake: "Lake", begin: str) -> Iterable[str]:
-    """The first ids that begin so: a lake has millions of others."""
+def _first_matching_game_ids(lake: "Lake", prefix: str) -> Iterable[str]:
+    """Return up to 50 game ids that begin with the prefix, because a lake can have millions."""
     import polars as pl
 
-    begins = pl.col("game_id").str.starts_with(begin)
-    rows = lake.table("games").filter(begins).select("game_id").head(_MOST_GAMES)
+    has_prefix = pl.col("game_id").str.starts_with(prefix)
+    rows = lake.table("games").filter(has_prefix).select("game_id").head(_MAX_COMPLETED_GAMES)
     return rows.collect()["game_id"].sort()
 
 
-systems = _of_lake(lambda lake, _: lake.systems)
-games = _of_lake(_games)
-models = _of_lake(_models)
+complete_systems = _complete_from_lake(lambda lake, _: lake.systems)
+complete_games = _complete_from_lake(_first_matching_game_ids)
+complete_models = _complete_from_lake(_tested_models)
 
 
-def metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    """Return the names of all metrics, because edition `paper` has all of them."""
     from pipeline.metrics.registry import metric_names
 
     return metric_names("paper")
 
 
-def game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    """Those of values, which are there for all types together, too."""
+def complete_game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    """Return the game types, and the name of the rows for all game types together."""
     from pipeline.games import game_type_names
 
     return [*game_type_names(), ALL_GAME_TYPES]
 
 
-def tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    """Return the names of the tables and SQL views of a lake."""
     from pipeline.events.contracts import TABLES
     from pipeline.reports.sql_views import all_views
 
     return [*TABLES, *all_views()]
 
 
-def columns(_context: click.Context, incomplete: str) -> Iterable[str]:
-    """The columns that results and games have; of several with commas, the last is completed."""
+def complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]:
+    """Return the columns of results and games, each after the complete names of a comma list."""
     from pipeline.events.contracts import table_schema
     from pipeline.metrics.request import GAME_COLUMNS
 
-    before, comma, _ = incomplete.rpartition(",")
-    known = dict.fromkeys([*table_schema("results"), *GAME_COLUMNS])
-    return [f"{before}{comma}{name}" for name in known]
+    complete_names, comma, _ = incomplete.rpartition(",")
+    columns = dict.fromkeys([*table_schema("results"), *GAME_COLUMNS])
+    return [f"{complete_names}{comma}{column}" for column in columns]

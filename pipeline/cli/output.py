@@ -1,4 +1,8 @@
-"""Writes a table in one of the forms: to stdout, or to a file whose ending names it."""
+"""Output of tables to stdout or to a file, in the formats of --format.
+
+Commands use this module. The layout of tables is in `pipeline.render`, the formats for programs are
+in `pipeline.serialization`.
+"""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -28,91 +32,119 @@ from pipeline.serialization import (
 from pipeline.text_format import escape_unprintable, split_bold_parts
 
 LINES_SHOWN = 1000
-"""A table on a terminal has no more lines than this."""
+"""The largest number of lines of a table on a terminal."""
 
 
-def show(table: Table | pl.DataFrame, form: str) -> None:
-    """Writes the table with its notes; a frame is a table whose columns are called as they are."""
+def print_table(table: Table | pl.DataFrame, form: str) -> None:
+    """Print a table to stdout, and its notes to stderr.
+
+    Args:
+        table: The table; a data frame becomes a table with the names of its columns.
+        form: A format of --format.
+    """
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
-    show_parts([table.rows], form, table.with_rows)
-    is_nothing = table.rows.is_empty() and table.nothing
-    for hint in [table.nothing] if is_nothing else table.hints:
-        terminal.note(hint)
+    print_parts([table.rows], form, table.with_rows)
+    has_empty_note = table.rows.is_empty() and table.nothing
+    for hint in [table.nothing] if has_empty_note else table.hints:
+        terminal.print_note(hint)
 
 
-def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int | None:
-    """Writes rows that come in parts, each as it comes; returns their number, None if they are cut.
+def print_parts(
+    parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]
+) -> int | None:
+    """Print rows to stdout part by part.
 
-    There is at least one part. `table` makes a table of each, for readers; the first part with rows
-    decides how all are laid out, and has the notes.
+    Args:
+        parts: The rows, in at least one part.
+        form: A format of --format.
+        table: Builds a table from a part, for formats that are read by people. The first part with
+            rows determines the layout and the notes of the whole table.
+
+    Returns:
+        The number of rows, or None if the output was truncated.
     """
     n_rows = 0
 
-    def counted() -> Iterator[pl.DataFrame]:
+    def iter_and_count() -> Iterator[pl.DataFrame]:
         nonlocal n_rows
         for part in parts:
             n_rows += part.height
             yield part
 
     if form == "table" or form in DOCUMENT_RENDERERS:
-        rows, frames = split_empty_parts(counted())
+        rows, frames = split_empty_parts(iter_and_count())
         next(frames)
-        first, others = table(rows), map(table, frames)
+        first_table, further_tables = table(rows), map(table, frames)
         if form == "table":
-            return None if _lines(first, others) else n_rows
-        document = DOCUMENT_RENDERERS[form]
-        for text in (*document.table(first, others), document.items(first.document_notes)):
-            terminal.out_bytes(text.encode())
+            return None if _print_lines(first_table, further_tables) else n_rows
+        renderer = DOCUMENT_RENDERERS[form]
+        notes = renderer.format_notes(first_table.document_notes)
+        for text in (*renderer.table(first_table, further_tables), notes):
+            terminal.write_result_bytes(text.encode())
     else:
-        write(counted(), form, terminal.out_bytes)
+        write_rows(iter_and_count(), form, terminal.write_result_bytes)
     return n_rows
 
 
-def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
-    """Puts rows somewhere, piece by piece, in a form for programs.
+def write_rows(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
+    """Write rows in a format for programs, piece by piece.
 
-    To a terminal CSV goes with only what is printable.
+    CSV on a terminal has its control characters escaped.
+
+    Args:
+        parts: The rows, in at least one part.
+        form: `parquet`, or a key of `TEXTS`.
+        put: Writes one piece of the output.
     """
     if form == "parquet":
-        write_parquet(parts, _Put(put))
+        write_parquet(parts, _WriteOnlyFile(put))
         return
-    is_seen = form == "csv" and put is terminal.out_bytes and terminal.is_out_terminal()
+    must_escape = (
+        form == "csv" and put is terminal.write_result_bytes and terminal.is_out_terminal()
+    )
     for text in TEXTS[form](parts):
-        put((escape_unprintable(text) if is_seen else text).encode())
+        put((escape_unprintable(text) if must_escape else text).encode())
 
 
-def heading(text: str, form: str, level: int = 2) -> None:
-    """Writes a heading above a table."""
+def print_heading(text: str, form: str, level: int = 2) -> None:
+    """Print a heading to stdout.
+
+    Args:
+        text: The heading.
+        form: `markdown`, or any other format for a heading on a terminal.
+        level: 1 for a page, 2 for a section, which follows an empty line on a terminal.
+    """
     if form == "markdown":
-        terminal.out(markdown.format_heading(text, level))
+        terminal.write_result(markdown.format_heading(text, level))
         return
-    terminal.out("\n" if level == 2 else "")
-    for line in wrap_text(escape_unprintable(text), terminal.width()):
-        terminal.out(line, "heading")
-        terminal.out("\n")
+    terminal.write_result("\n" if level == 2 else "")
+    for line in wrap_text(escape_unprintable(text), terminal.terminal_width()):
+        terminal.write_result(line, "heading")
+        terminal.write_result("\n")
 
 
-def _lines(first: Table, others: Iterable[Table]) -> bool:
-    """Writes the table as wide as the terminal, and its notes; whether it had too many lines."""
-    width = terminal.width()
-    most = None if width is None else LINES_SHOWN
-    if most is not None:
-        first = first.with_rows(first.rows.head(most))
-    lines, n_of_heading, notes = fit_to_width(first, width, others)
-    for number, line in enumerate(islice(lines, most)):
-        for at, part in enumerate(split_bold_parts(line)):
-            terminal.out(part, "heading" if number < n_of_heading or at % 2 else None)
-        terminal.out("\n")
-    is_cut = most is not None and next(lines, None) is not None
-    if is_cut:
-        terminal.note(
-            f"… cut after {most:,} lines. For all rows, write to a file, as by "
-            "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
+def _print_lines(first_table: Table, further_tables: Iterable[Table]) -> bool:
+    """Print the table in the terminal's width, with notes; return whether it was truncated."""
+    width = terminal.terminal_width()
+    max_lines = None if width is None else LINES_SHOWN
+    if max_lines is not None:
+        first_table = first_table.with_rows(first_table.rows.head(max_lines))
+    lines, n_heading_lines, notes = fit_to_width(first_table, width, further_tables)
+    for line_number, line in enumerate(islice(lines, max_lines)):
+        for part_number, part in enumerate(split_bold_parts(line)):
+            is_bold = line_number < n_heading_lines or part_number % 2
+            terminal.write_result(part, "heading" if is_bold else None)
+        terminal.write_result("\n")
+    is_truncated = max_lines is not None and next(lines, None) is not None
+    if is_truncated:
+        terminal.print_note(
+            f"… truncated after {max_lines:,} lines. To see all rows, write to a file with "
+            "`--format csv > rows.csv`, or use a pager with `| less -S`"
         )
     for note in notes:
-        terminal.note(note)
-    return is_cut
+        terminal.print_note(note)
+    return is_truncated
 
 
 TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
@@ -123,8 +155,8 @@ TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
 }
 
 
-class _Put(io.RawIOBase):
-    """A file that is only written and knows its length, which a pipe does not."""
+class _WriteOnlyFile(io.RawIOBase):
+    """A write-only file that knows its length, which a pipe does not."""
 
     def __init__(self, put: Callable[[bytes], Any]) -> None:
         self._put = put
@@ -142,37 +174,48 @@ class _Put(io.RawIOBase):
         return self._n_bytes
 
 
-# --- a file -------------------------------------------------------------------------------------
-
 FILE_FORMS = ("csv", "json", "jsonl", "parquet", "xlsx")
-EXACT = 10**15
-"""A spreadsheet keeps the digits of whole numbers up to here."""
-_PLAIN = {"strings_to_formulas": False, "strings_to_urls": False}
-_TIMES = {pl.Date: "yyyy-mm-dd", pl.Datetime: "yyyy-mm-dd hh:mm:ss"}
-_TOO_MUCH = (
-    "the result does not fit into an XLSX file: a sheet has 1,048,576 rows and 16,384 columns, and "
-    "a cell 32,767 characters; write CSV or Parquet"
+_MAX_EXACT_INTEGER = 10**15
+"""Excel keeps all digits of integers up to this absolute value."""
+_STRING_OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False}
+_DATE_FORMATS = {pl.Date: "yyyy-mm-dd", pl.Datetime: "yyyy-mm-dd hh:mm:ss"}
+_SHEET_LIMITS_MESSAGE = (
+    "the result does not fit into an XLSX file: a sheet has at most 1,048,576 rows and 16,384 "
+    "columns, and a cell at most 32,767 characters; write CSV or Parquet"
 )
 
 
-def check_file(file: Path, form: str) -> None:
-    """Raises an error for a file that cannot be written, so that no query is run in vain.
+def check_output_file(file: Path, form: str) -> None:
+    """Check that a table can be written to a file, before its query is run.
 
-    Its ending names its format; `form` may be the same, or "table", which stands for any.
+    Args:
+        file: The file; its extension selects the format.
+        form: The value of --format: the same format, or `table` if the option was not used.
+
+    Raises:
+        UsageError: If the extension selects no known format, or another format than `form`.
+        PipelineError: If the file is a folder, its folder does not exist, or the extra for
+            XLSX is not installed.
     """
-    own = _form(file)
-    if own not in FILE_FORMS:
-        known = ", ".join(f".{one}" for one in FILE_FORMS)
-        raise UsageError(f"{file}: the ending must say the format; choose from {known}")
-    if form not in ("table", own):
-        raise UsageError(f"{file}: the ending says another format than --format {form}")
-    check_place(file)
-    if own == "xlsx":
+    file_format = _file_format(file)
+    if file_format not in FILE_FORMS:
+        extensions = ", ".join(f".{name}" for name in FILE_FORMS)
+        raise UsageError(
+            f"{file}: the file extension must select the format; choose from {extensions}"
+        )
+    if form not in ("table", file_format):
+        raise UsageError(f"{file}: the file extension selects another format than --format {form}")
+    check_output_path(file)
+    if file_format == "xlsx":
         check_extra("an XLSX file", "excel", ("xlsxwriter",))
 
 
-def check_place(file: Path) -> None:
-    """Raises an error for a file that is a folder, or whose folder does not exist."""
+def check_output_path(file: Path) -> None:
+    """Check that a path can be the path of a new file.
+
+    Raises:
+        PipelineError: If the path is a folder, or if its parent folder does not exist.
+    """
     if file.is_dir():
         raise PipelineError(f"{file}: is a folder; name a file")
     if not file.parent.is_dir():
@@ -180,55 +223,63 @@ def check_place(file: Path) -> None:
 
 
 def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
-    """Writes the frame; the file appears, or is replaced, when it is complete.
+    """Write a data frame to a file, which appears or is replaced only when it is complete.
 
-    `is_safe` is for CSV: see `iter_spreadsheet_csv`.
+    Args:
+        frame: The rows.
+        file: The file; its extension selects one of `FILE_FORMS`.
+        is_safe: Whether CSV cells that a spreadsheet would run as formulas are neutralized.
+
+    Raises:
+        PipelineError: If the rows exceed the limits of an XLSX file.
     """
     with atomic_write(file) as draft:
-        if (form := _form(file)) == "xlsx":
-            _xlsx(frame, draft)
+        if (form := _file_format(file)) == "xlsx":
+            _write_xlsx(frame, draft)
             return
         with draft.open("wb") as out:
-            write([frame], SAFE_CSV if is_safe else form, out.write)
+            write_rows([frame], SAFE_CSV if is_safe else form, out.write)
 
 
-def _form(file: Path) -> str:
-    """The format that the file's ending names."""
+def _file_format(file: Path) -> str:
+    """Return the format that the file extension selects."""
     return file.suffix.lower().removeprefix(".")
 
 
-def _xlsx(frame: pl.DataFrame, file: Path) -> None:
-    """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
+def _write_xlsx(frame: pl.DataFrame, file: Path) -> None:
+    """Write an Excel sheet; strings that look like formulas or links are stored as strings."""
     columns = pl.DataFrame(
-        [_for_a_sheet(column) for column in flatten_nested(frame).iter_columns()]
+        [_to_excel_column(column) for column in flatten_nested(frame).iter_columns()]
     )
     from xlsxwriter import Workbook
     from xlsxwriter.exceptions import FileCreateError
 
     try:
-        with Workbook(file, _PLAIN | {"constant_memory": True, "nan_inf_to_errors": True}) as book:
+        with Workbook(
+            file, _STRING_OPTIONS | {"constant_memory": True, "nan_inf_to_errors": True}
+        ) as book:
             sheet = book.add_worksheet()
             sheet.freeze_panes(1, 0)
             for number, dtype in enumerate(columns.dtypes):
-                if form := _TIMES.get(dtype.base_type()):
+                if form := _DATE_FORMATS.get(dtype.base_type()):
                     sheet.set_column(number, number, None, book.add_format({"num_format": form}))
             codes = [sheet.write_row(0, 0, columns.columns, book.add_format({"bold": True}))]
             codes += [
                 sheet.write_row(row, 0, cells) for row, cells in enumerate(columns.iter_rows(), 1)
             ]
-            if any(codes):  # of cells that a sheet has no room for, which stay empty
-                raise PipelineError(_TOO_MUCH)
+            if any(codes):  # XlsxWriter leaves cells beyond the limits empty and returns a code.
+                raise PipelineError(_SHEET_LIMITS_MESSAGE)
     except FileCreateError as error:
-        raise error.args[0] from None  # the system's own
+        raise error.args[0] from None  # The OSError that XlsxWriter wrapped.
 
 
-def _for_a_sheet(column: pl.Series) -> pl.Series:
-    """The column with what a sheet has no type for as text, and instants in UTC without saying so.
+def _to_excel_column(column: pl.Series) -> pl.Series:
+    """Convert a column for Excel: unsupported values to strings, times to UTC without a zone.
 
-    A sheet knows no day before 1900, and rounds whole numbers above `EXACT`.
+    Excel has no dates before 1900, and rounds integers above `_MAX_EXACT_INTEGER`.
     """
     if column.dtype.is_integer():
-        is_exact = (column.cast(pl.Float64).abs() <= EXACT).all()
+        is_exact = (column.cast(pl.Float64).abs() <= _MAX_EXACT_INTEGER).all()
         return column if is_exact else column.cast(pl.String)
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

@@ -1,6 +1,7 @@
-"""The only module that talks to the terminal: results to stdout, notes and complaints to stderr.
+"""Functions that write results to stdout, and notes, errors and progress to stderr.
 
-What comes from logs is hostile: nothing is written to a terminal but through `escape_unprintable`.
+All commands use this module; no other module writes to the terminal. Text from logs can contain
+control characters, so all text is escaped with `escape_unprintable`.
 """
 
 import codecs
@@ -21,236 +22,287 @@ from pipeline.errors import PipelineError, error_reason
 from pipeline.registry import LAKE_COMMANDS
 from pipeline.text_format import escape_unprintable, replace_line_breaks
 
-# Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
-_PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
-LACKING = "plain signs"
-# What a hint names to run, of the commands that read the lake of --lake alone.
-_COMMAND = re.compile(rf"`magic (?:{'|'.join(LAKE_COMMANDS)})\b(?! --help)(?![^`]*--lake)")
+# ASCII replacements for terminals without UTF-8. Each has the same width, so columns stay aligned.
+_ASCII_REPLACEMENTS = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
+_ENCODING_ERROR_HANDLER = "replace_unencodable"
+# Matches a suggested command that reads a lake, unless the suggestion already has --lake.
+_SUGGESTED_COMMAND = re.compile(
+    rf"`magic (?:{'|'.join(LAKE_COMMANDS)})\b(?! --help)(?![^`]*--lake)"
+)
 
 
-def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replaces characters that an encoding lacks: our signs by plain ones, others by escapes."""
+def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace characters that an encoding lacks: our symbols by ASCII, others by escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    text = error.object[error.start : error.end].translate(_PLAIN)
+    text = error.object[error.start : error.end].translate(_ASCII_REPLACEMENTS)
     return text.encode(error.encoding, "backslashreplace").decode(error.encoding), error.end
 
 
-codecs.register_error(LACKING, _plain)
+codecs.register_error(_ENCODING_ERROR_HANDLER, _replace_unencodable)
 
 
 class OutputError(PipelineError):
     """Results cannot be written to stdout."""
 
 
-def prepare() -> None:
-    """Replaces characters that the encodings of stdout and stderr lack.
+def replace_unencodable_output() -> None:
+    """Make stdout and stderr replace characters that their encodings lack.
 
-    A stream that is closed from the start is null in Python. Without stderr, notes are dropped;
-    without stdout, writing results fails, as in other programs.
+    Python sets a stream to None if it was closed when the program started. Such a stream is opened
+    on the null device: notes to a closed stderr are dropped, results to a closed stdout fail.
     """
-    of_lake("")
+    suggest_commands_for_lake("")
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, mode)
-            setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+            null_device = os.open(os.devnull, mode)
+            setattr(sys, name, open(null_device, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=LACKING)
+            stream.reconfigure(errors=_ENCODING_ERROR_HANDLER)
 
 
-def guard() -> None:
-    """Keeps stdout for results: what libraries and processes of ours write there goes to stderr.
+def reserve_stdout() -> None:
+    """Reserve stdout for results, and redirect the output of libraries and processes to stderr.
 
-    They know it as file descriptor 1. Results go through a copy that no other process inherits.
+    Libraries and child processes write to file descriptor 1, which becomes a copy of stderr.
+    Results are written to a copy of the original descriptor, which no child process inherits.
     """
     global _results  # noqa: PLW0603 - a process has one terminal
     copy = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), 1)
-    _results = open(copy, "w", encoding=sys.stdout.encoding, errors=LACKING)  # noqa: PTH123, SIM115
-    for name in ("stdout", "__stdout__"):  # the terminal's size is read from the second
+    _results = open(copy, "w", encoding=sys.stdout.encoding, errors=_ENCODING_ERROR_HANDLER)  # noqa: PTH123, SIM115
+    for name in ("stdout", "__stdout__"):  # `shutil.get_terminal_size` uses the second
         setattr(sys, name, _results)
 
 
-# The lake that the commands in notes have to name, as this one was given it; empty for none.
+# The value of --lake that suggested commands repeat; empty if the option was not used.
 _lake = ""
 
 
-def of_lake(path: str) -> None:
-    """Lets the commands that notes and complaints name be of this lake, unless it is empty."""
+def suggest_commands_for_lake(path: str) -> None:
+    """Add this lake as `--lake` to the commands that notes and errors suggest.
+
+    Args:
+        path: The path or URL of the lake; an empty string stops the addition.
+    """
     global _lake  # noqa: PLW0603 - a process has one terminal
     _lake = path
 
 
-def _with_lake(text: str) -> str:
-    return _COMMAND.sub(lambda to_run: f"{to_run[0]} --lake {shlex.quote(_lake)}", text)
+def _add_lake_option(text: str) -> str:
+    return _SUGGESTED_COMMAND.sub(lambda match: f"{match[0]} --lake {shlex.quote(_lake)}", text)
 
 
-# Where the program's results go, when `sys.stdout` is for what others print.
+# The stream for results if `reserve_stdout` was called, otherwise None.
 _results: TextIO | None = None
 
 
-def stream() -> TextIO:
-    """The stream that results are written to."""
+def result_stream() -> TextIO:
+    """Return the stream to which results are written."""
     return _results or sys.stdout
 
 
-def stream_of_others() -> TextIO:
-    """The stream for what libraries and packages print while a command runs."""
+def library_output_stream() -> TextIO:
+    """Return the stream to which the output of libraries is redirected while a command runs."""
     return sys.stderr if _results else sys.stdout
 
 
 def is_out_terminal() -> bool:
-    """Whether results go to a terminal."""
-    return stream().isatty()
+    """Return whether results are written to a terminal."""
+    return result_stream().isatty()
 
 
 def is_note_terminal() -> bool:
-    """Whether notes go to a terminal, so that progress can be shown."""
+    """Return whether notes are written to a terminal, so that progress can be shown."""
     return sys.stderr.isatty()
 
 
 def is_in_terminal() -> bool:
-    """Whether input comes from a terminal."""
+    """Return whether input comes from a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def width() -> int | None:
-    """The columns of the terminal that results go to; null if they go elsewhere."""
+def terminal_width() -> int | None:
+    """Return the width of the output terminal in columns, or None if it is not a terminal."""
     return shutil.get_terminal_size().columns if is_out_terminal() else None
 
 
-# By what a piece of text is, how it looks.
+# The ANSI code (Select Graphic Rendition) of each style.
 STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 
-def out(text: str, style: str | None = None) -> None:
-    """Writes text of a result, in one of `STYLES`; what steers a terminal is written out."""
+def write_result(text: str, style: str | None = None) -> None:
+    """Write text of a result to stdout, with control characters escaped.
+
+    Args:
+        text: The text, with its line breaks.
+        style: A key of `STYLES`; it has no effect outside of a terminal.
+
+    Raises:
+        OutputError: If stdout cannot be written.
+    """
     text = escape_unprintable(text)
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
-    _or_explain(stream().write, text)
+    _raise_output_error(result_stream().write, text)
 
 
-def out_bytes(data: bytes) -> None:
-    """Writes a piece of a result as it is, in UTF-8 if it is text."""
-    flush()
-    _or_explain(stream().buffer.write, data)
+def write_result_bytes(data: bytes) -> None:
+    """Write bytes of a result to stdout without a change.
+
+    Raises:
+        OutputError: If stdout cannot be written.
+    """
+    flush_results()
+    _raise_output_error(result_stream().buffer.write, data)
 
 
-def flush() -> None:
-    """Writes buffered results; raises OutputError if that fails."""
-    _or_explain(stream().flush)
+def flush_results() -> None:
+    """Write the buffered text of results to stdout.
+
+    Raises:
+        OutputError: If stdout cannot be written.
+    """
+    _raise_output_error(result_stream().flush)
 
 
-def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
+def _raise_output_error(write: Callable[..., Any], *data: str | bytes) -> None:
+    """Call a function that writes results, and turn its OSError into an OutputError."""
     try:
         write(*data)
     except BrokenPipeError:
         raise
     except OSError as error:
-        why = "it is closed" if error.errno == errno.EBADF else error_reason(error)
-        raise OutputError(f"the result cannot be written to stdout: {why}") from None
+        reason = "it is closed" if error.errno == errno.EBADF else error_reason(error)
+        raise OutputError(f"the result cannot be written to stdout: {reason}") from None
 
 
 @contextmanager
-def reporting(done: str) -> Iterator[None]:
-    """If the block cannot write its report, the error also says what was done."""
+def report_completed_work(completed_work: str) -> Iterator[None]:
+    """Add what was completed to the error if the output of the block cannot be written.
+
+    Args:
+        completed_work: A clause such as "ingest 1 is committed".
+
+    Raises:
+        OutputError: If stdout cannot be written.
+    """
     try:
         yield
-        flush()
+        flush_results()
     except OutputError as error:
-        raise OutputError(f"{done}, and only this failed: {error}") from None
+        raise OutputError(f"{completed_work}, and only this failed: {error}") from None
 
 
-def note(*texts: str, is_wrapped: bool = True) -> None:
-    """Writes a line of each text to stderr; it is dropped if stderr is closed.
+def print_note(*texts: str, is_wrapped: bool = True) -> None:
+    """Print each text as one line on stderr, or nothing if stderr is closed.
 
-    On a terminal it is broken between words, if `is_wrapped`.
+    Args:
+        texts: The notes, without line breaks at the end.
+        is_wrapped: Whether lines are wrapped between words to the width of the terminal.
     """
-    flush()
-    _to_stderr(texts, is_wrapped=is_wrapped)
+    flush_results()
+    _print_to_stderr(texts, is_wrapped=is_wrapped)
 
 
-def _to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
-    # A name with a line break makes no line of its own, which could say anything.
-    said = map(_with_lake, texts) if _lake else texts
-    lines = [replace_line_breaks(escape_unprintable(text)) for text in said]
+def _print_to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
+    notes = map(_add_lake_option, texts) if _lake else texts
+    # Line breaks are replaced, because a name from a log could otherwise imitate a note of magic.
+    lines = [replace_line_breaks(escape_unprintable(note)) for note in notes]
     if is_wrapped and is_note_terminal():
-        # Loaded here, since it takes time and `--help` has no notes.
+        # Imported here, because the import takes time and `--help` prints no notes.
         from pipeline.render.terminal import wrap_text
 
         width = shutil.get_terminal_size().columns
-        lines = [part for line in lines for part in wrap_text(line, width)]
+        lines = [wrapped for line in lines for wrapped in wrap_text(line, width)]
     with suppress(OSError):
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def complain(text: str, place: str = "") -> None:
-    """Writes an error as one line, also if results cannot be written.
+def print_error(text: str, place: str = "") -> None:
+    """Print an error as one line on stderr, even if stdout cannot be written.
 
-    `place` is shown below as it is: the line of a query, with a mark.
+    Args:
+        text: The message.
+        place: Lines to print below it, such as the line of a query with a mark under the error.
     """
     with suppress(OSError, OutputError):
-        flush()
+        flush_results()
     line = " ".join(text.split()) or "an error without a message; please report it"
-    _to_stderr(["magic: " + line, *place.splitlines()], is_wrapped=False)
+    _print_to_stderr(["magic: " + line, *place.splitlines()], is_wrapped=False)
 
 
-# Progress on stderr: a bar where that is a terminal, else a line now and then of an ingest.
+# Progress is a bar if stderr is a terminal; otherwise an ingest prints a line every 30 seconds.
 
 SECONDS_BETWEEN_LINES = 30
 _PERCENTAGE = "{task.percentage:.0f} %"
 
 
 @contextmanager
-def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with the documents and bytes that were just read.
+def document_progress(
+    measure: Callable[[], tuple[int, int]],
+) -> Iterator[Callable[[int, int], None]]:
+    """Show the progress of an ingest.
 
-    `measure` returns the numbers of files and of bytes that there are to read.
+    Args:
+        measure: Returns the numbers of files and of bytes to read; only called on a terminal.
+
+    Yields:
+        A function to call with the numbers of documents and of bytes read since the last call.
     """
-    is_drawn = is_note_terminal()
-    total = measure()[1] if is_drawn else 0
+    has_bar = is_note_terminal()
+    total = measure()[1] if has_bar else 0
     n_documents = n_bytes = 0
-    began_at = reported_at = time.monotonic()
+    started_at = reported_at = time.monotonic()
 
-    with _bar("reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0) as update:
+    with _progress_bar(
+        "reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0
+    ) as update:
 
-        def add(more_documents: int, more_bytes: int) -> None:
+        def add(n_new_documents: int, n_new_bytes: int) -> None:
             nonlocal n_documents, n_bytes, reported_at
-            n_documents, n_bytes = n_documents + more_documents, n_bytes + more_bytes
+            n_documents, n_bytes = n_documents + n_new_documents, n_bytes + n_new_bytes
             step = "reading" if n_bytes < total else "writing"
             update(description=step, completed=n_bytes, n=n_documents)
             now = time.monotonic()
-            if not is_drawn and now - reported_at >= SECONDS_BETWEEN_LINES:
+            if not has_bar and now - reported_at >= SECONDS_BETWEEN_LINES:
                 reported_at = now
-                note(
+                print_note(
                     f"reading: {n_documents:,} documents and {n_bytes >> 20:,} MiB "
-                    f"in {now - began_at:,.0f} s"
+                    f"in {now - started_at:,.0f} s"
                 )
 
         yield add
 
 
 @contextmanager
-def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of games written so far."""
-    with _bar("writing", n_games, "{task.completed:,.0f} games") as update:
+def game_progress(n_games: int) -> Iterator[Callable[[int], None]]:
+    """Show the progress of an export of `n_games` games.
+
+    Yields:
+        A function to call with the number of games written so far.
+    """
+    with _progress_bar("writing", n_games, "{task.completed:,.0f} games") as update:
         yield lambda n_written: update(completed=n_written)
 
 
 @contextmanager
-def of_steps(first: str = "looking") -> Iterator[Callable[[str], None]]:
-    """A function to call with the name of the next step, of an unknown number."""
-    with _bar(first, None, "{task.elapsed:.0f} s") as update:
+def step_progress(first_step: str = "looking") -> Iterator[Callable[[str], None]]:
+    """Show the current step of work of unknown length, with the elapsed seconds.
+
+    Yields:
+        A function to call with the name of the next step.
+    """
+    with _progress_bar(first_step, None, "{task.elapsed:.0f} s") as update:
         yield lambda step: update(description=step)
 
 
 @contextmanager
-def _bar(
+def _progress_bar(
     step: str, total: int | None, *columns: str, **fields: Any
 ) -> Iterator[Callable[..., None]]:
-    """A function that changes the bar; without a terminal, one that does nothing."""
+    """Yield a function that updates a progress bar, or does nothing without a terminal."""
     if not is_note_terminal():
         yield lambda **changes: None
         return

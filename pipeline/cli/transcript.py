@@ -1,4 +1,7 @@
-"""A game's transcript as text for a terminal, as markdown, and as JSON."""
+"""Output of a game's transcript as text for a terminal, as Markdown and as JSON.
+
+`magic show` uses this module. The items of a transcript come from `reports.transcript_items`.
+"""
 
 from collections.abc import Mapping
 
@@ -19,51 +22,83 @@ from pipeline.text_format import escape_to_one_line, escape_unprintable, replace
 
 _INDENT = "    "
 _STYLES = {"none": "aside", "hit": "hit", "miss": "miss"}
-_FACTS = ("game_id", "setting_id", "game_index", "outcome", "outcome_code")
-_COUNTS = ("n_rounds", "n_messages")
-_VOTES = ("player", "target", "is_correct", "stated_target", "parse_status")
-_VOTES_FOR_PROPOSALS = ("round", "player", "candidate", "parse_status")
+_GAME_FIELDS = (
+    "game_id",
+    "setting_id",
+    "game_index",
+    "outcome",
+    "outcome_code",
+    "n_rounds",
+    "n_messages",
+)
+_VOTE_COLUMNS = ("player", "target", "is_correct", "stated_target", "parse_status")
+_PROPOSAL_VOTE_COLUMNS = ("round", "player", "candidate", "parse_status")
 
 
-def write(transcript: Transcript, form: str) -> None:
-    """The whole game; `form` is `text` or `markdown`."""
+def write_transcript(transcript: Transcript, form: str) -> None:
+    """Write a game to stdout: its fields, players, messages, votes and counted rows.
+
+    Args:
+        transcript: The game.
+        form: `text` or `markdown`.
+    """
     game, edition = transcript.game, transcript.edition
-    output.heading(game_title(game), form, level=1)
-    _facts({name: game[name] for name in (*_FACTS, *_COUNTS)} | {"log": game["path"]}, form)
-    _section("Players", player_table(transcript.tables), form)
-    output.heading("Messages", form)
-    for part in transcript.items:
-        _part(part, form)
+    output.print_heading(game_title(game), form, level=1)
+    _write_fields({name: game[name] for name in _GAME_FIELDS} | {"log": game["path"]}, form)
+    _write_section("Players", player_table(transcript.tables), form)
+    output.print_heading("Messages", form)
+    for item in transcript.items:
+        _write_item(item, form)
     votes = transcript.tables["votes"]
     rounds = ["round"] if votes["round"].n_unique() > 1 else []
     sections = {
-        "Votes": votes.select(*rounds, *_VOTES),
-        "Votes for proposals": transcript.tables["proposal_votes"].select(_VOTES_FOR_PROPOSALS),
+        "Votes": votes.select(*rounds, *_VOTE_COLUMNS),
+        "Votes for proposals": transcript.tables["proposal_votes"].select(_PROPOSAL_VOTE_COLUMNS),
         f"What the metrics counted, edition {edition}": transcript.counted.sort("message_index")
         .group_by("metric", "term", "model", maintain_order=True)
         .agg(hits=exact_sum(pl.col("hit")), counted=pl.len()),
     }
     for name, rows in sections.items():
-        _section(name, rows, form)
+        _write_section(name, rows, form)
     if transcript.counted.is_empty():
-        terminal.note(f"no metric of the edition {edition} counted anything in this game")
+        terminal.print_note(f"no metric of the edition {edition} counted anything in this game")
 
 
-def write_seen(transcript: Transcript, seat: int, form: str) -> None:
-    """What a seat was shown, and nothing else."""
-    seen, game = transcript.items_seen_by(seat), transcript.game
-    output.heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
-    _facts({"game_id": game["game_id"]}, form)
-    for part in items_seen_by_player(seen):
-        _part(part, form)
+def write_seat_view(transcript: Transcript, seat: int, form: str) -> None:
+    """Write to stdout the messages of a game that one player could see.
+
+    Args:
+        transcript: The game.
+        seat: The number of the player's seat.
+        form: `text` or `markdown`.
+
+    Raises:
+        UsageError: If the game does not have the seat.
+    """
+    # Read before anything is written, because a seat that the game does not have is an error.
+    messages, game = transcript.items_seen_by(seat), transcript.game
+    output.print_heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
+    _write_fields({"game_id": game["game_id"]}, form)
+    for item in items_seen_by_player(messages):
+        _write_item(item, form)
 
 
-def as_json(transcript: Transcript, seat: int | None) -> str:
-    """The game's rows of every table, and what was counted, as one object; or what a seat saw."""
-    said = {"edition": transcript.edition, "system": transcript.game["system"]}
-    counted = transcript.counted.with_columns(
-        pl.lit(text).alias(name) for name, text in said.items()
-    )
+def transcript_to_json(transcript: Transcript, seat: int | None) -> str:
+    """Return a game as a JSON object with a list of rows for each table.
+
+    Args:
+        transcript: The game.
+        seat: The number of a player's seat; None for the whole game.
+
+    Returns:
+        The rows of each table, and in `counted` the rows that the metrics counted. With a seat, the
+        game's ids in `games` and the messages that the player could see in `messages`.
+
+    Raises:
+        UsageError: If the game does not have the seat.
+    """
+    edition, system = transcript.edition, transcript.game["system"]
+    counted = transcript.counted.with_columns(edition=pl.lit(edition), system=pl.lit(system))
     frames = transcript.tables | {"counted": counted}
     if seat is not None:
         game = transcript.tables["games"].select("game_id", "game_type", seat=pl.lit(seat))
@@ -72,70 +107,70 @@ def as_json(transcript: Transcript, seat: int | None) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-# --- how each form is written -------------------------------------------------------------------
-
-
-def _facts(facts: Mapping[str, object], form: str) -> None:
+def _write_fields(fields: Mapping[str, object], form: str) -> None:
+    """Write the fields of a game that are not None, each with its name."""
     texts = {
-        name: escape_to_one_line(str(value)) for name, value in facts.items() if value is not None
+        name: escape_to_one_line(str(value)) for name, value in fields.items() if value is not None
     }
     if form == "markdown":
-        terminal.out(
+        terminal.write_result(
             "".join(f"- {name}: {markdown.escape_text(text)}\n" for name, text in texts.items())
             + "\n"
         )
         return
-    for line in layout.format_records([*texts], [[*texts.values()]], terminal.width()):
-        terminal.out(line + "\n")
+    for line in layout.format_records([*texts], [[*texts.values()]], terminal.terminal_width()):
+        terminal.write_result(line + "\n")
 
 
-def _section(title: str, rows: pl.DataFrame, form: str) -> None:
+def _write_section(title: str, rows: pl.DataFrame, form: str) -> None:
+    """Write a heading and a table, or nothing if the table has no rows."""
     if rows.height:
-        output.heading(title, form)
-        output.show(rows, "markdown" if form == "markdown" else "table")
-        terminal.out("\n" if form == "markdown" else "")
+        output.print_heading(title, form)
+        output.print_table(rows, "markdown" if form == "markdown" else "table")
+        terminal.write_result("\n" if form == "markdown" else "")
 
 
-def _part(part: TranscriptItem, form: str) -> None:
-    if part.started_round is not None:
-        _part(TranscriptItem("", f"Round {part.started_round}", ""), form)
-    write = _in_markdown if form == "markdown" else _in_text
+def _write_item(item: TranscriptItem, form: str) -> None:
+    if item.started_round is not None:
+        _write_item(TranscriptItem("", f"Round {item.started_round}", ""), form)
+    write = _write_item_as_markdown if form == "markdown" else _write_item_as_text
     write(
-        part,
-        replace_line_breaks(escape_unprintable(part.heading)),
-        [escape_unprintable(line) for line in part.content],
+        item,
+        replace_line_breaks(escape_unprintable(item.heading)),
+        [escape_unprintable(line) for line in item.content],
     )
 
 
-def _in_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
-    terminal.out("\n")
-    terminal.out(heading, "heading")
-    terminal.out(f"  {part.phase_and_round}" if part.phase_and_round else "", "aside")
-    terminal.out("\n")
-    width = terminal.width()
-    room = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
+def _write_item_as_text(item: TranscriptItem, heading: str, lines: list[str]) -> None:
+    terminal.write_result("\n")
+    terminal.write_result(heading, "heading")
+    terminal.write_result(f"  {item.phase_and_round}" if item.phase_and_round else "", "aside")
+    terminal.write_result("\n")
+    width = terminal.terminal_width()
+    text_width = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
     for line in lines:
-        for piece in layout.wrap_text(line, room):
-            terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
+        for wrapped_line in layout.wrap_text(line, text_width):
+            terminal.write_result(f"{_INDENT}{wrapped_line}".rstrip() + "\n")
     styles = _STYLES | {"act": "aside" if lines else ""}
-    for item in part.items:
-        for number, (text, style) in enumerate(item):
-            terminal.out("  " if number else _INDENT)
-            terminal.out(replace_line_breaks(text), styles[style])
-        terminal.out("\n")
+    for action_line in item.items:
+        for part_number, (part_text, style) in enumerate(action_line):
+            terminal.write_result("  " if part_number else _INDENT)
+            terminal.write_result(replace_line_breaks(part_text), styles[style])
+        terminal.write_result("\n")
 
 
-def _in_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
-    terminal.out(
-        f"**{markdown.escape_text(heading)}** {markdown.escape_text(part.phase_and_round)}".rstrip()
+def _write_item_as_markdown(item: TranscriptItem, heading: str, lines: list[str]) -> None:
+    terminal.write_result(
+        f"**{markdown.escape_text(heading)}** {markdown.escape_text(item.phase_and_round)}".rstrip()
         + "\n\n"
     )
-    # As code, in which nothing is markdown.
-    terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
-    items = [
-        "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in item)
-        for item in part.items
+    # Indented as code, so that no character of a message is interpreted as Markdown.
+    terminal.write_result("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
+    list_items = [
+        "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in action_line)
+        for action_line in item.items
     ]
-    terminal.out(
-        "".join(f"- {markdown.escape_text(item)}\n" for item in items) + ("\n" if items else "")
+    terminal.write_result(
+        "".join(f"- {markdown.escape_text(action_line)}\n" for action_line in list_items)
+        + ("\n" if list_items else "")
     )

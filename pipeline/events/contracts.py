@@ -69,7 +69,7 @@ class Table:
         return [name for name, column in cls._columns.items() if column.primary_key]
 
 
-def rules(table: type[Table]) -> dict[str, pl.Expr]:
+def contract_rules(table: type[Table]) -> dict[str, pl.Expr]:
     """Return the rules that each row of a table must satisfy, except for the primary key.
 
     Args:
@@ -175,11 +175,13 @@ def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
     """Return the rules of a table, and the rule that its primary key is unique."""
     key = table.primary_key()
     if not key:
-        return rules(table)
-    return rules(table) | {f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()}
+        return contract_rules(table)
+    return contract_rules(table) | {
+        f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()
+    }
 
 
-def are_kept(table: type[Table]) -> pl.Expr:
+def satisfies_contract(table: type[Table]) -> pl.Expr:
     """Return an expression that tests quickly whether rows satisfy a contract.
 
     Keys are compared by their hashes, so a false result does not prove that a rule is broken. In
@@ -191,7 +193,7 @@ def are_kept(table: type[Table]) -> pl.Expr:
     Returns:
         An expression over the columns of the contract, with one boolean for all rows.
     """
-    conditions = [is_satisfied.all() for is_satisfied in rules(table).values()]
+    conditions = [is_satisfied.all() for is_satisfied in contract_rules(table).values()]
     key = table.primary_key()
     if key:
         conditions.append(pl.struct(key).hash().n_unique() == pl.len())
@@ -233,7 +235,7 @@ class PlayerRow(OfGame):
     side = column.category_column(Side, "the side of the role", nullable=True)
     is_tested = column.boolean_column("whether the player's model is under test")
     competition = column.category_column(
-        games.competitions(),
+        games.win_rate_competitions(),
         "the competition of the results: game type and tested role or side; null if not tested",
         nullable=True,
     )

@@ -244,7 +244,7 @@ class _Batch:
 
     def message_answers(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
         """Return the text of each row's message without the model's thoughts, as `answer`."""
-        return text_parsing.answers_without_thoughts(self.message_texts(rows), phase).alias(
+        return text_parsing.remove_thoughts_before_answers(self.message_texts(rows), phase).alias(
             "answer"
         )
 
@@ -265,7 +265,7 @@ class _Batch:
         messages = self.tables["messages"].select(*_SPEECH_COLUMNS, "phase")
         messages_of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
         return messages_of_phase.with_columns(
-            text_parsing.answers_without_thoughts(messages_of_phase["content"], phase)
+            text_parsing.remove_thoughts_before_answers(messages_of_phase["content"], phase)
         )
 
     def _message_numbers(self, rows: pl.DataFrame) -> pl.Series:
@@ -341,7 +341,7 @@ class _Batch:
 @cache
 def _is_table_valid(table: str) -> pl.Expr:
     """Return the expression that tests quickly whether a table's rows are valid."""
-    return contracts.are_kept(contract_without_shared_columns(table))
+    return contracts.satisfies_contract(contract_without_shared_columns(table))
 
 
 def _record_errors(

@@ -427,7 +427,7 @@ def is_outage(text: pl.Expr) -> pl.Expr:
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
 
 
-def answers_without_thoughts(texts: pl.Series, phase: str = "") -> pl.Series:
+def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Series:
     """Return answers without the thoughts before them (see `remove_thoughts`).
 
     Args:

@@ -89,10 +89,12 @@ def available_formats() -> tuple[Format, ...]:
     Raises:
         PluginError: If a plugin is not a valid format, or if two formats have the same name.
     """
-    own = [(format_.NAME, OWN_PACKAGE, format_) for format_ in _load_built_in_formats()]
+    built_in_formats = [
+        (format_.NAME, OWN_PACKAGE, format_) for format_ in _load_built_in_formats()
+    ]
     added = [(format_.NAME, package, format_) for package, format_ in _load_plugin_formats()]
-    known = check_unique_names("the format", [*own, *added])
-    return tuple(format_ for *_, format_ in sorted(known, key=itemgetter(0)))
+    formats = check_unique_names("the format", [*built_in_formats, *added])
+    return tuple(format_ for *_, format_ in sorted(formats, key=itemgetter(0)))
 
 
 def package_of_format(name: str) -> str | None:
@@ -377,6 +379,6 @@ def _unclaimed_document_reason(sniffer: DocumentSniffer) -> str:
     return f"{_OTHER_KEYS} ({', '.join(first_keys)}{ellipsis})"
 
 
-def may_be_log(reason: str) -> bool:
+def may_be_unsupported_log(reason: str) -> bool:
     """Return whether a document ignored for this reason can be a log of an unsupported program."""
     return reason.startswith((_OTHER_KEYS, REASON_UNKNOWN_TEXT, NOT_READ))

@@ -292,19 +292,21 @@ class WerewolfGameBuilder:
         """Return whether the player has not left the game yet."""
         return player in self._living
 
-    def is_player(self, player: str, at: str) -> bool:
+    def is_player(self, player: str, json_path: str) -> bool:
         """Return whether the name is a player's; add a fault at the JSON path if not."""
         if player not in self._roles:
-            self.faults.append(RecordError(at, "whoever acts is a player", repr(player[:50])))
+            self.faults.append(
+                RecordError(json_path, "whoever acts is a player", repr(player[:50]))
+            )
         return player in self._roles
 
     def role(self, player: str) -> str | None:
         """Return the role of a player; None for a name that is not a player's."""
         return self._roles.get(player)
 
-    def target(self, value: object, at: str) -> str | None:
+    def target(self, value: object, json_path: str) -> str | None:
         """Return the target player of an action; None for nobody or an unknown name."""
-        return find_target(value, self._known, at, self.faults)
+        return find_target(value, self._known, json_path, self.faults)
 
     def somebody(self, name: str | None) -> str | None:
         """Return the name, or None if it is a word for nobody and no player has it."""
@@ -333,22 +335,22 @@ class WerewolfGameBuilder:
         seat = self._numbers[player]
         self.abilities.append(Ability(seat, day, None, number, ability, target, finding))
 
-    def attack(self, target: str, day: int, at: str) -> None:
+    def attack(self, target: str, day: int, json_path: str) -> None:
         """Add an attack on a player by all living werewolves; raise if it is the night's second."""
         if day in self._attacked:
             raise invalid_document_error(
-                at, "the werewolves attack once a night", repr(target[:50])
+                json_path, "the werewolves attack once a night", repr(target[:50])
             )
         self._attacked.add(day)
-        attacked = self.target(target, at)
+        attacked = self.target(target, json_path)
         for wolf in self.living(WEREWOLF):
             self.use(wolf, "attack", attacked, day)
 
-    def eliminate(self, player: str, day: int, cause: str, at: str) -> None:
+    def eliminate(self, player: str, day: int, cause: str, json_path: str) -> None:
         """Remove a player from the game; raise an error if the player is not in it."""
         if player not in self._living:
             raise invalid_document_error(
-                at, "whoever leaves the game is still in it", repr(player[:50])
+                json_path, "whoever leaves the game is still in it", repr(player[:50])
             )
         self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
         del self._living[player]
@@ -394,12 +396,12 @@ class WerewolfGameBuilder:
         )
 
 
-def parse_werewolf_role(word: str, at: str) -> str:
+def parse_werewolf_role(word: str, json_path: str) -> str:
     """Return the name of the werewolf role that a word of the log means.
 
     Args:
         word: The word of the log, in any case.
-        at: The JSON path of the word.
+        json_path: The JSON path of the word.
 
     Raises:
         InvalidDocumentError: If the word is not the name of a role.
@@ -407,5 +409,5 @@ def parse_werewolf_role(word: str, at: str) -> str:
     role = WEREWOLF_DEFINITION.role(word.lower())
     if role is None:
         rule = f"a role is one of {', '.join(role_.name for role_ in WEREWOLF_DEFINITION.roles)}"
-        raise invalid_document_error(at, rule, repr(word[:50]))
+        raise invalid_document_error(json_path, rule, repr(word[:50]))
     return role.name

@@ -177,8 +177,8 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     Raises:
         InvalidDocumentError: If the game is invalid; the error names the path in the sample.
     """
-    at, data = _find_game_document(sniffer) or ("$", b"")
-    document = parse_document(data, at)
+    json_path, data = _find_game_document(sniffer) or ("$", b"")
+    document = parse_document(data, json_path)
     sample = decode(Sample, sniffer.top.get("sample", b"{}"), "$.sample")
     header = decode(EvalHeader, sniffer.top.get("eval", b"{}"), "$.eval")
     # Only the log states the models of roles, the start and the limit. A player without a model has
@@ -196,10 +196,10 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         game = build_game(document)
     except InvalidDocumentError as error:
         raise InvalidDocumentError(
-            *(_move_fault_below(fault, at) for fault in error.faults)
+            *(_move_fault_below(fault, json_path) for fault in error.faults)
         ) from error
     game.format = NAME
-    game.faults = [_move_fault_below(fault, at) for fault in game.faults]
+    game.faults = [_move_fault_below(fault, json_path) for fault in game.faults]
     game.usage = _usage_of_seats(game, header, sample)
     game.log_id = sample.uuid
     at_fallbacks = "$.sample.model_fallbacks"
@@ -268,9 +268,9 @@ def _find_game_document(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
     return None
 
 
-def _move_fault_below(fault: RecordError, at: str) -> RecordError:
+def _move_fault_below(fault: RecordError, json_path: str) -> RecordError:
     """Return the fault of a game document with the path that it has in the sample."""
-    return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
+    return replace(fault, json_path=json_path + fault.json_path.removeprefix("$"))
 
 
 def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
@@ -368,22 +368,22 @@ def _subtract_usages(used: Usage, others: Sequence[Usage]) -> Usage:
 
 
 def _parse_usage_with_cache_tokens(
-    logged: LoggedUsage, at: str, faults: list[RecordError]
+    logged: LoggedUsage, json_path: str, faults: list[RecordError]
 ) -> Usage:
     """Return the usage of a role or a model, with cached tokens among the input tokens.
 
     Some versions of Inspect count cached tokens among `input_tokens`, others separately; the total
     shows which.
     """
-    parsed_usage = parse_usage(logged, _USAGE_KEYS, at, faults)
+    parsed_usage = parse_usage(logged, _USAGE_KEYS, json_path, faults)
     cached_tokens = [
-        parse_amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True)
+        parse_amount(getattr(logged, key), f"{json_path}.{key}", faults, is_whole=True)
         for key in ("input_tokens_cache_read", "input_tokens_cache_write")
     ]
     if parsed_usage.input_tokens is None:
         return parsed_usage
     max_input_tokens = parsed_usage.input_tokens + sum(filter(None, cached_tokens))
-    total = parse_amount(logged.total_tokens, f"{at}.total_tokens", faults, is_whole=True)
+    total = parse_amount(logged.total_tokens, f"{json_path}.total_tokens", faults, is_whole=True)
     input_tokens_by_total = (
         max_input_tokens
         if None in (total, parsed_usage.output_tokens)
@@ -396,11 +396,11 @@ def _parse_usage_with_cache_tokens(
 
 
 def _decode_or_add_fault(
-    decoder: msgspec.json.Decoder[T], data: Raw, at: str, faults: list[RecordError]
+    decoder: msgspec.json.Decoder[T], data: Raw, json_path: str, faults: list[RecordError]
 ) -> T | None:
     """Return the decoded part of a sample; add a fault and return None if it is invalid."""
     try:
-        return decode(decoder, data, at)
+        return decode(decoder, data, json_path)
     except InvalidDocumentError as error:
         faults.append(error.fault)
         return None

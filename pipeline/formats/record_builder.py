@@ -247,12 +247,12 @@ def player_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def check_number_of_players(n_players: int, at: str, most: int = MAX_PLAYERS) -> None:
+def check_number_of_players(n_players: int, json_path: str, most: int = MAX_PLAYERS) -> None:
     """Check that a game has at most `most` players.
 
     Args:
         n_players: The number of players.
-        at: The JSON path of the players in the document.
+        json_path: The JSON path of the players in the document.
         most: The maximum.
 
     Raises:
@@ -260,26 +260,26 @@ def check_number_of_players(n_players: int, at: str, most: int = MAX_PLAYERS) ->
     """
     if n_players > most:
         raise invalid_document_error(
-            at, f"a game has at most {most:,} players", f"{n_players:,} players"
+            json_path, f"a game has at most {most:,} players", f"{n_players:,} players"
         )
 
 
-def check_players(players: Collection[str], at: str, most: int = MAX_PLAYERS) -> None:
+def check_players(players: Collection[str], json_path: str, most: int = MAX_PLAYERS) -> None:
     """Check the number of players, and that each has a unique and valid name.
 
     The number is limited because the rows of a game grow with the players, some with their square.
 
     Args:
         players: The names of the players.
-        at: The JSON path of the players in the document.
+        json_path: The JSON path of the players in the document.
         most: The maximum number of players.
 
     Raises:
         InvalidDocumentError: If there are too many players, or a name is repeated, reserved or too
             long.
     """
-    check_number_of_players(len(players), at, most)
-    _check_unique_player_names(players, at)
+    check_number_of_players(len(players), json_path, most)
+    _check_unique_player_names(players, json_path)
     if RESERVED_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= MAX_NAME_LENGTH:
         return
     invalid_name = next(
@@ -287,15 +287,15 @@ def check_players(players: Collection[str], at: str, most: int = MAX_PLAYERS) ->
     )
     reserved_names = f", which is not {' or '.join(map(repr, sorted(RESERVED_NAMES)))}"
     rule = f"every player has a name of at most {MAX_NAME_LENGTH:,} characters{reserved_names}"
-    raise invalid_document_error(at, rule, repr(invalid_name[:50]))
+    raise invalid_document_error(json_path, rule, repr(invalid_name[:50]))
 
 
-def check_unique_keys(part: Raw | bytes | UnsetType, at: str) -> None:
+def check_unique_keys(part: Raw | bytes | UnsetType, json_path: str) -> None:
     """Check that a JSON object has no key twice, because decoders keep only the last value.
 
     Args:
         part: The undecoded object; a missing one is an error.
-        at: The JSON path of the object.
+        json_path: The JSON path of the object.
 
     Raises:
         InvalidDocumentError: If a key is repeated or the object is not JSON.
@@ -304,15 +304,15 @@ def check_unique_keys(part: Raw | bytes | UnsetType, at: str) -> None:
     try:
         pairs = json.loads(object_json, object_pairs_hook=list, parse_int=str)
     except (ValueError, RecursionError) as error:  # msgspec does not check the values that it skips
-        raise not_json_error(error, object_json, at) from error
-    _check_unique_player_names([name for name, _ in pairs], at)
+        raise not_json_error(error, object_json, json_path) from error
+    _check_unique_player_names([name for name, _ in pairs], json_path)
 
 
-def _check_unique_player_names(names: Collection[str], at: str) -> None:
+def _check_unique_player_names(names: Collection[str], json_path: str) -> None:
     if len(set(names)) < len(names):
         repeated_name = next(name for name, n in Counter(names).items() if n > 1)
         raise invalid_document_error(
-            at, "no two players have the same name", repr(repeated_name[:50])
+            json_path, "no two players have the same name", repr(repeated_name[:50])
         )
 
 
@@ -376,26 +376,26 @@ def _normalize_name(name: str) -> str:
 
 
 def find_target(
-    value: object, known: Mapping[Any, str], at: str, faults: list[RecordError]
+    value: object, players_by_name: Mapping[Any, str], json_path: str, faults: list[RecordError]
 ) -> str | None:
     """Return the player at whom an action is aimed; None for nobody.
 
     Args:
         value: The logged target.
-        known: The player for each name or number that a log may use.
-        at: The JSON path of the target.
+        players_by_name: The player for each name or number that a log may use.
+        json_path: The JSON path of the target.
         faults: The list to which a fault is added if the value means neither a player nor nobody.
     """
-    player = find_player(value, known)
+    player = find_player(value, players_by_name)
     if player is None and not means_nobody(value):
         faults.append(
-            RecordError(at, "an act is aimed at a player, or at nobody", repr(value)[:50])
+            RecordError(json_path, "an act is aimed at a player, or at nobody", repr(value)[:50])
         )
     return player
 
 
 def unseated_speaker_faults(
-    course: MessageColumns, at: str = "$.history", places: Sequence[int] | None = None
+    course: MessageColumns, json_path: str = "$.history", places: Sequence[int] | None = None
 ) -> list[RecordError]:
     """Return one fault for each player who speaks without a seat, at the player's first message.
 
@@ -403,7 +403,7 @@ def unseated_speaker_faults(
 
     Args:
         course: The messages of the game, by column.
-        at: The JSON path of the list of messages.
+        json_path: The JSON path of the list of messages.
         places: The index of each message in that list, if the list has other entries too.
     """
     if course.seat.count(None) == course.player.count(MODERATOR):
@@ -415,20 +415,20 @@ def unseated_speaker_faults(
     rule = "every player who speaks has a seat"
     places = range(len(course.player)) if places is None else places
     return [
-        RecordError(f"{at}[{places[i]}]", rule, repr(player))
+        RecordError(f"{json_path}[{places[i]}]", rule, repr(player))
         for player, i in first_message_by_player.items()
     ]
 
 
 def unknown_audience_faults(
-    audiences: Sequence[str | tuple[str, ...]], seat_names: Collection[str], at: str
+    audiences: Sequence[str | tuple[str, ...]], seat_names: Collection[str], json_path: str
 ) -> list[RecordError]:
     """Return one fault for each name in a text's audience that no seat has, at the first such text.
 
     Args:
         audiences: The readers of each text.
         seat_names: The names of the seats.
-        at: The JSON path of the list of texts.
+        json_path: The JSON path of the list of texts.
     """
     names = {name for readers in set(audiences) for name in as_name_tuple(readers)}
     rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(RESERVED_NAMES))}"
@@ -437,7 +437,7 @@ def unknown_audience_faults(
         first_text = next(
             n for n, readers in enumerate(audiences) if name in as_name_tuple(readers)
         )
-        faults.append(RecordError(f"{at}[{first_text}].visible_to", rule, repr(name)))
+        faults.append(RecordError(f"{json_path}[{first_text}].visible_to", rule, repr(name)))
     return faults
 
 
@@ -718,7 +718,9 @@ def _last_message_index(game: GameRecord) -> int | None:
     return len(game.messages) - 1 if game.messages.content else None
 
 
-def parse_usage(part: Struct, keys: Mapping[str, str], at: str, faults: list[RecordError]) -> Usage:
+def parse_usage(
+    part: Struct, keys: Mapping[str, str], json_path: str, faults: list[RecordError]
+) -> Usage:
     """Return the usage of model calls that a part of a log states.
 
     An invalid value becomes None and a fault, because nothing else in the game depends on it.
@@ -726,24 +728,26 @@ def parse_usage(part: Struct, keys: Mapping[str, str], at: str, faults: list[Rec
     Args:
         part: The part of the log.
         keys: The field of `part` for each field of `Usage`.
-        at: The JSON path of the part.
+        json_path: The JSON path of the part.
         faults: The list to which faults are added.
     """
     amounts = {
         name: parse_amount(
-            getattr(part, key), f"{at}.{key}", faults, is_whole=name.endswith("_tokens")
+            getattr(part, key), f"{json_path}.{key}", faults, is_whole=name.endswith("_tokens")
         )
         for name, key in keys.items()
     }
     return Usage(**amounts)
 
 
-def parse_amount(value: Any, at: str, faults: list[RecordError], *, is_whole: bool = False) -> Any:
+def parse_amount(
+    value: Any, json_path: str, faults: list[RecordError], *, is_whole: bool = False
+) -> Any:
     """Return a logged amount of tokens, seconds or cost; None, and a fault, for an invalid value.
 
     Args:
         value: The logged value.
-        at: The JSON path of the value.
+        json_path: The JSON path of the value.
         faults: The list to which a fault is added.
         is_whole: Whether the amount must be an integer.
     """
@@ -753,7 +757,7 @@ def parse_amount(value: Any, at: str, faults: list[RecordError], *, is_whole: bo
     if type(value) in (int, float) and 0 <= value <= 10**12 and not (is_whole and value % 1):
         return int(value) if is_whole else float(value)
     rule = f"what is used is {'a whole' if is_whole else 'a'} number from 0 to a trillion"
-    faults.append(RecordError(at, rule, repr(value)[:50]))
+    faults.append(RecordError(json_path, rule, repr(value)[:50]))
     return None
 
 

@@ -52,13 +52,13 @@ def invalid_document_error(json_path: str, rule: str, message: str) -> InvalidDo
     return InvalidDocumentError(RecordError(json_path, rule, message or "it is empty"))
 
 
-def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, at: str = "$") -> T:
+def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, json_path: str = "$") -> T:
     """Decode JSON data to a value of a type.
 
     Args:
         kind: The type, or a decoder for it. The decoder of a type is created once.
         data: The JSON text.
-        at: The JSON path of the data in its document, for errors.
+        json_path: The JSON path of the data in its document, for errors.
 
     Returns:
         The decoded value.
@@ -70,39 +70,41 @@ def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, at: str =
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        raise InvalidDocumentError(type_error(error, at)) from error
+        raise InvalidDocumentError(type_error(error, json_path)) from error
     except UNDECODABLE as error:
-        raise not_json_error(error, bytes(data), at) from error
+        raise not_json_error(error, bytes(data), json_path) from error
 
 
 def iter_valid_entries(
-    listed: Any, kind: type[T], at: str, faults: list[RecordError]
+    listed: Any, kind: type[T], json_path: str, faults: list[RecordError]
 ) -> Iterator[tuple[str, T]]:
     """Yield each valid entry of a list with its JSON path, and add a fault for each invalid entry.
 
     Args:
         listed: The value that should be a list. Another value has no entries and is one fault.
         kind: The type of a valid entry.
-        at: The JSON path of the list.
+        json_path: The JSON path of the list.
         faults: The list to which faults are added.
 
     Yields:
         The JSON path and the converted value of each valid entry.
     """
-    for number, entry in enumerate(_convert_or_add_fault(listed, list[Any], at, faults) or ()):
-        entry_path = f"{at}[{number}]"
+    for number, entry in enumerate(
+        _convert_or_add_fault(listed, list[Any], json_path, faults) or ()
+    ):
+        entry_path = f"{json_path}[{number}]"
         if (converted := _convert_or_add_fault(entry, kind, entry_path, faults)) is not None:
             yield entry_path, converted
 
 
 def _convert_or_add_fault(
-    value: Any, kind: type[T], at: str, faults: list[RecordError]
+    value: Any, kind: type[T], json_path: str, faults: list[RecordError]
 ) -> T | None:
     """Return the value converted to a type; add a fault and return None if that is impossible."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        faults.append(type_error(error, at))
+        faults.append(type_error(error, json_path))
         return None
 
 
@@ -157,16 +159,16 @@ def _not_utf8_message(data: bytes, error: UnicodeDecodeError) -> str:
     return f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
 
 
-def not_json_error(error: Exception, data: bytes, at: str) -> InvalidDocumentError:
+def not_json_error(error: Exception, data: bytes, json_path: str) -> InvalidDocumentError:
     """Return the error for data at a JSON path that a decoder rejects because it is not JSON.
 
     Args:
         error: The error of the decoder.
         data: The rejected data.
-        at: The JSON path of the data.
+        json_path: The JSON path of the data.
     """
     path, message = _find_non_json_value(data) or ("", _not_json_message(error, data))
-    return invalid_document_error(at + path, WELL_FORMED, message)
+    return invalid_document_error(json_path + path, WELL_FORMED, message)
 
 
 def _not_json_message(error: Exception, data: bytes) -> str:
@@ -433,12 +435,12 @@ def check_against_game_definition(game: GameRecord) -> None:
     check_winners(game)
 
 
-def check_start(game: GameRecord, at: str = "$") -> None:
+def check_start(game: GameRecord, json_path: str = "$") -> None:
     """Check that the start of a game is a valid time in UTC.
 
     Args:
         game: The game that a format has read.
-        at: The JSON path of the start in the document.
+        json_path: The JSON path of the start in the document.
 
     Raises:
         InvalidDocumentError: If the start in UTC is outside the years 1 to 9999.
@@ -447,33 +449,35 @@ def check_start(game: GameRecord, at: str = "$") -> None:
         _ = game.started_at and game.started_at.astimezone(UTC)
     except OverflowError as error:
         rule = "a time in UTC is of one of the years 1 to 9999"
-        raise invalid_document_error(at, rule, str(game.started_at)) from error
+        raise invalid_document_error(json_path, rule, str(game.started_at)) from error
 
 
-def check_end(game: GameRecord, at: str = "$") -> None:
+def check_end(game: GameRecord, json_path: str = "$") -> None:
     """Check that a finished game has an outcome of its game type, and an unfinished game has none.
 
     Args:
         game: The game that a format has read.
-        at: The JSON path of the outcome in the document.
+        json_path: The JSON path of the outcome in the document.
 
     Raises:
         InvalidDocumentError: If the outcome is missing, unknown, or that of an unfinished game.
     """
     outcome = game.outcome
     if outcome is not None and not game.is_finished:
-        raise invalid_document_error(at, "an unfinished game has no outcome", repr(str(outcome)))
+        raise invalid_document_error(
+            json_path, "an unfinished game has no outcome", repr(str(outcome))
+        )
     outcomes = {ending.outcome for ending in game_definitions()[game.game_type].endings}
     if game.is_finished and outcome not in outcomes:
-        raise _unknown_value_error("an outcome", outcome, outcomes, game, at)
+        raise _unknown_value_error("an outcome", outcome, outcomes, game, json_path)
 
 
-def check_winners(game: GameRecord, at: str = "$") -> None:
+def check_winners(game: GameRecord, json_path: str = "$") -> None:
     """Check that each result says who won if the game is finished, and does not otherwise.
 
     Args:
         game: The game that a format has read.
-        at: The JSON path of the results in the document.
+        json_path: The JSON path of the results in the document.
 
     Raises:
         InvalidDocumentError: If a result has or lacks `is_win` or `win_credit` against this rule.
@@ -489,14 +493,20 @@ def check_winners(game: GameRecord, at: str = "$") -> None:
                 f"is_win {result.is_win}, win_credit {result.win_credit} "
                 f"({result.role}, seat {result.seat})"
             )
-            raise invalid_document_error(at, rule, has)
+            raise invalid_document_error(json_path, rule, has)
 
 
 def _unknown_value_error(
-    noun: str, value: str | None, allowed_values: Iterable[str], game: GameRecord, at: str = "$"
+    noun: str,
+    value: str | None,
+    allowed_values: Iterable[str],
+    game: GameRecord,
+    json_path: str = "$",
 ) -> InvalidDocumentError:
     """Return the error for a role, an outcome or a table that the game type does not define."""
     rule = f"{noun} of {game.game_type} is one of: {', '.join(sorted(allowed_values)) or 'none'}"
     return invalid_document_error(
-        at, rule, "there is none, and the game is finished" if value is None else repr(str(value))
+        json_path,
+        rule,
+        "there is none, and the game is finished" if value is None else repr(str(value)),
     )

@@ -265,18 +265,19 @@ def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
 
 def iter_name_conflicts(kind: GameDefinition, others: Iterable[SourcedDefinition]) -> Iterator[str]:
     """Yield a message for each other definition with the same name or competition."""
-    for source, other in others:
-        if kind.name == other.name:
+    for source, other_definition in others:
+        if kind.name == other_definition.name:
             yield f"{source} has a game of this name too: rename this one, or leave it out"
         for competition in kind.competitions:
-            if competition in other.competitions:
+            if competition in other_definition.competitions:
                 yield (
-                    f"its competition `{competition}` is one of the game `{other.name}`, and Win "
-                    "Rate would count the two as one: give it another name"
+                    f"its competition `{competition}` is one of the game "
+                    f"`{other_definition.name}`, and Win Rate would count the two as one: give it "
+                    "another name"
                 )
 
 
-def missing_for_metrics(definition: GameDefinition) -> Iterator[str]:
+def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
     """Yield a message for each gap in a valid definition that leaves a metric without a value.
 
     Args:
@@ -469,7 +470,11 @@ def game_types_outside_files(files: Collection[str]) -> list[SourcedDefinition]:
         files: The paths of documents with game definitions.
     """
     paths = {Path(file).resolve() for file in files}
-    others = (one for one in _definitions_from_environment() if Path(one[0]).resolve() not in paths)
+    others = (
+        (file, definition)
+        for file, definition in _definitions_from_environment()
+        if Path(file).resolve() not in paths
+    )
     return [*_definitions_in_code(), *others]
 
 
@@ -507,7 +512,7 @@ def game_types_with_sought_roles() -> tuple[str, ...]:
     )
 
 
-def competitions() -> tuple[str, ...]:
+def win_rate_competitions() -> tuple[str, ...]:
     """Return the competitions of Win Rate in all game types."""
     return tuple(
         name for definition in game_definitions().values() for name in definition.competitions

@@ -7,6 +7,8 @@ from pipeline.vocabulary import Side
 
 
 class TeamProposal(Event, frozen=True, gc=False):
+    """A team that an Avalon leader proposed for a quest."""
+
     attempt: int
     team: tuple[str, ...]
     is_voted_on: bool
@@ -15,6 +17,8 @@ class TeamProposal(Event, frozen=True, gc=False):
 
 
 class TeamVote(Event, frozen=True, gc=False):
+    """A player's vote on a proposed team in Avalon."""
+
     attempt: int
     leader: str | None
     team: tuple[str, ...]
@@ -23,11 +27,15 @@ class TeamVote(Event, frozen=True, gc=False):
 
 
 class QuestPlay(Event, frozen=True, gc=False):
+    """The card, success or fail, that a team member played on a quest in Avalon."""
+
     is_fail: bool
     is_quest_failed: bool | None
 
 
 class Assassination(Event, frozen=True, gc=False):
+    """The assassin's guess at the end of Avalon of who Merlin is."""
+
     target: str | None
     is_correct: bool
 

@@ -1,7 +1,7 @@
-"""Ingest: documents of any source become rows of a lake, all of them or none.
+"""Reads the documents of any sources into a lake, in one transaction.
 
-Workers decode documents a batch at a time into files that nobody sees yet; one transaction at the
-end decides what each document is and makes the files part of the lake.
+`magic ingest` and `Lake.ingest` call it. Workers decode batches of documents into staged files; the
+transaction decides the status of each document and adds the files to the lake.
 """
 
 import tempfile
@@ -23,7 +23,13 @@ from pipeline.archives.sources import resolve_sources, to_valid_utf8
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES, registered_roles
 from pipeline.ingest.decode import AssignedModels, GameIds, IngestSummary, ModelsOf
-from pipeline.ingest.worker import IngestJob, StagedFiles, WorkerTeam, deal, process_team
+from pipeline.ingest.worker import (
+    IngestJob,
+    StagedFiles,
+    WorkerTeam,
+    process_team,
+    split_into_tasks,
+)
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import delete_staged_files
 from pipeline.lake.tables import ROLES_TABLE, mark_as_writing
@@ -40,12 +46,7 @@ from pipeline.stores import file_version, parse_location
 from pipeline.version import __version__
 
 if TYPE_CHECKING:
-    from pipeline.ingest.resolve import Collected, Recall, Resolution
-
-# When to read what a benchmark still writes: whenever it has changed and then stood still.
-#
-# A file that is read half written is quarantined, and replaced as soon as it is whole: to wait only
-# spares that. Nothing is kept between the readings, since an ingest knows what the lake has.
+    from pipeline.ingest.resolve import FindingsCollector, IngestPlan, UnchangedArchiveCache
 
 
 def wait_for_settled_files(
@@ -54,38 +55,52 @@ def wait_for_settled_files(
     sleep: Callable[[float], None] = time.sleep,
     on_missing: Callable[[str], None] = lambda text: None,
 ) -> Generator[None, bool | None]:
-    """Yield None once there are files, and each time that some changed and stood still for so long.
+    """Yield each time that the source files have changed and then stayed unchanged for an interval.
 
-    It does not end. What changes while it is read is given again, and so is what could not be read:
-    send True after such a reading. `on_missing` is called once each time that the sources are gone;
-    they may come back. Raises SourceError for sources that are not there at the beginning.
+    A file that is read while it is written would be quarantined, and replaced by the next ingest.
+    The generator never ends. It yields again if the files changed while the caller read them.
+
+    Args:
+        sources: Paths or URLs of files and folders.
+        seconds: Interval between two checks, in seconds.
+        sleep: Called with `seconds` between two checks.
+        on_missing: Called with a message each time that the sources disappear; they can come back.
+
+    Yields:
+        None. The caller sends True if the sources could not be read; they are then yielded again.
+
+    Raises:
+        SourceError: If a source does not exist at the first check.
     """
-    read, before, is_missing = b"", None, False
+    last_read_hash, previous_hash, is_missing = b"", None, False
     while True:
         try:
-            now, is_missing = _state(sources), False
+            current_hash, is_missing = _hash_source_files(sources), False
         except SourceError as error:
-            if before is None:
+            if previous_hash is None:
                 raise
             if not is_missing:
                 on_missing(str(error))
-            now, is_missing = b"", True
-        if now and now != read and (not read or now == before):
-            read = read if (yield) else now
-        before = now
+            current_hash, is_missing = b"", True
+        if (
+            current_hash
+            and current_hash != last_read_hash
+            and (not last_read_hash or current_hash == previous_hash)
+        ):
+            last_read_hash = last_read_hash if (yield) else current_hash
+        previous_hash = current_hash
         sleep(seconds)
 
 
-def _state(sources: Sequence[str]) -> bytes:
-    """A hash of the files: names, sizes and, on this machine, times of the last change.
-
-    It is empty where there are folders and no file yet.
-    """
+def _hash_source_files(sources: Sequence[str]) -> bytes:
+    """Return a hash of the files' names, sizes and (local) versions; empty without files."""
     digest = sha256()
     try:
-        for unit in iter_source_files(sources):
-            seen = None if unit.file is None else file_version(unit.file)
-            digest.update(repr((unit.source, unit.path, unit.n_bytes, seen)).encode())
+        for source_file in iter_source_files(sources):
+            version = None if source_file.file is None else file_version(source_file.file)
+            digest.update(
+                repr((source_file.source, source_file.path, source_file.n_bytes, version)).encode()
+            )
     except SourceError:
         if all(Path(source).is_dir() for source in sources):
             return b""
@@ -94,13 +109,14 @@ def _state(sources: Sequence[str]) -> bytes:
 
 
 MEMORY = 2 * 2**30
-LEAST_MEMORY = 2**29
-# Of a job's memory, the part that a batch of documents may have: decoded, it takes about ten times
-# as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
-_BATCH_SHARE = 16
-_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
+MIN_MEMORY_BYTES = 2**29
+# A batch of documents gets this fraction of a job's memory, because decoded documents need about
+# ten times their size. Smaller batches than the minimum are slow, and larger ones than the maximum
+# are not faster.
+_BATCH_MEMORY_DIVISOR = 16
+_MIN_BATCH_BYTES, _MAX_BATCH_BYTES = 2 * 2**20, 32 * 2**20
 
-_MOST_JOBS = 8  # of a core
+_MAX_JOBS_PER_CORE = 8
 
 
 Progress = Callable[[int, int], None]
@@ -120,208 +136,252 @@ def ingest(
     reread: bool = False,
     on_progress: Progress | None = None,
 ) -> IngestSummary:
-    """Reads every document of the sources into the lake, which is made if need be.
+    """Read every document of the sources into the lake, which is created if it does not exist.
 
-    `model` names who played where a log does not say: for all, or by pattern of a document's path,
-    the first that matches. It is a model for all players, or players with a model each. `jobs`
-    processes decode (by default one a core; for little, this one alone), in about `memory` bytes
-    all together; a document of more than `max_document` bytes is quarantined unread, and so is what
-    is left of a compressed file or an archive once `max_expanded` bytes came out of it (by default
-    200 times its size, at least 1 GiB). A `team` are other workers than processes of this machine,
-    as `pipeline.spark` gives them. Only with `reread` a large archive that has not changed
-    is read again, and so is a game of which a part is in quarantine: it takes its own place.
-    `on_progress` is called with the numbers of documents seen and of bytes read on disk, as they
-    come. With `dry_run` nothing is written.
-    Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
-    written.
+    Args:
+        sources: Paths or URLs of files, archives and folders.
+        lake: Path or URL of the lake.
+        model: Who played, for logs that do not say it: a model, or models by pattern of the
+            document's path, of which the first match applies. In a pattern's value, players can
+            have a model each.
+        dry_run: Whether to write nothing.
+        jobs: Number of worker processes; None for one per core. A small ingest runs in this
+            process.
+        memory: Approximate memory of all processes together, in bytes.
+        max_document: A document with more bytes is quarantined unread.
+        max_expanded: Maximum number of bytes to extract from a compressed file or an archive; the
+            rest is quarantined. None for 200 times its size, at least 1 GiB.
+        team: Workers that are not processes of this machine, such as those of `pipeline.spark`.
+        reread: Whether to read unchanged large archives again, and games of which a part is in
+            quarantine; such a game replaces its earlier version.
+        on_progress: Called with the number of documents seen and of bytes read from disk since the
+            last call.
+
+    Returns:
+        The counts of documents and games, and the errors.
+
+    Raises:
+        UsageError: If an argument is invalid, for example too little memory.
+        SourceError: If a source cannot be read at all.
+        LakeError: If the lake cannot be written.
     """
-    # Here, since workers import this module and not what decides: that loads DuckDB.
-    from pipeline.ingest.resolve import Collected, IngestDatabase, Recall, known_games, resolution
+    # Imported here because workers import this module and need no DuckDB.
+    from pipeline.ingest.resolve import (
+        FindingsCollector,
+        IngestDatabase,
+        UnchangedArchiveCache,
+        plan_ingest,
+        write_known_game_ids,
+    )
 
-    if memory < LEAST_MEMORY:
-        raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
-    given = AssignedModels.from_argument(model)
+    if memory < MIN_MEMORY_BYTES:
+        raise UsageError(f"an ingest needs at least {MIN_MEMORY_BYTES >> 20} MiB of memory")
+    assigned_models = AssignedModels.from_argument(model)
     jobs = jobs or available_cores()
-    if jobs > (most := _MOST_JOBS * available_cores()):
-        raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
-    tell = on_progress or (lambda n_documents, n_bytes: None)
-    names = resolve_sources(sources)
+    if jobs > (max_jobs := _MAX_JOBS_PER_CORE * available_cores()):
+        raise UsageError(
+            f"{jobs:,} processes are too many for this machine: use at most {max_jobs:,}"
+        )
+    report_progress = on_progress or (lambda n_documents, n_bytes: None)
+    source_paths = resolve_sources(sources)
     started_at = datetime.now(UTC)
-    is_there = is_lake(lake)
-    opened = open_lake(lake) if is_there else None if dry_run else create_lake(lake)
-    if opened and is_there:
-        check_writable(opened)
-        _check_declared(opened)
-    left: list[str] = []
+    lake_exists = is_lake(lake)
+    opened_lake = open_lake(lake) if lake_exists else None if dry_run else create_lake(lake)
+    if opened_lake and lake_exists:
+        check_writable(opened_lake)
+        _check_game_definitions(opened_lake)
+    undeleted_files: list[str] = []
     with (
         name_lake_in_errors(lake),
-        # Whatever becomes of its own folder, an ingest that is committed is done.
+        # A committed ingest succeeds even if its temporary folder cannot be deleted.
         tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch,
     ):
         database = IngestDatabase(Path(scratch), memory, reread)
-        known = known_games(database, opened)
+        known_ids_file = write_known_game_ids(database, opened_lake)
         job = IngestJob(
-            lake=None if dry_run or opened is None else str(opened.path),
+            lake=None if dry_run or opened_lake is None else str(opened_lake.path),
             scratch=scratch,
             token=uuid.uuid4().hex,
-            models=given,
-            known=str(known) if known else None,
+            models=assigned_models,
+            known=str(known_ids_file) if known_ids_file else None,
             max_document=max_document,
             max_expanded=max_expanded,
-            batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
+            batch_bytes=min(
+                max(memory // jobs // _BATCH_MEMORY_DIVISOR, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES
+            ),
         )
-        collected = Collected(database.scratch, tell)
-        # Workers elsewhere read archives themselves, and may have others under the same names.
-        recall = Recall(
-            job, None if team else opened, collected.add_findings, database, rereads=reread
+        collected = FindingsCollector(database.scratch, report_progress)
+        # Workers on other machines read archives themselves, and could have different archives
+        # under the same names, so the cache does not use the lake for them.
+        archive_cache = UnchangedArchiveCache(
+            job, None if team else opened_lake, collected.add_findings, database, rereads=reread
         )
         with (
-            mark_as_writing(parse_location(job.lake), job.token, left.append)
+            mark_as_writing(parse_location(job.lake), job.token, undeleted_files.append)
             if job.lake
             else nullcontext()
         ):
             change: Transaction | None = None
             try:
-                unread = recall.unread(iter_source_files(names))
-                chosen = team or partial(process_team, jobs)
-                staged = _decode(unread, job, chosen, collected=collected, recall=recall)
-                files = collected.files("seen"), collected.files("faults")
+                staged = _run_workers(
+                    archive_cache.unread(iter_source_files(source_paths)),
+                    job,
+                    team or partial(process_team, jobs),
+                    collected=collected,
+                    archive_cache=archive_cache,
+                )
+                finding_files = collected.files("seen"), collected.files("faults")
                 with (
                     begin_transaction(job.lake) if job.lake else nullcontext() as change,
-                    resolution(database, change.lake if change else opened, *files) as found,
+                    plan_ingest(
+                        database, change.lake if change else opened_lake, *finding_files
+                    ) as plan,
                 ):
-                    report = found.summary(change.ingest_id if change else None)
-                    _check_all_have_a_status(report, collected.n_documents)
+                    summary = plan.summary(change.ingest_id if change else None)
+                    _check_document_counts(summary, collected.n_documents)
                     if change:
-                        began = {
+                        ingest_row = {
                             "started_at": started_at,
-                            "sources": list(map(to_valid_utf8, names)),
+                            "sources": list(map(to_valid_utf8, source_paths)),
                             **job.settings(),
                         }
-                        _commit(change, found, report, staged, began, recall=recall)
-                        report.upgraded_from = change.upgraded_from
+                        _commit_ingest(
+                            change, plan, summary, staged, ingest_row, archive_cache=archive_cache
+                        )
+                        summary.upgraded_from = change.upgraded_from
             finally:
-                # Tables may name the workers' files once the commit has begun, and never do else.
+                # Tables can only refer to the workers' files once the commit has begun.
                 if job.lake and not (change and change.has_begun):
                     for table in GAME_TABLES:
                         delete_staged_files(parse_location(job.lake) / table, job.token)
-    report.left = left
-    return report
+    summary.left = undeleted_files
+    return summary
 
 
-def _decode(
-    found: Iterator[SourceFile],
+def _run_workers(
+    source_files: Iterator[SourceFile],
     job: IngestJob,
     team: WorkerTeam,
     *,
-    collected: "Collected",
-    recall: "Recall",
+    collected: "FindingsCollector",
+    archive_cache: "UnchangedArchiveCache",
 ) -> list[StagedFiles]:
-    """Decode all documents and collect the findings; return what each worker leaves."""
+    """Decode all documents, collect the findings, and return each worker's staged files."""
 
-    def read(unit: SourceFile) -> Iterable[Document]:
-        documents = job.read(unit, lambda n_bytes: collected.tell(0, n_bytes))
-        return recall.iter_and_record(unit, documents) if job.lake else documents
+    def read(source_file: SourceFile) -> Iterable[Document]:
+        documents = job.read(source_file, lambda n_bytes: collected.tell(0, n_bytes))
+        return archive_cache.iter_and_record(source_file, documents) if job.lake else documents
 
-    with team(job, found) as (workers, dealt):
-        for findings in workers.run(deal(dealt, read if workers.takes_documents else None)):
+    with team(job, source_files) as (workers, files_to_deal):
+        for findings in workers.run(
+            split_into_tasks(files_to_deal, read if workers.takes_documents else None)
+        ):
             collected.add_findings(findings)
         staged = workers.finish()
-    for left in staged:
-        collected.add_findings(left.findings)
+    for worker_files in staged:
+        collected.add_findings(worker_files.findings)
     return staged
 
 
-def _commit(
+def _commit_ingest(
     change: Transaction,
-    resolution: "Resolution",
-    report: IngestSummary,
+    plan: "IngestPlan",
+    summary: IngestSummary,
     staged: list[StagedFiles],
-    began: dict[str, object],
+    ingest_row: dict[str, object],
     *,
-    recall: "Recall",
+    archive_cache: "UnchangedArchiveCache",
 ) -> None:
-    """Write what the ingest changes, with the workers' files, and commit it."""
-    _refuse_lost_race(resolution)
-    outdated_games = resolution.superseded_or_moved
+    """Write all rows that the ingest adds and removes, with the workers' files, and commit them."""
+    _check_known_games_remain(plan)
+    outdated_games = plan.superseded_or_moved
     for table in GAME_TABLES if outdated_games else ():
-        if gone := outdated_games if table == "games" else resolution.superseded:
-            change.remove_rows(table, _of_games(gone))
-    if len(outdated_games) > len(resolution.superseded):
-        change.write_rows("games", resolution.moved_games())
-    for worker, left in enumerate(staged):
-        surplus = resolution.surplus(worker)
+        if game_ids := outdated_games if table == "games" else plan.superseded:
+            change.remove_rows(table, _removal_of_games(game_ids))
+    if len(outdated_games) > len(plan.superseded):
+        change.write_rows("games", plan.moved_games())
+    for worker, worker_files in enumerate(staged):
+        surplus = plan.surplus(worker)
         for table in GAME_TABLES:
-            files = left.files[table]
+            files = worker_files.files[table]
             if surplus:
-                files = change.staged_without_rows(table, files, _of_games(surplus))
+                files = change.remove_rows_from_staged_files(
+                    table, files, _removal_of_games(surplus)
+                )
             change.add_files(table, files)
-    write_roles(change, report.games["game_type"])
-    noted = resolution.noted(recall.archives(change.ingest_id))
-    change.write_rows("documents", resolution.iter_document_rows(change.ingest_id))
-    change.write_rows("archives", [noted])
-    if outdated := resolution.refusals.outdated():
+    write_roles(change, summary.games["game_type"])
+    archive_rows = plan.new_archive_rows(archive_cache.archives(change.ingest_id))
+    change.write_rows("documents", plan.iter_document_rows(change.ingest_id))
+    change.write_rows("archives", [archive_rows])
+    if outdated := plan.refusals.outdated_rows_removal():
         change.remove_rows("quarantine", outdated)
-    change.write_rows("quarantine", resolution.refusals.iter_new_rows(change.ingest_id))
+    change.write_rows("quarantine", plan.refusals.iter_new_rows(change.ingest_id))
     change.commit(
-        began
+        ingest_row
         | {
-            "n_documents": report.n_seen,
-            **{f"n_{status}": n for status, n in report.statuses.items()},
-            "n_superseded": report.n_superseded,
+            "n_documents": summary.n_seen,
+            **{f"n_{status}": n for status, n in summary.statuses.items()},
+            "n_superseded": summary.n_superseded,
             "tool_version": __version__,
         }
     )
 
 
-def _check_declared(lake: StoredLake) -> None:
-    """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
-    if changed := lake.changed_game_types:
+def _check_game_definitions(lake: StoredLake) -> None:
+    """Raise LakeError if a game's definition has changed since its games were ingested."""
+    if changed_types := lake.changed_game_types:
         raise LakeError(
-            f"{lake.path}: roles or endings of {', '.join(changed)} are declared otherwise now "
-            "than when its games were ingested: ingest all of them into a new lake"
+            f"{lake.path}: roles or endings of {', '.join(changed_types)} are defined otherwise "
+            "now than when its games were ingested: ingest all of them into a new lake"
         )
 
 
 def write_roles(change: Transaction, game_types: pl.Series) -> None:
-    """Writes the roles of these game types, with those that code added since the lake has them.
+    """Write the roles of the game types that the lake does not have yet, or has incompletely.
 
-    Raises LakeError like `_check_declared`: another ingest may have been committed meanwhile.
+    Args:
+        change: The transaction of the ingest.
+        game_types: The game types of the new games.
+
+    Raises:
+        LakeError: If a game's definition differs from the one in the lake, which another ingest may
+            have committed meanwhile.
     """
-    _check_declared(change.lake)
+    _check_game_definitions(change.lake)
     stored = change.lake.roles
-    wanted = registered_roles().filter(pl.col("game_type").is_in(game_types.implode()))
-    new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()
-    if new.is_empty():
+    roles = registered_roles().filter(pl.col("game_type").is_in(game_types.implode()))
+    new_types = roles.join(stored, on=roles.columns, how="anti")["game_type"].unique()
+    if new_types.is_empty():
         return
-    is_new = pl.col("game_type").is_in(new.implode())
+    is_new = pl.col("game_type").is_in(new_types.implode())
 
-    def mask(rows: pa.Table) -> RowMask:  # a removal has texts as dictionaries
+    def mask(rows: pa.Table) -> RowMask:  # The strings are dictionary-encoded here.
         return pl.DataFrame(rows).cast(pl.String).select(is_new).to_series().to_numpy()
 
     if stored.filter(is_new).height:
         change.remove_rows(ROLES_TABLE, RowRemoval(("game_type",), mask))
-    change.write_rows(ROLES_TABLE, [wanted.filter(is_new)])
+    change.write_rows(ROLES_TABLE, [roles.filter(is_new)])
 
 
-def _of_games(ids: GameIds) -> RowRemoval:
+def _removal_of_games(ids: GameIds) -> RowRemoval:
+    """Return the removal of all rows of these games from a table."""
     return RowRemoval(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
-def _refuse_lost_race(resolution: "Resolution") -> None:
-    """A game known when the ingest began may be gone when it ends; it was not decoded then."""
-    lost = resolution.lost()
-    if lost.height:
+def _check_known_games_remain(plan: "IngestPlan") -> None:
+    """Raise LakeError if another ingest removed a game whose document was skipped as known."""
+    removed_games = plan.lost()
+    if removed_games.height:
         raise LakeError(
-            f"another ingest removed {lost.height} games in the meantime, for example the one "
-            f"in {lost['location'][0]}; nothing was changed: run this ingest again"
+            f"another ingest removed {removed_games.height} games in the meantime, for example the "
+            f"one in {removed_games['location'][0]}; nothing was changed: run this ingest again"
         )
 
 
-def _check_all_have_a_status(report: IngestSummary, n_read: int) -> None:
-    """Raises PipelineError where not all documents that were read have a status."""
-    if report.n_seen != n_read:
+def _check_document_counts(summary: IngestSummary, n_read: int) -> None:
+    """Raise PipelineError if some documents that were read have no status."""
+    if summary.n_seen != n_read:
         raise PipelineError(
-            f"{n_read:,} documents were read but {report.n_seen:,} are accounted for; nothing was "
+            f"{n_read:,} documents were read but {summary.n_seen:,} are accounted for; nothing was "
             "changed. This is a bug in magic: please report it with these numbers"
         )

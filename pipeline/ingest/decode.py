@@ -1,4 +1,8 @@
-"""A batch of documents decoded: games, and the faults of the others."""
+"""Decodes batches of documents into rows of games, and records the errors of invalid documents.
+
+Workers use it; it depends on the formats and on `pipeline.events`. It also defines the sets of game
+ids, the models that an ingest assigns to logs, and the summary of an ingest.
+"""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,99 +34,141 @@ from pipeline.formats import (
 )
 from pipeline.game_record import InvalidDocumentError, RecordError
 
-# Games known by their ids alone: 16 bytes each, where a set of texts would take 120.
-
-_ID = np.dtype("S16")
-"""An id as bytes, which NumPy compares and sorts as such."""
+_ID_DTYPE = np.dtype("S16")
+"""A game id as 16 bytes; a set of strings would need 120 bytes per id."""
 
 
 class GameIds:
-    """A set of ids that grows, or one in a file, which several processes share."""
+    """A set of game ids in sorted arrays of 16 bytes per id, in memory or in a shared file."""
 
     def __init__(self, *runs: NDArray[np.bytes_]) -> None:
         self._runs = list(runs)
 
     @classmethod
     def save(cls, batches: Iterable[pa.Table], file: Path) -> None:
-        """Writes the file from batches of one column: ids in order, as text."""
-        with file.open("wb") as opened:
+        """Write ids to a file that `load` can read.
+
+        Args:
+            batches: Tables with one column: the ids as hexadecimal text, in ascending order.
+            file: Path of the file.
+        """
+        with file.open("wb") as id_file:
             for batch in batches:
-                opened.write(_run(batch.column(0).to_pylist()).tobytes())
+                id_file.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
 
     @classmethod
     def load(cls, file: str | Path) -> Self:
-        """The ids in such a file, at least one, which has to stay as long as they are used."""
-        return cls(np.memmap(file, _ID, mode="r"))
+        """Return the ids of a file that `save` has written; it must exist while they are used.
+
+        Args:
+            file: Path of a file with at least one id.
+        """
+        return cls(np.memmap(file, _ID_DTYPE, mode="r"))
 
     def __len__(self) -> int:
+        """Return the number of ids."""
         return sum(map(len, self._runs))
 
     def contains(self, ids: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each of the ids is there. Only what is asked for is read of a file."""
-        wanted, found = _run(ids), np.zeros(len(ids), np.bool_)
-        for run in self._runs:
-            found |= run[np.searchsorted(run, wanted).clip(max=len(run) - 1)] == wanted
-        return found
+        """Return whether each id is in the set, reading only the needed parts of a file.
+
+        Args:
+            ids: Game ids as hexadecimal text.
+        """
+        id_array, is_present = _to_id_array(ids), np.zeros(len(ids), np.bool_)
+        for sorted_ids in self._runs:
+            is_present |= (
+                sorted_ids[np.searchsorted(sorted_ids, id_array).clip(max=len(sorted_ids) - 1)]
+                == id_array
+            )
+        return is_present
 
     def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
-        """The same of a column of ids, kept as a dictionary and the number of each row's id."""
-        parts = [np.zeros(0, np.bool_)]
+        """Return for each row of a dictionary-encoded column whether its id is in the set."""
+        masks = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
-            # By polars, since Arrow would import pandas, where it is there.
-            numbers = arrow.series_from_arrow("id", chunk.indices).to_numpy()
-            parts.append(self.contains(chunk.dictionary.to_pylist())[numbers])
-        return np.concatenate(parts)
+            # Converted by polars, because Arrow would import pandas if it is installed.
+            id_indices = arrow.series_from_arrow("id", chunk.indices).to_numpy()
+            masks.append(self.contains(chunk.dictionary.to_pylist())[id_indices])
+        return np.concatenate(masks)
 
     def add(self, ids: Sequence[str]) -> None:
-        """Takes in ids that are not there."""
-        new = np.sort(_run(ids))
-        # Each id is merged with others but a few times, however many come.
+        """Add ids that are not in the set yet."""
+        new = np.sort(_to_id_array(ids))
+        # Arrays double in size when they are merged, so each id is sorted again only a few times.
         while self._runs and len(self._runs[-1]) < 2 * len(new):
             new = np.sort(np.concatenate([self._runs.pop(), new]))
         self._runs += [new] if len(new) else []
 
 
-def _run(ids: Sequence[str]) -> NDArray[np.bytes_]:
-    return np.frombuffer(bytes.fromhex("".join(ids)), _ID)
+def _to_id_array(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    """Convert hexadecimal ids to an array of bytes."""
+    return np.frombuffer(bytes.fromhex("".join(ids)), _ID_DTYPE)
 
 
-# Who played, where a log does not say: one model for all documents, or others by their paths.
-#
-# What is given to a document is one text, a model's name or players' models in JSON, since it is
-# part of what identifies its game.
+# A document gets one string, a model's name or players' models in JSON, because the string is part
+# of the game's id.
 
 ModelsOf = Mapping[str, str | Mapping[str, str]]
 
-_EVERY_PATH = "*"
-_ENCODER = msgspec.json.Encoder(order="sorted")
+_MATCH_ALL_PATHS = "*"
+_SORTED_JSON_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class AssignedModels(Struct, frozen=True):
-    """What documents are given by the pattern of their path; the first that matches decides."""
+    """The models that logs without model names get, by pattern of the document's path.
 
-    given: tuple[tuple[str, str], ...] = ()
+    Attributes:
+        model_by_pattern: Pairs of a pattern and a model (or players' models in JSON); the first
+            match applies.
+    """
+
+    model_by_pattern: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def from_argument(cls, model: str | ModelsOf | None) -> Self:
-        """Those of a model for all, or by pattern. Raises UsageError where one has no name."""
-        by_pattern = {_EVERY_PATH: model} if isinstance(model, str) else model or {}
-        return cls(tuple((pattern, _text(by_pattern[pattern])) for pattern in by_pattern))
+        """Create the assignment from the `model` argument of an ingest.
+
+        Args:
+            model: A model for all documents, models by pattern, or None.
+
+        Raises:
+            UsageError: If a model's name is empty.
+        """
+        by_pattern = {_MATCH_ALL_PATHS: model} if isinstance(model, str) else model or {}
+        return cls(
+            tuple((pattern, _encode_assigned_model(by_pattern[pattern])) for pattern in by_pattern)
+        )
 
     def model_at_path(self, path: str) -> str | None:
-        """What the document at a path is given, None for nothing."""
+        """Return the model, or players' models in JSON, for a document's path; None for none."""
         file = containing_file_path(path)
-        return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
+        return next(
+            (text for pattern, text in self.model_by_pattern if fnmatchcase(file, pattern)), None
+        )
 
     @property
     def text(self) -> str | None:
-        """All of it as one text; a name where all are given the same, None for nothing."""
-        if [pattern for pattern, _ in self.given] == [_EVERY_PATH]:
-            return self.given[0][1]
-        return msgspec.json.encode(dict(self.given)).decode() if self.given else None
+        """The assignment as text: a model's name for all documents, else JSON; None if empty."""
+        if [pattern for pattern, _ in self.model_by_pattern] == [_MATCH_ALL_PATHS]:
+            return self.model_by_pattern[0][1]
+        return (
+            msgspec.json.encode(dict(self.model_by_pattern)).decode()
+            if self.model_by_pattern
+            else None
+        )
 
 
 def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
-    """What logs are given; the model is for those that no pattern of the file is for."""
+    """Combine a model and a file of models by pattern; the model applies if no pattern matches.
+
+    Args:
+        model: The model for documents that match no pattern of the file, or None.
+        file: A file for `read_models`, or None.
+
+    Returns:
+        The `model` argument of an ingest.
+    """
     if file is None:
         return model
     by_pattern = read_models(file)
@@ -130,12 +176,20 @@ def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsO
 
 
 def read_models(file: str | Path) -> ModelsOf:
-    """The models by pattern in a TOML or JSON file.
+    """Read models by path pattern from a TOML or JSON file.
 
-    Raises UsageError for what is none, and SourceError for a file that cannot be read.
+    Args:
+        file: Path of the file; other extensions than `.toml` are read as JSON.
+
+    Returns:
+        A model, or players with a model each, by pattern.
+
+    Raises:
+        UsageError: If the content is invalid.
+        SourceError: If the file cannot be read.
     """
     try:
-        # Some editors begin a file with a byte order mark.
+        # Some editors write a byte order mark at the beginning of a file.
         data = Path(file).read_bytes().decode("utf-8-sig")
         if Path(file).suffix == ".toml":
             return msgspec.convert(tomllib.loads(data), dict[str, str | dict[str, str]])
@@ -143,30 +197,28 @@ def read_models(file: str | Path) -> ModelsOf:
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from error
     except (ValueError, msgspec.DecodeError, RecursionError) as error:
-        hint = "it has to map patterns of paths to a model, or to players with a model each"
+        hint = "the file must map path patterns to a model, or to players with a model each"
         raise UsageError(f"{file}: {hint} ({error})") from error
 
 
-def _text(model: str | Mapping[str, str]) -> str:
+def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
+    """Return the model's name, or players' models as JSON; raise UsageError for an empty name."""
     names = [model] if isinstance(model, str) else list(model.values())
     if not names or not all(name.strip() for name in names):
         raise UsageError("the model's name is empty; leave it out if the logs say who played")
-    return model if isinstance(model, str) else _ENCODER.encode(dict(model)).decode()
+    return model if isinstance(model, str) else _SORTED_JSON_ENCODER.encode(dict(model)).decode()
 
 
 RAW_LIMIT = 64 * 2**10
-# The faults of one document must not take more memory than a good document does.
-MOST_FAULTS = 20
+# The errors of one document must not need more memory than a valid document.
+MAX_ERRORS_PER_DOCUMENT = 20
 TEXT_LIMIT = 1000
 UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 
-# What a document was found to be, before anything is known of the others.
+# The status of a document by itself, before it is compared with other documents.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
-# `source_order` is the document's place in the order of the sources, `stated_index` the number of
-# its game if the document itself has one. The last two are `EventFrames.read_votes`
-# of its game.
-SEEN_SCHEMA: dict[str, pl.DataType] = {
+SCANNED_DOCUMENT_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
     "path": pl.String(),
@@ -184,13 +236,32 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "n_read_votes": pl.Int64(),
     "n_undecided_votes": pl.Int64(),
 }
-FAULT_SCHEMA = {
+QUARANTINE_ROW_SCHEMA = {
     name: dtype for name, dtype in table_schema("quarantine").items() if name != "ingest_id"
 }
 
 
-class Seen(Struct, gc=False):
-    """One document as an ingest saw it: a row of `documents` in the making."""
+class ScannedDocument(Struct, gc=False):
+    """A document as an ingest sees it, which becomes a row of `documents`.
+
+    Attributes:
+        source_order: Position of the document in the order of the sources.
+        source: Source of the document.
+        path: Path of the document in its source.
+        n_bytes: Size of the document, None if it was not read.
+        sha256: Hash of the document; for some formats, of its game.
+        game_index: Number of the game in the document's path.
+        assigned_model: The model that the ingest assigned to the game.
+        found: `game`, `known`, `quarantined` or `ignored`, independent of all other documents.
+        format: Format of the log.
+        reason: Why the document is quarantined or ignored.
+        game_id: Id of the game.
+        game_type: Type of the game.
+        content_id: Hash of the game's content, which does not depend on its JSON formatting.
+        stated_index: Number of the game in the document itself.
+        n_read_votes: Number of the game's votes that only a text contains.
+        n_undecided_votes: Number of these votes whose text is not decisive.
+    """
 
     source_order: int
     source: str
@@ -210,8 +281,8 @@ class Seen(Struct, gc=False):
     n_undecided_votes: int = 0
 
 
-class FaultRow(Struct, gc=False):
-    """A row of `quarantine`, without the ingest."""
+class QuarantineRow(Struct, gc=False):
+    """A row of `quarantine` without the column `ingest_id`."""
 
     source: str
     path: str
@@ -225,19 +296,25 @@ class FaultRow(Struct, gc=False):
 
 
 class IngestSummary(Struct):
-    """What an ingest did: documents by status, games by type, games superseded, what is unusable.
+    """Counts of the documents and games of an ingest, and its errors.
 
-    `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
-    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
-    many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
-    `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
-    Of `n_known_by_content` documents, which name no model, the lake has the games.
-    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
-    `n_undecided_votes`. `n_unnumbered`
-    duplicates are interchange JSON that does not number its game.
-    `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
-    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
-    that the lake had before, if it has another one now.
+    Attributes:
+        statuses: Number of documents by status.
+        games: Columns game_type, n_games: the games that are new in the lake.
+        faults: Rows of `quarantine` about these documents, also of earlier ingests, without `raw`;
+            limited to a maximum number.
+        n_faulty_parts: Number of all such rows that are about a part of a game.
+        n_superseded: Number of games that were replaced.
+        n_bytes: Size of the documents in bytes.
+        ingest_id: Number of the ingest; None if nothing was written.
+        n_in_other_form: New games with the content of another game in different JSON.
+        n_known_by_content: Documents without model names whose game the lake has.
+        n_read_votes: Votes of new games that only a text contains.
+        n_undecided_votes: Votes among these whose text is not decisive.
+        n_unnumbered: Duplicates in interchange JSON that does not number its games.
+        ignored: Columns reason, n_documents, example: the ten most frequent reasons.
+        left: Files that could not be deleted after the commit.
+        upgraded_from: Earlier contract version of the lake, if the ingest upgraded it.
     """
 
     statuses: dict[str, int]
@@ -258,26 +335,37 @@ class IngestSummary(Struct):
 
     @property
     def n_seen(self) -> int:
-        """The documents seen: each has one status."""
+        """The number of documents; each has one status."""
         return sum(self.statuses.values())
 
     @property
     def n_of_games(self) -> int:
-        """The documents that hold a game, new or known."""
+        """The number of documents that contain a game, new or known."""
         return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
 
 
 class DecodedBatch(Struct):
-    """What came of a batch of documents."""
+    """The result of decoding a batch of documents.
 
-    seen: list[Seen] = field(default_factory=list)
-    faults: list[FaultRow] = field(default_factory=list)
+    Attributes:
+        seen: The documents.
+        faults: Rows for `quarantine`.
+        tables: Rows of the new games by table.
+    """
+
+    seen: list[ScannedDocument] = field(default_factory=list)
+    faults: list[QuarantineRow] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
-def scan_document(document: Document, source_order: int) -> Seen:
-    """The document with its hash and index, not decoded yet."""
-    seen = Seen(source_order, document.source, document.path, reason=document.reason)
+def scan_document(document: Document, source_order: int) -> ScannedDocument:
+    """Return the document's size, hash and index, without decoding it.
+
+    Args:
+        document: The document.
+        source_order: Its position in the order of the sources.
+    """
+    seen = ScannedDocument(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
         seen.found = QUARANTINED if document.is_broken else IGNORED
         return seen
@@ -288,162 +376,201 @@ def scan_document(document: Document, source_order: int) -> Seen:
 
 
 def decode_documents(
-    documents: Sequence[Document], seen: Sequence[Seen], models: AssignedModels, decoded: GameIds
+    documents: Sequence[Document],
+    seen: Sequence[ScannedDocument],
+    models: AssignedModels,
+    decoded: GameIds,
 ) -> DecodedBatch:
-    """The batch decoded, except documents found to be `known`; updates what was seen of each.
+    """Decode a batch of documents into rows of games, and quarantine or ignore the other documents.
 
-    `models` are given to those that name none. `decoded` holds the ids of games that were decoded
-    before: no second copy of them is made.
+    Documents that are marked as known are skipped.
+
+    Args:
+        documents: The documents.
+        seen: One entry per document, from `scan_document`; it is updated in place.
+        models: Models for documents that name none.
+        decoded: Ids of games that were decoded before, whose rows are not built again. The ids of
+            the batch are added.
+
+    Returns:
+        The rows of the batch.
     """
     batch = DecodedBatch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
-    for document, one in zip(documents, seen, strict=True):
-        if one.found == KNOWN:
+    for document, scanned in zip(documents, seen, strict=True):
+        if scanned.found == KNOWN:
             continue
         if document.data is None:
             if document.is_broken:
-                fault = RecordError("$", "the document can be read", document.reason or "it cannot")
-                batch.faults.append(_fault_row(one, None, fault))
+                error = RecordError("$", "the document can be read", document.reason or "it cannot")
+                batch.faults.append(_quarantine_row(scanned, None, error))
             continue
-        identified = _identified(document.data, one, models, batch)
-        if identified:
-            games.setdefault(identified.game_id, identified)
+        game = _decode_game(document.data, scanned, models, batch)
+        if game:
+            games.setdefault(game.game_id, game)
     is_new = ~decoded.contains(list(games))
-    rows = _frames(list(compress(games.values(), is_new)))
-    for module in (readings, record_builder):
-        module.clear_cache()
-    batch.tables = rows.tables
-    for one in seen if rows.read_votes else ():
-        one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
-    if rows.invalid_games:
-        _refuse(rows.invalid_games, batch, documents)
-    outside = {document[:2] for document in documents if isinstance(document, ExternalDocument)}
+    frames = _build_frames_of_valid_games(list(compress(games.values(), is_new)))
+    for cached_module in (readings, record_builder):
+        cached_module.clear_cache()
+    batch.tables = frames.tables
+    for scanned in seen if frames.read_votes else ():
+        scanned.n_read_votes, scanned.n_undecided_votes = frames.read_votes.get(
+            scanned.game_id or "", (0, 0)
+        )
+    if frames.invalid_games:
+        _quarantine_invalid_games(frames.invalid_games, batch, documents)
+    external_paths = {
+        document[:2] for document in documents if isinstance(document, ExternalDocument)
+    }
     for row in batch.faults:
-        row.raw = None if (row.source, row.path) in outside else row.raw
+        row.raw = None if (row.source, row.path) in external_paths else row.raw
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 
-def _frames(games: Sequence[IdentifiedGame]) -> EventFrames:
-    """The rows of the games; one whose rows cannot be made is broken, and the others go on."""
+def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames:
+    """Build the rows of the games; a game whose rows cannot be built is returned as invalid."""
     try:
         return build_event_frames(games)
     except MemoryError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            what = describe_format_error(error, games[0].game.format)
-            fault = RecordError("$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {what}")
-            return EventFrames(build_event_frames([]).tables, {games[0].game_id: fault})
+            reason = describe_format_error(error, games[0].game.format)
+            record_error = RecordError(
+                "$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {reason}"
+            )
+            return EventFrames(build_event_frames([]).tables, {games[0].game_id: record_error})
     half = len(games) // 2
-    first, second = _frames(games[:half]), _frames(games[half:])
-    tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
+    first, second = (
+        _build_frames_of_valid_games(games[:half]),
+        _build_frames_of_valid_games(games[half:]),
+    )
+    tables = {
+        name: _concat_tables(rows, second.tables[name]) for name, rows in first.tables.items()
+    }
     return EventFrames(
         tables, first.invalid_games | second.invalid_games, first.read_votes | second.read_votes
     )
 
 
-def _together(*tables: pa.Table) -> pa.Table:
-    """The rows of all; a table without rows can have its texts in another form."""
+def _concat_tables(*tables: pa.Table) -> pa.Table:
+    """Concatenate the tables that have rows, because empty ones can encode strings differently."""
     return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
 
 
-def _identified(
-    data: bytes, one: Seen, models: AssignedModels, batch: DecodedBatch
+def _decode_game(
+    data: bytes, scanned: ScannedDocument, models: AssignedModels, batch: DecodedBatch
 ) -> IdentifiedGame | None:
-    assert one.sha256 is not None
+    """Read the game of a document and update `scanned`; return None if it has no valid game."""
+    assert scanned.sha256 is not None
     game = None
     try:
-        game = read_game(data, models.model_at_path(one.path), one.path)
-        content = "" if game is None else content_id(game)
+        game = read_game(data, models.model_at_path(scanned.path), scanned.path)
+        game_content_id = "" if game is None else content_id(game)
     except InvalidDocumentError as error:
-        _quarantine(one, data, error.fault, batch)
+        _quarantine_document(scanned, data, error.fault, batch)
         return None
     except MemoryError:
-        raise  # which document it meets is chance
+        raise  # Memory can run out at any document.
     except Exception as error:
-        what = describe_format_error(error, game.format if game else "")
-        _quarantine(one, data, RecordError("$", UNEXPECTED_ERROR_RULE, what), batch)
+        reason = describe_format_error(error, game.format if game else "")
+        _quarantine_document(scanned, data, RecordError("$", UNEXPECTED_ERROR_RULE, reason), batch)
         return None
     if game is None:
-        one.found, one.reason = IGNORED, ignored_reason(data, one.path)
+        scanned.found, scanned.reason = IGNORED, ignored_reason(data, scanned.path)
         return None
-    one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
+    scanned.found, scanned.format, scanned.game_type = GAME, game.format, str(game.game_type)
     if game.log_id is not None:
-        one.sha256 = hash_document(data, game, content)
-    one.assigned_model = game.assigned_model
-    index, one.stated_index = one.game_index, game.game_index
-    if game.game_index is not None:  # then it is the same game wherever it lies
-        index, one.game_index = game.game_index, None
-    one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
-    one.content_id = content
-    for fault in _first(game.faults):
-        batch.faults.append(_fault_row(one, data, fault))
+        scanned.sha256 = hash_document(data, game, game_content_id)
+    scanned.assigned_model = game.assigned_model
+    index, scanned.stated_index = scanned.game_index, game.game_index
+    if game.game_index is not None:  # The id then does not depend on the path.
+        index, scanned.game_index = game.game_index, None
+    scanned.game_id = game_id(scanned.sha256, scanned.game_index, scanned.assigned_model)
+    scanned.content_id = game_content_id
+    for fault in _limit_record_errors(game.faults):
+        batch.faults.append(_quarantine_row(scanned, data, fault))
     return IdentifiedGame(
         game,
-        game_id=one.game_id,
+        game_id=scanned.game_id,
         game_index=index,
-        sha256=one.sha256,
-        content_id=content,
-        source=one.source,
-        path=one.path,
+        sha256=scanned.sha256,
+        content_id=game_content_id,
+        source=scanned.source,
+        path=scanned.path,
     )
 
 
-def _quarantine(one: Seen, data: bytes, fault: RecordError, batch: DecodedBatch) -> None:
-    one.found, one.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
-    batch.faults.append(_fault_row(one, data, fault))
+def _quarantine_document(
+    scanned: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
+) -> None:
+    """Mark a document as quarantined and add its error to the batch."""
+    scanned.found, scanned.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
+    batch.faults.append(_quarantine_row(scanned, data, fault))
 
 
-def _first(faults: Sequence[RecordError]) -> Sequence[RecordError]:
-    """The first faults of a document, and one that tells of the others: each repeats the bytes."""
-    if len(faults) <= MOST_FAULTS:
+def _limit_record_errors(faults: Sequence[RecordError]) -> Sequence[RecordError]:
+    """Return the errors, or the first ones and a summary, because each row repeats the document."""
+    if len(faults) <= MAX_ERRORS_PER_DOCUMENT:
         return faults
-    first = faults[: MOST_FAULTS - 1]
-    rest = f"{len(faults) - len(first):,} more parts of this document cannot be used"
-    return [*first, RecordError("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
+    first_faults = faults[: MAX_ERRORS_PER_DOCUMENT - 1]
+    summary = f"{len(faults) - len(first_faults):,} more parts of this document cannot be used"
+    return [
+        *first_faults,
+        RecordError("$", f"a document has at most {MAX_ERRORS_PER_DOCUMENT} faulty parts", summary),
+    ]
 
 
-def _fault_row(one: Seen, data: bytes | None, fault: RecordError) -> FaultRow:
-    return FaultRow(
-        one.source,
-        one.path,
-        one.sha256,
-        one.game_id,
+def _quarantine_row(
+    scanned: ScannedDocument, data: bytes | None, fault: RecordError
+) -> QuarantineRow:
+    return QuarantineRow(
+        scanned.source,
+        scanned.path,
+        scanned.sha256,
+        scanned.game_id,
         fault.json_path[:TEXT_LIMIT],
         fault.rule,
         fault.message[:TEXT_LIMIT],
-        one.n_bytes,
+        scanned.n_bytes,
         None if data is None else data[:RAW_LIMIT],
     )
 
 
-def _refuse(
-    broken: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
+def _quarantine_invalid_games(
+    invalid_games: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
-    """Quarantines the games that have a row which breaks its table's contract."""
-    batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
+    """Remove games with invalid rows from the batch, and quarantine their documents."""
+    batch.faults = [fault for fault in batch.faults if fault.game_id not in invalid_games]
     for table, rows in batch.tables.items():
-        games = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
-        is_broken = games.is_in(list(broken))
-        batch.tables[table] = rows.filter((~is_broken).to_arrow())
-    for document, one in zip(documents, batch.seen, strict=True):
-        if one.found == GAME and one.game_id in broken:
+        game_ids = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
+        is_invalid = game_ids.is_in(list(invalid_games))
+        batch.tables[table] = rows.filter((~is_invalid).to_arrow())
+    for document, scanned in zip(documents, batch.seen, strict=True):
+        if scanned.found == GAME and scanned.game_id in invalid_games:
             assert document.data is not None
-            fault, one.game_id = broken[one.game_id], None
-            _quarantine(one, document.data, fault, batch)
+            fault, scanned.game_id = invalid_games[scanned.game_id], None
+            _quarantine_document(scanned, document.data, fault, batch)
 
 
-def seen_frame(seen: Sequence[Seen], worker: int = 0) -> pl.DataFrame:
-    """What a worker saw as a frame, a row a document."""
-    return _frame(seen, SEEN_SCHEMA).with_columns(worker=pl.lit(worker, pl.Int32))
+def scanned_documents_frame(seen: Sequence[ScannedDocument], worker: int = 0) -> pl.DataFrame:
+    """Return one row per document, with the columns of `SCANNED_DOCUMENT_SCHEMA` and `worker`.
+
+    Args:
+        seen: The documents.
+        worker: Number of the worker that read them.
+    """
+    return _structs_to_frame(seen, SCANNED_DOCUMENT_SCHEMA).with_columns(
+        worker=pl.lit(worker, pl.Int32)
+    )
 
 
-def fault_frame(faults: Sequence[FaultRow]) -> pl.DataFrame:
-    """The faults as rows of `quarantine`, without the ingest."""
-    return _frame(faults, FAULT_SCHEMA)
+def quarantine_frame(faults: Sequence[QuarantineRow]) -> pl.DataFrame:
+    """Return the rows as a frame with the columns of `quarantine`, except `ingest_id`."""
+    return _structs_to_frame(faults, QUARANTINE_ROW_SCHEMA)
 
 
-def _frame(rows: Sequence[Struct], schema: dict[str, pl.DataType]) -> pl.DataFrame:
+def _structs_to_frame(rows: Sequence[Struct], schema: dict[str, pl.DataType]) -> pl.DataFrame:
     columns = {name: list(map(attrgetter(name), rows)) for name in schema}
     return pl.DataFrame(columns, schema=schema)

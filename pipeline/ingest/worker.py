@@ -1,7 +1,7 @@
-"""A worker: decodes the documents of its tasks and writes files that nobody sees yet.
+"""Splits an ingest into tasks, and runs the workers that decode documents into staged files.
 
-The same code runs in the process of the ingest, in processes of their own and on a cluster. What
-it found goes back as columns in Arrow's format, the rows of the games only into files.
+Workers run in the process of the ingest, in processes of their own, or on a cluster. They return
+their findings as Arrow data; the rows of games are only written to files.
 """
 
 import gc
@@ -28,11 +28,11 @@ from pipeline.ingest.decode import (
     KNOWN,
     AssignedModels,
     GameIds,
-    Seen,
+    ScannedDocument,
     decode_documents,
-    fault_frame,
+    quarantine_frame,
     scan_document,
-    seen_frame,
+    scanned_documents_frame,
 )
 from pipeline.lake.files import DataFile, TableWriter, staged_file_prefix
 from pipeline.lake.tables import map_tables
@@ -40,21 +40,21 @@ from pipeline.processes import available_cores, describe_exit_code, parent_conne
 from pipeline.provenance import hash_ingest_code
 from pipeline.stores import parse_location
 
-# The work of an ingest cut into tasks, each small enough for one process to hold.
-#
-# Plain files are only named, and read where they are decoded; so are archives, unless they are
-# large: those are read here, while others decode what was read of them so far.
-
+# A task names plain files and small archives, which the worker reads. A large archive is read by
+# the ingest while workers decode the documents that were read so far.
 TASK_BYTES = 8 * 2**20
 TASK_UNITS = 1000
-# It may hold more than a task: while one process decoded all of it, others might be idle.
+# A larger archive can hold more than one task, so it is divided among the workers.
 LARGE_ARCHIVE_BYTES = 2**20
 
 
 class WorkerTask(NamedTuple):
-    """A piece of work: things to read, or documents that were read already, never both.
+    """Source files or already read documents that a worker processes; never both.
 
-    Tasks are numbered in the order of the sources.
+    Attributes:
+        number: Number of the task, in the order of the sources.
+        units: Source files, which the worker reads.
+        documents: Documents of a large archive, which were read already.
     """
 
     number: int
@@ -62,55 +62,76 @@ class WorkerTask(NamedTuple):
     documents: tuple[Document, ...] = ()
 
 
-Read = Callable[[SourceFile], Iterable[Document]]
+ReadDocuments = Callable[[SourceFile], Iterable[Document]]
 
 
-def deal(units: Iterable[SourceFile], read: Read | None) -> Iterator[WorkerTask]:
-    """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
+def split_into_tasks(
+    source_files: Iterable[SourceFile], read: ReadDocuments | None
+) -> Iterator[WorkerTask]:
+    """Yield tasks that are small enough for one worker to hold in memory.
+
+    Args:
+        source_files: The source files.
+        read: Reads a large archive, whose documents become tasks; None if workers read it
+            themselves.
+
+    Yields:
+        The tasks, in the order of the sources.
+    """
     numbers = count()
-    for is_large, some in groupby(units, _is_large):
+    for is_large, group in groupby(source_files, _is_large_archive):
         if not is_large:
-            for named in _pieces(some, lambda unit: unit.n_bytes):
-                yield WorkerTask(next(numbers), units=named)
+            for batch in _iter_task_batches(group, lambda source_file: source_file.n_bytes):
+                yield WorkerTask(next(numbers), units=batch)
             continue
-        for unit in some:
+        for source_file in group:
             if read is None:
-                yield WorkerTask(next(numbers), units=(unit,))
+                yield WorkerTask(next(numbers), units=(source_file,))
                 continue
-            for documents in _pieces(read(unit), lambda document: len(document.data or b"")):
+            for documents in _iter_task_batches(
+                read(source_file), lambda document: len(document.data or b"")
+            ):
                 yield WorkerTask(next(numbers), documents=documents)
 
 
-def _is_large(unit: SourceFile) -> bool:
+def _is_large_archive(unit: SourceFile) -> bool:
+    """Return whether the file is an archive that is split into several tasks."""
     return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
 
 
 T = TypeVar("T")
 
 
-def _pieces(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
-    """What makes up a task, as it comes: few enough things of not too many bytes."""
-    held: list[T] = []
+def _iter_task_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+    """Yield batches of items with at most `TASK_UNITS` items and about `TASK_BYTES` bytes."""
+    batch: list[T] = []
     n_bytes = 0
-    for thing in things:
-        held.append(thing)
-        n_bytes += size(thing)
-        if n_bytes >= TASK_BYTES or len(held) >= TASK_UNITS:
-            yield tuple(held)
-            held, n_bytes = [], 0
-    if held:
-        yield tuple(held)
+    for item in items:
+        batch.append(item)
+        n_bytes += size(item)
+        if n_bytes >= TASK_BYTES or len(batch) >= TASK_UNITS:
+            yield tuple(batch)
+            batch, n_bytes = [], 0
+    if batch:
+        yield tuple(batch)
 
 
 BATCH_DOCUMENTS = 20_000
 
 
 class IngestJob(Struct, frozen=True):
-    """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
+    """Settings of an ingest that every worker needs.
 
-    `models` are given to logs that name none. `known` is the file of the ids of the lake's games
-    when the ingest began, if any. `token` begins the names of the files written, so that they can
-    be found if nobody is left to tell. `scratch` is the ingest's own folder on this machine.
+    Attributes:
+        lake: Path or URL of the lake; None if nothing is written.
+        scratch: Temporary folder of the ingest on this machine.
+        token: Prefix of the names of staged files, by which a later ingest can find and delete
+            them.
+        models: Models for logs that name none.
+        known: File of the ids of the lake's games when the ingest began; None if it had no games.
+        max_document: A document with more bytes is quarantined unread.
+        max_expanded: Maximum number of bytes to extract from a file; None for the default.
+        batch_bytes: Size of a batch of documents in bytes.
     """
 
     lake: str | None
@@ -123,7 +144,7 @@ class IngestJob(Struct, frozen=True):
     batch_bytes: int
 
     def settings(self) -> dict[str, object]:
-        """What decides how documents are read: columns of `ingests`."""
+        """Return the settings that affect how documents are read, by column of `ingests`."""
         return {
             "code_sha256": hash_ingest_code(),
             "assigned_model": self.models.text,
@@ -132,7 +153,12 @@ class IngestJob(Struct, frozen=True):
         }
 
     def read(self, unit: SourceFile, on_bytes: Callable[[int], None]) -> Iterator[Document]:
-        """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
+        """Return an iterator of the documents of a source file.
+
+        Args:
+            unit: The source file.
+            on_bytes: Called with the number of bytes read from disk since the last call.
+        """
         documents = iter_file_documents(
             unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=find_splitter
         )
@@ -140,10 +166,12 @@ class IngestJob(Struct, frozen=True):
 
 
 class WorkerFindings(Struct, frozen=True):
-    """What a worker found since it was asked last.
+    """Documents and errors that a worker found since its last report.
 
-    `n_bytes` are those that the worker itself read on disk. `rows` are those of `seen`, documents,
-    and of `faults`, in Arrow's format or a Parquet file each.
+    Attributes:
+        n_documents: Number of documents read.
+        n_bytes: Number of bytes that the worker itself read from disk.
+        rows: Rows of `seen` (documents) and `faults`, each as an Arrow stream or a Parquet file.
     """
 
     n_documents: int
@@ -152,16 +180,21 @@ class WorkerFindings(Struct, frozen=True):
 
 
 class StagedFiles(Struct, frozen=True):
-    """What a worker leaves behind: its last findings, and its files by table."""
+    """The last findings of a worker, and the files of rows that it wrote.
+
+    Attributes:
+        findings: The last findings.
+        files: The files by table; they belong to the lake once the ingest is committed.
+    """
 
     findings: WorkerFindings
     files: dict[str, list[DataFile]] = field(default_factory=dict)
 
 
 class Worker:
-    """Takes tasks one by one, decodes when enough is at hand, and ends with its files.
+    """Decodes the documents of its tasks in batches, and writes the rows of their games to files.
 
-    Alone, in the process of the ingest, it is all of its `Workers`.
+    It also implements `Workers`, as the only worker, in the process of the ingest.
     """
 
     takes_documents = True
@@ -173,42 +206,67 @@ class Worker:
         self._decoded = GameIds()
         self._writers: dict[str, TableWriter] = {}
         if job.lake is not None:
-            lake, kind = parse_location(job.lake), staged_file_prefix(f"{job.token}-{number}")
-            self._writers = {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
+            lake, file_prefix = (
+                parse_location(job.lake),
+                staged_file_prefix(f"{job.token}-{number}"),
+            )
+            self._writers = {
+                table: TableWriter(lake / table, table, file_prefix) for table in GAME_TABLES
+            }
         self._waiting: list[tuple[int, Document]] = []
-        self._held = 0
-        self._n_documents = self._n_bytes = 0  # of what was not told yet, as are the frames
+        self._waiting_bytes = 0
+        self._n_documents = self._n_bytes = 0  # Since the last report, like the frames.
         self._frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
         self._is_finished = False
 
     def run_task(self, task: WorkerTask) -> WorkerFindings:
-        """Reads a task's documents; gives what was found in those decoded since."""
-        read = chain.from_iterable(self._job.read(unit, self._add_bytes) for unit in task.units)
-        for order, document in enumerate(chain(task.documents, read), start=task.number << 32):
-            self._waiting.append((order, document))
-            self._held += len(document.data or b"")
+        """Read the documents of a task; decode them if they fill a batch.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The findings in the documents that were decoded since the last call.
+        """
+        documents_of_files = chain.from_iterable(
+            self._job.read(unit, self._add_bytes) for unit in task.units
+        )
+        for position, document in enumerate(
+            chain(task.documents, documents_of_files), start=task.number << 32
+        ):
+            self._waiting.append((position, document))
+            self._waiting_bytes += len(document.data or b"")
             self._n_documents += 1
-            if self._held >= self._job.batch_bytes or len(self._waiting) >= BATCH_DOCUMENTS:
+            if (
+                self._waiting_bytes >= self._job.batch_bytes
+                or len(self._waiting) >= BATCH_DOCUMENTS
+            ):
                 self._decode()
-        return self._tell()
+        return self._take_findings()
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
+        """Run the tasks one after another, and return an iterator of their findings."""
         return map(self.run_task, tasks)
 
     def finish(self) -> list[StagedFiles]:
-        """Decodes what is left and ends the files; gives what it leaves behind, in a list."""
+        """Decode the remaining documents and close the files.
+
+        Returns:
+            A list with this worker's files.
+        """
         self._decode()
         map_tables(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
-        return [StagedFiles(self._tell(), files)]
+        return [StagedFiles(self._take_findings(), files)]
 
     def stop(self) -> None:
-        """Takes away the files written, unless `finish` has handed them over."""
+        """Delete the written files, unless `finish` has returned them."""
         for writer in () if self._is_finished else self._writers.values():
             writer.delete_files()
 
-    def _tell(self) -> WorkerFindings:
+    def _take_findings(self) -> WorkerFindings:
+        """Return the findings since the last report, and forget them."""
         rows = {
             name: pl.concat(frames).write_ipc_stream(None).getvalue()
             for name, frames in self._frames.items()
@@ -222,89 +280,105 @@ class Worker:
         self._n_bytes += n_bytes
 
     def _decode(self) -> None:
+        """Decode the waiting documents as one batch."""
         if not self._waiting:
             return
         was_enabled = gc.isenabled()
-        gc.disable()  # nothing decoded has any cycles, and Python would look at all of it for some
+        gc.disable()  # Decoded data has no reference cycles, and searching it for some is slow.
         try:
             documents = [document for _, document in self._waiting]
             seen = [scan_document(document, order) for order, document in self._waiting]
             self._mark_known(seen)
             batch = decode_documents(documents, seen, self._job.models, self._decoded)
-            self._frames["seen"].append(seen_frame(seen, self._number))
+            self._frames["seen"].append(scanned_documents_frame(seen, self._number))
             if batch.faults:
-                self._frames["faults"].append(fault_frame(batch.faults))
+                self._frames["faults"].append(quarantine_frame(batch.faults))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
         finally:
             if was_enabled:
                 gc.enable()
-        self._waiting, self._held = [], 0
+        self._waiting, self._waiting_bytes = [], 0
 
-    def _mark_known(self, seen: list[Seen]) -> None:
-        """Marks the documents whose game the lake has; only decoding would tell who is named."""
+    def _mark_known(self, seen: list[ScannedDocument]) -> None:
+        """Mark the documents whose games are in the lake, so that they are not decoded again."""
         if self._known is None:
             return
-        # What a log says of its models goes before what is given.
-        hashed = [(one, None) for one in seen if one.sha256 is not None]
-        left = self._mark(self._known, hashed)
-        self._mark(
+        # First without a model, because models that a log names take precedence.
+        unnamed = [(document, None) for document in seen if document.sha256 is not None]
+        unmarked = self._mark_documents(self._known, unnamed)
+        self._mark_documents(
             self._known,
-            [(one, m) for one in left if (m := self._job.models.model_at_path(one.path))],
+            [
+                (document, model)
+                for document in unmarked
+                if (model := self._job.models.model_at_path(document.path))
+            ],
         )
 
     @staticmethod
-    def _mark(known: GameIds, asked: Sequence[tuple[Seen, str | None]]) -> list[Seen]:
-        """Marks those that are known as logs of this model; gives the others."""
-        ids = [game_id(str(one.sha256), one.game_index, model) for one, model in asked]
-        is_known = known.contains(ids)
-        for (one, model), id_ in compress(zip(asked, ids, strict=True), is_known):
-            one.found, one.game_id, one.assigned_model = KNOWN, id_, model
-        return [one for one, _ in compress(asked, ~is_known)]
+    def _mark_documents(
+        known_ids: GameIds, candidates: Sequence[tuple[ScannedDocument, str | None]]
+    ) -> list[ScannedDocument]:
+        """Mark documents whose game id with the paired model is known, and return the others."""
+        ids = [
+            game_id(str(document.sha256), document.game_index, model)
+            for document, model in candidates
+        ]
+        is_known = known_ids.contains(ids)
+        for (document, model), id_ in compress(zip(candidates, ids, strict=True), is_known):
+            document.found, document.game_id, document.assigned_model = KNOWN, id_, model
+        return [document for document, _ in compress(candidates, ~is_known)]
 
 
-# Processes that each run a worker, and what passes between them and the ingest.
-#
-# They are started anew, not forked, and import only what a worker needs. Interrupting and failing
-# are the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
+# Worker processes are started, not forked, and import only what a worker needs. The ingest handles
+# interrupts and errors. A worker whose ingest has terminated deletes its files and exits.
 
-_SECONDS_TO_END = 5
-_FINISH = None
-# What polars and Arrow free after a batch, the next one needs again; to give it back meanwhile and
-# have it cleared anew takes the system a twentieth of all processor time.
-_KEEPING = {
+_TERMINATE_TIMEOUT_SECONDS = 5
+_FINISH_SIGNAL = None
+# Memory that polars and Arrow free after a batch is kept for the next one, because returning it to
+# the system and clearing it again takes 5 % of the processor time.
+_ALLOCATOR_ENVIRONMENT = {
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-# Modules are no garbage: to search them for some as they come takes Python 35 ms.
-_PROGRAM = "import gc; gc.disable(); from pipeline.ingest.worker import main; main()"
+# Garbage collection during the imports would take 35 ms and find nothing.
+_WORKER_PROGRAM = "import gc; gc.disable(); from pipeline.ingest.worker import main; main()"
 
 
-# A process takes a second to start, in which another decodes as much as this; archives hold more
-# than their size. So for less than twice as much, one process is quicker than two.
-_BYTES_OF_PROCESS = 48 * 2**20
-_EXPANSION = 8
+# A process starts in a second, in which another decodes this many bytes. With less than twice as
+# many, one process is faster than two. Compressed files count as several times their size.
+_MIN_BYTES_PER_PROCESS = 48 * 2**20
+_ASSUMED_EXPANSION = 8
 
 
 class Workers(Protocol):
-    """Workers in any kind of process: takes tasks, yields what they find as it comes.
+    """One or more workers, in any kind of process, that process the tasks of an ingest.
 
-    `takes_documents` says whether large archives are to be read for them.
+    Attributes:
+        takes_documents: Whether the ingest reads large archives for them.
     """
 
     takes_documents: bool
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
-        """Has the tasks done, each by one worker, and tells what was found in the meantime."""
+        """Process each task by one worker.
+
+        Args:
+            tasks: The tasks.
+
+        Yields:
+            Findings, as they are made.
+        """
 
     def finish(self) -> list[StagedFiles]:
-        """What each worker leaves behind, in the order of their numbers."""
+        """Return the files of each worker, in the order of their numbers."""
 
     def stop(self) -> None:
-        """Ends the workers at once."""
+        """Stop the workers at once."""
 
 
-# Opens the workers for a job; gives them with the units; they may have seen some of those.
+# Starts the workers for a job, and returns them with the source files (some may be consumed).
 WorkerTeam = Callable[
     [IngestJob, Iterator[SourceFile]], AbstractContextManager[tuple[Workers, Iterator[SourceFile]]]
 ]
@@ -312,106 +386,127 @@ WorkerTeam = Callable[
 
 @contextmanager
 def process_team(
-    n_most: int, job: IngestJob, units: Iterator[SourceFile]
+    max_processes: int, job: IngestJob, source_files: Iterator[SourceFile]
 ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
-    """A team of at most so many processes, as many as the work is worth; for little this one."""
-    first: list[SourceFile] = []
+    """Start as many worker processes as are worthwhile; for little work, use this process.
+
+    Args:
+        max_processes: Maximum number of processes.
+        job: The job.
+        source_files: The source files.
+
+    Yields:
+        The workers, and all source files, including those that were examined to estimate the work.
+    """
+    examined_files: list[SourceFile] = []
     n_bytes = 0
-    for unit in units if n_most > 1 else ():
-        first.append(unit)
-        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_compressed else 1)
-        if n_bytes >= n_most * _BYTES_OF_PROCESS:
+    for source_file in source_files if max_processes > 1 else ():
+        examined_files.append(source_file)
+        n_bytes += source_file.n_bytes * (_ASSUMED_EXPANSION if source_file.is_compressed else 1)
+        if n_bytes >= max_processes * _MIN_BYTES_PER_PROCESS:
             break
-    n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)
-    team: Workers = Pool(job, n_workers) if n_workers > 1 else Worker(job, 0)
+    n_workers = min(max_processes, n_bytes // _MIN_BYTES_PER_PROCESS)
+    workers: Workers = ProcessPool(job, n_workers) if n_workers > 1 else Worker(job, 0)
     try:
-        yield team, chain(first, units)
+        yield workers, chain(examined_files, source_files)
     finally:
-        team.stop()
+        workers.stop()
 
 
-class Pool:
+class ProcessPool:
     """Workers in processes of their own."""
 
     takes_documents = True
 
     def __init__(self, job: IngestJob, n_workers: int) -> None:
-        self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]
+        self._workers = [_WorkerProcess(job, number, n_workers) for number in range(n_workers)]
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
+        """Give each task to an idle worker, and yield findings as they come."""
         for task in tasks:
             while all(worker.is_busy for worker in self._workers):
-                yield from self._answers()
+                yield from self._iter_answers()
             next(worker for worker in self._workers if not worker.is_busy).send(task)
         while any(worker.is_busy for worker in self._workers):
-            yield from self._answers()
+            yield from self._iter_answers()
 
     def finish(self) -> list[StagedFiles]:
+        """Return the files of each worker, in the order of their numbers."""
         for worker in self._workers:
-            worker.send(_FINISH)
+            worker.send(_FINISH_SIGNAL)
         return [staged for worker in self._workers for staged in worker.answer()]
 
     def stop(self) -> None:
+        """Terminate all worker processes."""
         for worker in self._workers:
             worker.stop()
 
-    def _answers(self) -> Iterator[WorkerFindings]:
-        of_connection = {worker.connection: worker for worker in self._workers if worker.is_busy}
-        for connection in wait(list(of_connection)):
-            yield of_connection[cast(Connection, connection)].answer()
+    def _iter_answers(self) -> Iterator[WorkerFindings]:
+        """Wait for a busy worker, and yield the findings of the workers that are done."""
+        worker_by_connection = {
+            worker.connection: worker for worker in self._workers if worker.is_busy
+        }
+        for connection in wait(list(worker_by_connection)):
+            yield worker_by_connection[cast(Connection, connection)].answer()
 
 
-class _Process:
+class _WorkerProcess:
+    """A process that runs one worker, and the connection to it."""
+
     def __init__(self, job: IngestJob, number: int, n_workers: int) -> None:
         self.is_busy = False
         threads = str(max(1, available_cores() // n_workers))
-        # What a worker leaves behind, however it ends, goes with the ingest's own folder.
+        # Temporary files of the worker are deleted with the ingest's folder, however it terminates.
         self._process, self.connection = start_python(
-            _PROGRAM,
+            _WORKER_PROGRAM,
             POLARS_MAX_THREADS=threads,
             OMP_NUM_THREADS=threads,
             TMPDIR=job.scratch,
-            **_KEEPING,
+            **_ALLOCATOR_ENVIRONMENT,
         )
         self.connection.send((job, number))
 
     def send(self, task: WorkerTask | None) -> None:
+        """Send a task to the process; raise PipelineError if the process has terminated."""
         try:
             self.connection.send(task)
         except OSError:
-            raise self._lost() from None
+            raise self._terminated_error() from None
         self.is_busy = True
 
     def answer(self) -> Any:
+        """Return the worker's answer, or raise the error that it met."""
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
-            raise self._lost() from None
+            raise self._terminated_error() from None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
     def stop(self) -> None:
+        """Terminate the process, and kill it if it does not react."""
         self.connection.close()
         self._process.terminate()
         try:
-            self._process.wait(_SECONDS_TO_END)
+            self._process.wait(_TERMINATE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
-    def _lost(self) -> PipelineError:
-        how = describe_exit_code(self._process.wait())
+    def _terminated_error(self) -> PipelineError:
+        """Return the error for a process that has terminated unexpectedly."""
+        exit_description = describe_exit_code(self._process.wait())
         return PipelineError(
-            f"a worker process ended {how}; nothing was changed. If memory ran out, use a "
-            "smaller --memory or fewer --jobs, and run the same command again"
+            f"a worker process ended {exit_description}; nothing was changed. If memory ran out, "
+            "use a smaller --memory or fewer --jobs, and run the same command again"
         )
 
 
 def main() -> None:
-    """Runs one worker; its tasks come through the connection that the first argument names."""
-    gc.freeze()  # nor are they later, with every batch
+    """Run one worker, which gets its tasks through the connection to the parent process."""
+    gc.freeze()  # Excludes the modules from later collections, too.
     gc.enable()
     connection = parent_connection()
     job, number = connection.recv()
@@ -420,19 +515,19 @@ def main() -> None:
         is_over = False
         while not is_over:
             task = connection.recv()
-            connection.send(_done(worker, task))
-            is_over = task is _FINISH
+            connection.send(_run_or_return_error(worker, task))
+            is_over = task is _FINISH_SIGNAL
     except (EOFError, OSError):
-        pass  # nobody is there any more to make use of its files
+        pass  # The ingest has terminated, so the files are not needed.
     finally:
         worker.stop()
-    os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
+    os._exit(0)  # Skips the clean-up of modules, which takes 0.1 s.
 
 
-def _done(worker: Worker, task: WorkerTask | None) -> object:
-    """The worker's answer; an error that it met is one, too, for the ingest to raise."""
+def _run_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
+    """Run a task and return the findings, or the exception, so that the ingest can raise it."""
     try:
-        return worker.finish() if task is _FINISH else worker.run_task(task)
+        return worker.finish() if task is _FINISH_SIGNAL else worker.run_task(task)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))

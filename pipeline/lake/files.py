@@ -39,7 +39,7 @@ NEW, SORTED = "part", "sorted"
 
 
 class DataFile(Struct, frozen=True):
-    """A Parquet file in a table's folder, with what the Delta log says of it."""
+    """A Parquet file of a table, with the values that the Delta log stores about it."""
 
     name: str
     n_bytes: int
@@ -47,17 +47,21 @@ class DataFile(Struct, frozen=True):
     stats: str
 
     def add_action(self) -> AddAction:
+        """Return the Delta action that adds the file to its table."""
         now = int(time.time() * 1000)
         return AddAction(self.name, self.n_bytes, {}, now, data_change=True, stats=self.stats)
 
 
 def remove_action(name: str) -> RemoveAction:
-    """The action that takes a file out of its table; the file itself stays for older readers."""
+    """Return the Delta action that removes a file.
+
+    The file itself stays for readers of older states.
+    """
     return RemoveAction(name, data_change=True, deletion_timestamp=int(time.time() * 1000))
 
 
 class TableWriter:
-    """Writes one table's rows to new files in its folder, starting another when one is full.
+    """A writer of one table's rows; it starts a new file when the current file is full.
 
     The files' names begin with `kind`, as those that a writer can no longer tell of are known by.
     """
@@ -72,7 +76,7 @@ class TableWriter:
         self.files: list[DataFile] = []
 
     def write(self, rows: pl.DataFrame | pa.Table) -> None:
-        """Adds the rows as one row group, or several if they are many or long.
+        """Write the rows as one row group, or as several if they are many or long.
 
         An Arrow table may hold texts dictionary-encoded, which are written as they are; whoever
         reads the file gets the types of the contract.
@@ -82,11 +86,11 @@ class TableWriter:
             rows = arrow.to_arrow_table(rows.select(names))
         if rows.num_rows == 0:
             return
-        n_games = _n_games(rows)
+        n_games = _max_games_in_group(rows)
         if self._file is not None and n_games > 2 * self._file.n_games:
             self.close()  # its Bloom filters would be too small to deny a game
         if self._file is None:
-            written = _written(self._schema, rows.schema)
+            written = _schema_with_given_encodings(self._schema, rows.schema)
             self._file = _OpenFile(
                 self._folder, self._kind, written, n_games, is_searched=self._is_searched
             )
@@ -95,14 +99,14 @@ class TableWriter:
             self.close()
 
     def close(self) -> None:
-        """Ends the file being written; `files` is complete then."""
+        """Finish the current file; after that, `files` is complete."""
         if self._file is not None:
             self.files.append(self._file.close())
             self._file = None
 
     @contextmanager
     def complete_or_delete(self) -> Iterator[Self]:
-        """Ends the last file, or deletes all where something fails, as on a disk that is full."""
+        """Finish the last file, or delete all files if an error occurs."""
         try:
             yield self
             self.close()
@@ -111,7 +115,7 @@ class TableWriter:
             raise
 
     def delete_files(self) -> None:
-        """Deletes what was written."""
+        """Delete all files that this writer wrote."""
         if self._file is not None:
             self._file.delete_file()
             self._file = None
@@ -130,7 +134,7 @@ class _OpenFile:
         self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
-        paths = (path for field in schema for path in _leaves(field.name, field.type))
+        paths = (path for field in schema for path in _leaf_paths(field.name, field.type))
         leaves = [path for path in paths if is_searched and path not in TEXTS]
         self._writer = pq.ParquetWriter(
             self._draft.path,
@@ -154,10 +158,10 @@ class _OpenFile:
         return self._draft.path.stat().st_size
 
     def write(self, rows: pa.Table) -> None:
-        columns = [_as(rows.column(field.name), field.type) for field in self._schema]
+        columns = [_cast_column(rows.column(field.name), field.type) for field in self._schema]
         table = pa.Table.from_arrays(columns, schema=self._schema)
         for start in range(0, table.num_rows, MAX_GROUP_ROWS):
-            for group in _groups(table.slice(start, MAX_GROUP_ROWS)):
+            for group in _split_by_size(table.slice(start, MAX_GROUP_ROWS)):
                 self._writer.write_table(group)
         self.n_rows += table.num_rows
 
@@ -174,31 +178,31 @@ class _OpenFile:
 
 
 def staged_file_prefix(token: str) -> str:
-    """The beginning of the names of files that no commit names yet."""
+    """Return the prefix of the names of files that are not committed yet."""
     return f"{NEW}-{token}"
 
 
 def delete_staged_files(folder: Location, token: str) -> None:
-    """Deletes the files of a table that were written under a token."""
+    """Delete the files of a table that were written with a token."""
     for file in folder.list_files():
         if file.name.startswith(staged_file_prefix(token)):
             (folder / file.name).delete_file(missing_ok=True)
 
 
-def _groups(rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows in parts of at most `MAX_GROUP_BYTES`, or of one row."""
+def _split_by_size(rows: pa.Table) -> Iterator[pa.Table]:
+    """Split rows into parts of at most `MAX_GROUP_BYTES`, or of one row if a row is longer."""
     # What a dictionary has is counted whole for each part, and is short.
     n_bytes = sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
     half = rows.num_rows // 2
     if not half or n_bytes <= MAX_GROUP_BYTES:
         yield rows
         return
-    yield from _groups(rows.slice(0, half))
-    yield from _groups(rows.slice(half))
+    yield from _split_by_size(rows.slice(0, half))
+    yield from _split_by_size(rows.slice(half))
 
 
 def text_bytes(file: Location) -> list[tuple[int, int]]:
-    """The rows of each row group of a file, and the bytes of their long texts."""
+    """Return the number of rows of each row group of a file, and the bytes of its long strings."""
     with file.open() as opened:
         footer = pq.read_metadata(opened)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
@@ -209,8 +213,8 @@ def text_bytes(file: Location) -> list[tuple[int, int]]:
     ]
 
 
-def _n_games(rows: pa.Table) -> int:
-    """How many games a row group of such rows has at most; 0 for a table without games."""
+def _max_games_in_group(rows: pa.Table) -> int:
+    """Return the largest possible number of games in a row group; 0 for tables without games."""
     if "game_id" not in rows.schema.names:
         return 0
     ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id")
@@ -219,8 +223,8 @@ def _n_games(rows: pa.Table) -> int:
     return sum(arrow.series_from_arrow("game_id", part).n_unique() for part in parts)
 
 
-def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The contract's schema, with texts and lists in the form that they come in.
+def _schema_with_given_encodings(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """Return the contract's schema, with strings and lists encoded as in the given schema.
 
     Dictionary-encoded or with large offsets, they are the same in a file.
     """
@@ -231,8 +235,8 @@ def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
     return contract
 
 
-def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """The column as the type wanted; of an encoded one, with one dictionary."""
+def _cast_column(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Cast a column to a type; an encoded column gets a single dictionary."""
     if column.type == wanted:
         return column.unify_dictionaries()
     if not pa.types.is_dictionary(wanted):
@@ -248,17 +252,20 @@ def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(parts, wanted).unify_dictionaries()
 
 
-def _leaves(path: str, dtype: pa.DataType) -> list[str]:
+def _leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
     """Return the paths of a column as Parquet has them: a list's elements are within it."""
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
-        return _leaves(f"{path}.list.element", dtype.value_type)
+        return _leaf_paths(f"{path}.list.element", dtype.value_type)
     if pa.types.is_struct(dtype):
-        return [leaf for field in dtype for leaf in _leaves(f"{path}.{field.name}", field.type)]
+        return [leaf for field in dtype for leaf in _leaf_paths(f"{path}.{field.name}", field.type)]
     return [path]
 
 
 def delta_statistics(footer: pq.FileMetaData) -> str:
-    """Delta's statistics of a file, in JSON: rows, and ranges of short columns without gaps."""
+    """Return a file's statistics as Delta's JSON.
+
+    They are the row count, and the ranges of short columns without nulls.
+    """
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}
     high: dict[str, object] = {}
@@ -269,7 +276,7 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
         if "." in name or any(c is None or not c.has_null_count for c in columns):
             continue
         nulls[name] = sum(c.null_count for c in columns)
-        ranges = [_range(column) for column in columns]
+        ranges = [_column_range(column) for column in columns]
         if all(ranges):
             low[name] = min(least for least, _ in filter(None, ranges))
             high[name] = max(most for _, most in filter(None, ranges))
@@ -278,8 +285,8 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
     )
 
 
-def _range(column: pq.Statistics) -> tuple[Any, Any] | None:
-    """The least and the most of a column of whole numbers or short texts, else None."""
+def _column_range(column: pq.Statistics) -> tuple[Any, Any] | None:
+    """Return the minimum and maximum of a column of integers or short strings, or None."""
     # In raw form: `min` makes an Arrow scalar, for which pandas is imported where there is one.
     if not column.has_min_max:
         return None

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
+from pipeline.lake import open_lake
 from pipeline.lake.files import (
     MAX_FILE_BYTES,
     MAX_FILE_ROWS,
@@ -24,20 +25,19 @@ from pipeline.lake.files import (
     TableWriter,
     text_bytes,
 )
-from pipeline.lake.opening import open_lake
 from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
     CATALOG_FILE_NAME,
     COMMITS_TABLE,
     TableState,
+    active_tokens,
     delete_old_drafts,
     mark_as_writing,
-    opened_at,
+    open_recorded_table,
     scan_files,
     table_states,
-    tokens,
 )
-from pipeline.lake.transaction import begin_transaction, locked, name_lake_in_errors
+from pipeline.lake.transaction import begin_transaction, lake_lock, name_lake_in_errors
 from pipeline.stores import File, Location
 from pipeline.version import __version__
 
@@ -66,7 +66,7 @@ UPKEEP_SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 class _Merge(Struct):
-    """Files of one table, and those that hold the same rows in order.
+    """Files of one table to replace, and the sorted files with the same rows.
 
     `new` is empty once a transaction has taken them over.
     """
@@ -84,7 +84,7 @@ def maintain(
     dry_run: bool = False,
     on_merged: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
-    """Merges small files and deletes unreachable ones; returns a row for each table.
+    """Merge small files, delete unreachable files, and return one row for each table.
 
     What any state of the last `keep_days` refers to stays, what a running process is writing, and
     any file that is younger than `older_than_hours`. With `dry_run` nothing is
@@ -95,11 +95,11 @@ def maintain(
     if not keep_days >= 0 or math.isnan(older_than_hours):
         raise UsageError("--keep-days and --older-than-hours must be 0 or more")
     lake = open_lake(path)
-    before = {table: _files(lake, table) for table in lake.existing_tables}
-    replaced = {table: _to_replace(table, files) for table, files in before.items()}
+    before = {table: _file_rows(lake, table) for table in lake.existing_tables}
+    replaced = {table: _files_to_replace(table, files) for table, files in before.items()}
     after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
-        after = _guess(before, replaced)
+        after = _estimate_files_after_merge(before, replaced)
         # Where no state is kept, what is replaced goes at once; of commits there is one state only.
         replaced = {
             table: replaced[table]
@@ -107,21 +107,21 @@ def maintain(
         }
     else:
         small = {table: names for table, names in replaced.items() if table != COMMITS_TABLE}
-        _merge_all(lake, {table: names for table, names in small.items() if names})
+        _merge_small_files(lake, {table: names for table, names in small.items() if names})
         lake = open_lake(path)
         after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
         replaced = {}
     # The state that is the newest now stays, also if others commit in the meantime.
-    kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
+    kept, young = _time_before(days=keep_days), _time_before(hours=older_than_hours)
     if not dry_run:
         on_merged()
         delete_old_drafts(lake.path, CATALOG_FILE_NAME)
     rows = []
     for table in lake.existing_tables:
         dead = (
-            _dead_files(lake, table, kept, young, replaced.get(table, ()))
+            _unreachable_files(lake, table, kept, young, replaced.get(table, ()))
             if dry_run
-            else _delete_dead(path, table, kept, young)
+            else _delete_unreachable_files(path, table, kept, young)
         )
         sizes = [*after[table].values()]
         rows.append(
@@ -138,16 +138,16 @@ def maintain(
     return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
 
 
-def _files(lake: StoredLake, table: str) -> pl.DataFrame:
-    """The table's files as name, n_bytes and n_rows."""
+def _file_rows(lake: StoredLake, table: str) -> pl.DataFrame:
+    """Return name, n_bytes and n_rows of each file of a table."""
     sizes, counts = lake.file_sizes_bytes(table), lake.row_counts_by_file(table)
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
     schema = {"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64}
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
-    """The files that are not sorted yet, or have room; none if a merge would change nothing."""
+def _files_to_replace(table: str, files: pl.DataFrame) -> list[str]:
+    """Return the files that are unsorted or small; none if a merge would change nothing."""
     if table == COMMITS_TABLE:
         return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
     is_sorted = pl.col("name").str.starts_with(SORTED)
@@ -156,10 +156,10 @@ def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
     return [] if len(names) == 1 and names[0].startswith(SORTED) else names
 
 
-def _guess(
+def _estimate_files_after_merge(
     before: Mapping[str, pl.DataFrame], replaced: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, int | None]]:
-    """About which files each table will have; their sizes are unknown until they are written."""
+    """Estimate which files each table will have; their sizes are unknown until they are written."""
     after: dict[str, dict[str, int | None]] = {}
     for table, files in before.items():
         is_replaced = pl.col("name").is_in(replaced[table])
@@ -173,8 +173,8 @@ def _guess(
     return after
 
 
-def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
-    """Writes the rows of the small files anew, then commits what no ingest changed meanwhile."""
+def _merge_small_files(lake: StoredLake, small: dict[str, list[str]]) -> None:
+    """Write small files anew as sorted files, and commit those that no ingest changed meanwhile."""
     started_at = datetime.now(UTC)
     if not small and len(lake.table_files(COMMITS_TABLE)) <= MAX_COMMIT_FILES:
         return
@@ -186,7 +186,7 @@ def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
                 merge = _Merge(table, names, [])
                 merges.append(merge)
                 _write_sorted(lake, merge, token)
-            _commit(lake, merges, started_at)
+            _commit_merges(lake, merges, started_at)
         finally:
             # Only those that no transaction has: once its commit has begun, a table may name its
             # own.
@@ -195,8 +195,8 @@ def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
                     (lake.table_folder(merge.table) / file.name).delete_file(missing_ok=True)
 
 
-def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
-    """Commits the merges that still hold, and takes the new files of these out of them."""
+def _commit_merges(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
+    """Commit the merges whose old files still exist, and drop the new files of the other merges."""
     with begin_transaction(lake.path) as change:
         for merge in merges:
             if set(merge.old) <= set(change.lake.file_sizes_bytes(merge.table)):
@@ -219,15 +219,15 @@ def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> Non
 
 
 def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
-    """Writes the rows of the old files in order into new ones."""
+    """Write the rows of the old files to new files, sorted."""
     folder = lake.table_folder(merge.table)
     order = [name for name in ORDER if name in table_schema(merge.table)]
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
     files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
     with TableWriter(folder, merge.table, f"{SORTED}-{token}").complete_or_delete() as writer:
-        for some in _rounds(files, ROUND_CHUNKS * CHUNK_BYTES):
+        for some in _split_files_by_bytes(files, ROUND_CHUNKS * CHUNK_BYTES):
             rows = scan_files(merge.table, some)
-            for chosen in _chunks(rows, order, CHUNK_BYTES):
+            for chosen in _chunk_filters(rows, order, CHUNK_BYTES):
                 chunk = rows.filter(chosen).collect(engine="streaming")
                 ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
                 with name_lake_in_errors(lake.path):
@@ -237,8 +237,8 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     merge.new = writer.files
 
 
-def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
-    """The files in lists of a bounded number of bytes; a larger file is a list of its own."""
+def _split_files_by_bytes(files: dict[str, int], most: int) -> Iterator[list[str]]:
+    """Split files into lists of a bounded number of bytes; a larger file is a list of its own."""
     some: list[str] = []
     n_bytes = 0
     for file, more in files.items():
@@ -251,8 +251,8 @@ def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
         yield some
 
 
-def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
-    """Conditions that part the rows into chunks of so many bytes, in the order of the keys."""
+def _chunk_filters(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
+    """Return filters that split rows into sorted chunks of at most `most` bytes."""
     first, *_ = keys
     texts = pl.col([name for name in TEXTS if name in rows.collect_schema()])
     n_bytes = pl.len() * ROW_BYTES + pl.sum_horizontal(texts.cast(pl.Binary).bin.size().sum(), 0)
@@ -262,19 +262,21 @@ def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]
     for row in sizes.collect(engine="streaming").iter_rows(named=True):
         n = row.pop("n_bytes")
         if chosen and (size + n > most or row[first] != chosen[-1][first]):
-            yield _any_of(chosen)
+            yield _filter_for_keys(chosen)
             chosen, size = [], 0
         if n > most:
-            yield from (_any_of([row]) & part for part in _parts(rows, -(-n // most)))
+            yield from (
+                _filter_for_keys([row]) & part for part in _part_filters(rows, -(-n // most))
+            )
         else:
             chosen.append(row)
             size += n
     if chosen:
-        yield _any_of(chosen)
+        yield _filter_for_keys(chosen)
 
 
-def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
-    """Whether a row has one of the keys, which have the first column in common."""
+def _filter_for_keys(keys: list[dict[str, object]]) -> pl.Expr:
+    """Return a filter for rows with one of the keys, which share their first column."""
     (first, value), *more = keys[0].items()
     is_one = pl.col(first).eq_missing(pl.lit(value))
     for name, _ in more:
@@ -283,56 +285,56 @@ def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
     return is_one
 
 
-def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
-    """Conditions that part rows into parts of about one size, a game's rows in one of them."""
+def _part_filters(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
+    """Return filters that split rows into parts of similar size, without splitting a game."""
     columns = rows.collect_schema()
     key = next(name for name in ("path", "prefix", "game_id", "role") if name in columns)
     for part in range(n_parts):
         yield pl.col(key).hash() % n_parts == part
 
 
-def _ago(**span: float) -> datetime:
-    """The instant that long ago, or the earliest possible one if it is longer, such as infinite."""
+def _time_before(**span: float) -> datetime:
+    """Return the time that long ago, or the earliest possible time if the period is longer."""
     try:
         return datetime.now(UTC) - timedelta(**span)
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _delete_dead(
+def _delete_unreachable_files(
     path: str | Path | Location, table: str, kept_since: datetime, younger_than: datetime
 ) -> list[File]:
-    """Deletes the table's dead files, and gives them.
+    """Delete the files of a table that no kept state uses, and return them.
 
     Under the lock: so no commit can name a file between the look and its end. The lock is held for
     one table after the other, since an ingest waits for it.
     """
-    with locked(path):
+    with lake_lock(path):
         lake = open_lake(path)
-        dead = _dead_files(lake, table, kept_since, younger_than)
+        dead = _unreachable_files(lake, table, kept_since, younger_than)
         # Asked after the files were listed: what is written after that is not among them.
-        alive = tokens(lake.path) if dead else ()
+        alive = active_tokens(lake.path) if dead else ()
         dead = [file for file in dead if not any(token in file.name for token in alive)]
         for file in dead:
             (lake.table_folder(table) / file.name).delete_file(missing_ok=True)
     return dead
 
 
-def _dead_files(
+def _unreachable_files(
     lake: StoredLake,
     table: str,
     kept_since: datetime,
     younger_than: datetime,
     replaced: Collection[str] = (),
 ) -> list[File]:
-    """The table's files that no state since then refers to, and that are not new.
+    """Return the files of a table that no kept state uses and that are old enough to delete.
 
     `replaced` are files that count as such though the last state still refers to them.
     """
     folder = lake.table_folder(table)
     live = set(lake.file_sizes_bytes(table)) - set(replaced)
     for state in _kept_states(lake, table, kept_since):
-        live |= set(opened_at(folder, state).log_values("size_bytes")) - set(replaced)
+        live |= set(open_recorded_table(folder, state).log_values("size_bytes")) - set(replaced)
     return [
         file
         for file in folder.list_files()
@@ -341,7 +343,7 @@ def _dead_files(
 
 
 def _kept_states(lake: StoredLake, table: str, since: datetime) -> set[TableState]:
-    """The states of a table that were, since then, part of the lake's newest state at any time."""
+    """Return the states of a table that were current at any time since `since`."""
     if table == COMMITS_TABLE:
         return set()
     ingests = lake.table(COMMITS_TABLE).sort("ingest_id").collect()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.events.contracts import table_schema
-from pipeline.lake.stored_lake import renamed
+from pipeline.lake.stored_lake import rename_models
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def iter_table_rows(
             skipped = max(0, start - first)
             row_number = first + skipped
             for rows in _iter_file_rows(lake.table_folder(table) / name, schema, system, skipped):
-                yield row_number, renamed(rows.lazy(), names).collect()
+                yield row_number, rename_models(rows.lazy(), names).collect()
                 row_number += rows.height
         first += n_rows
 

@@ -22,12 +22,12 @@ from pipeline.lake.tables import (
     VERSION_KEY,
     OpenTable,
     TableState,
-    has_gone_on,
-    known_rows,
+    has_newer_commits,
+    open_commits_table,
+    open_recorded_table,
     open_table,
-    opened_at,
-    opened_journal,
-    refuse_forked,
+    raise_if_forked,
+    row_counts,
     scan_files,
     table_states,
 )
@@ -52,8 +52,8 @@ READ = ("results", "players", "messages")
 _CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "guess_is_correct")
 
 
-def names_of(given: Names | str | Path) -> dict[str, str]:
-    """The map of names, of a TOML file if it is a path; names that stay the same are left out.
+def load_model_names(given: Names | str | Path) -> dict[str, str]:
+    """Return the map of model names, from a TOML file if a path is given, without unchanged names.
 
     Raises SourceError for a file that cannot be read, and UsageError for a map that is wrong: one
     that is no TOML or no texts, and a name that would be joined twice.
@@ -61,11 +61,11 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
     if isinstance(given, Mapping):
         place, models = "names", given
     else:
-        place, models = str(given), _read(Path(given))
+        place, models = str(given), _read_toml(Path(given))
     for name, joined in models.items():
         if not all(isinstance(one, str) for one in (name, joined)) or not joined.strip():
             wrong = f"{place}: the name for {name!r} must be a text, not {joined!r}"
-            if (dotted := _dotted(name, joined)) != name:
+            if (dotted := _join_dotted_names(name, joined)) != name:
                 wrong += f': write a name with a dot in quotes, as "{dotted}"'
             raise UsageError(wrong)
         if (last := models.get(joined, joined)) != joined:
@@ -76,15 +76,15 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
     return {name: joined for name, joined in models.items() if name != joined}
 
 
-def _dotted(name: str, joined: object) -> str:
-    """The name as it is written: TOML cuts one without quotes at its dots, into a table each."""
+def _join_dotted_names(name: str, joined: object) -> str:
+    """Join the parts of a name that TOML split at dots because it was not in quotes."""
     if not isinstance(joined, Mapping) or not joined:
         return name
     part, below = next(iter(joined.items()))
-    return _dotted(f"{name}.{part}", below)
+    return _join_dotted_names(f"{name}.{part}", below)
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read_toml(file: Path) -> dict[str, str]:
     import tomllib
 
     try:
@@ -101,22 +101,22 @@ def _read(file: Path) -> dict[str, str]:
     return models
 
 
-def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
-    """The rows with each model under the name by which it is counted."""
+def rename_models(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
+    """Replace the model names in rows by the names to count them by."""
     return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
 
 
-def joined(
+def merge_model_names(
     table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
-    """The rows of a table as if logs had the joined names; `players` gives those as stored.
+    """Return the rows of a table with model names replaced; `players` returns the stored players.
 
     A side whose seats had several names has one result, as any model in several seats.
     """
     if not names or "model" not in table_schema(table):
         return rows
     if table != "results":
-        return renamed(rows, names)
+        return rename_models(rows, names)
     context = pl.SQLContext(results=rows, players=players())
     select = merged_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
     # SQL's groups have no order, and a lake's rows have the same each time.
@@ -124,7 +124,7 @@ def joined(
 
 
 def merged_names_select(table: str, rows: str, players: str, names: Names) -> str:
-    """The SELECT of the same; `rows` and `players` are those of what is stored."""
+    """Return the SELECT that replaces model names, like `joined` does in polars."""
     whens = " ".join(
         f"WHEN {quote_literal(name)} THEN {quote_literal(one)}" for name, one in names.items()
     )
@@ -147,7 +147,7 @@ def merged_names_select(table: str, rows: str, players: str, names: Names) -> st
 
 
 def failed_results_select(select: Callable[[str], str]) -> str:
-    """The SELECT of the results with losses, and `is_failed`; `select` gives that of a table."""
+    """Return the SELECT of all results with failed games as losses, and the column `is_failed`."""
     columns = (quote_identifier(name) for name in table_schema("results") if name not in _CHANGED)
     tables = {name: select(name) for name in READ}
     return fill_template("internal/failed_results", columns=",\n    ".join(columns), **tables)
@@ -156,8 +156,8 @@ def failed_results_select(select: Callable[[str], str]) -> str:
 T = TypeVar("T")
 
 
-class view_property(cached_property[T]):
-    """A cached property that depends on how a lake is viewed: another view computes its own."""
+class view_property(cached_property[T]):  # noqa: N801 - it is used like `property`
+    """A cached property that depends on the view options, so each view computes its own value."""
 
 
 # By file, the least and the most of a column, null where the log does not say.
@@ -167,7 +167,7 @@ _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
 
 class StoredLake:
-    """One state of a lake: the last, or that after the ingest `as_of`.
+    """One state of a lake: the latest, or the state after the ingest `as_of`.
 
     Open it again to see what was committed since. A copy, also one that is pickled for another
     process, is of the same state. `system` is the one whose games are seen, None for all. `names`
@@ -188,7 +188,7 @@ class StoredLake:
         system: str | None = None,
         names: Names | None = None,
     ) -> None:
-        """`version` is that of the table of commits, the newest if none is given."""
+        """Open the table of commits at `version`, by default the newest."""
         self.path = parse_location(path)
         self.system = system
         self.names = names or {}
@@ -210,13 +210,13 @@ class StoredLake:
 
     @view_property
     def state(self) -> tuple[object, ...]:
-        """A key of this state, which a lake made later at the same path does not have."""
+        """A key of this state, which differs for a lake that is created later at the same path."""
         commits = self.delta_table(COMMITS_TABLE)
         of_lake = str(self.path), self._as_of, commits.version(), commits.metadata().id
         return *of_lake, self.system, self.failures, *sorted(self.names.items())
 
     def is_newest(self) -> bool:
-        """Whether nothing was committed since, and no other lake was made at the path."""
+        """Return whether nothing was committed, and no lake created, after this state."""
         # To list the log takes a tenth of the time that it takes to read it.
         log = (self.table_folder(COMMITS_TABLE) / "_delta_log").list_files()
         if not log or log != self._seen_log:
@@ -230,19 +230,19 @@ class StoredLake:
         return True
 
     @view_property
-    def _answers(self) -> dict[object, Any]:
+    def _results_by_function(self) -> dict[object, Any]:
         return {}
 
-    def cached(self, function: "Callable[[StoredLake], T]") -> T:
-        """What a function says of this state, which is computed once."""
-        if function not in self._answers:
-            self._answers[function] = function(self)
-        answer: T = self._answers[function]
+    def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
+        """Return the function's result for this state, which is computed only once."""
+        if function not in self._results_by_function:
+            self._results_by_function[function] = function(self)
+        answer: T = self._results_by_function[function]
         return answer
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
-        """The last row of `ingests` up to this state, None where nothing was ingested yet."""
+        """The last row of `ingests` in this state, or None before the first ingest."""
         try:
             ingests = self.table(COMMITS_TABLE)
             if self._as_of is not None:
@@ -254,13 +254,13 @@ class StoredLake:
 
     @property
     def ingest_id(self) -> int:
-        """The number of the last ingest, 0 before the first."""
+        """The number of the last ingest; 0 before the first."""
         last = self.last_ingest
         return int(str(last["ingest_id"])) if last else 0
 
     @cached_property
     def states(self) -> dict[str, TableState]:
-        """Every table but `ingests` at this state."""
+        """The version and contents of each table except `ingests`, in this state."""
         last = self.last_ingest
         if last is None:
             return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
@@ -270,33 +270,33 @@ class StoredLake:
 
     @cached_property
     def contract_version(self) -> str | None:
-        """The version of the contracts by which the lake was made."""
+        """The contract version that the lake was written with."""
         return self.delta_table(COMMITS_TABLE).metadata().configuration.get(VERSION_KEY)
 
     @property
     def existing_tables(self) -> tuple[str, ...]:
-        """The tables that the lake has: it lacks those of packages installed since."""
+        """The tables of the lake; tables of packages that were installed later are missing."""
         return tuple(table for table in TABLES if table == COMMITS_TABLE or table in self.states)
 
     @property
     def unknown_tables(self) -> tuple[str, ...]:
-        """The lake's tables that are of a package which is not installed."""
+        """The tables of the lake that belong to packages that are not installed."""
         return tuple(table for table in self.states if table not in TABLES)
 
     @cached_property
     def unknown_game_types(self) -> tuple[str, ...]:
-        """The game types whose roles the lake has, of packages that are not installed."""
+        """The game types in the lake that belong to packages that are not installed."""
         types = self.roles["game_type"].unique().sort()
         return tuple(name for name in types if name not in games.game_type_names())
 
     @cached_property
     def roles(self) -> pl.DataFrame:
-        """The table `roles`: of each game type, what it was when its games were ingested."""
+        """The table `roles`: the definition of each game type when its games were ingested."""
         return self.table(ROLES_TABLE).collect()
 
     @view_property
     def changed_game_types(self) -> tuple[str, ...]:
-        """The game types whose roles were others when their games were ingested than here.
+        """The game types whose roles have changed since their games were ingested.
 
         Of games that documents declare also those that have a role more here, and those of which a
         game ended as none does here, or was credited otherwise. Code gets roles with new versions.
@@ -306,22 +306,24 @@ class StoredLake:
         changed = {name for name, *_ in stored - declared} & {*games.game_type_names()}
         changed |= {name for name, *_ in declared - stored} & there & in_files
         if edited := in_files & {*self.game_types}:
-            credited = self._credited(edited).iter_rows()
-            changed |= {name for name, *ended in credited if not _is_declared(name, *ended)}
+            credited = self._credited_ends(edited).iter_rows()
+            changed |= {name for name, *ended in credited if not _defines_end(name, *ended)}
         return tuple(sorted(changed))
 
-    def _credited(self, game_types: Iterable[str]) -> pl.DataFrame:
-        """game_type, outcome, side, win_credit, is_win: how games of these types ended, once each.
+    def _credited_ends(self, game_types: Iterable[str]) -> pl.DataFrame:
+        """Return the distinct ends of games of these types.
+
+        The columns are game_type, outcome, side, win_credit and is_win.
 
         A game that has no outcome is left out.
         """
         outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
-        results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
+        results = self.stored_table("results").filter(pl.col("game_type").is_in(list(game_types)))
         ended = results.join(outcomes.drop_nulls("outcome"), on="game_id")
         return ended.select("game_type", "outcome", *_CREDITED).unique().collect()
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
-        """The columns of the contract that the table's files have: an older state lacks some."""
+        """Return the contract's columns that the table's files have; older files lack some."""
         columns = dict(table_schema(table))
         if table not in self.existing_tables:
             return columns
@@ -329,33 +331,35 @@ class StoredLake:
         return {name: dtype for name, dtype in columns.items() if name in known}
 
     def delta_table(self, table: str) -> "DeltaTable":
-        """The Delta table at this state's version; raises UsageError for an unknown name.
+        """Open the Delta table at this state's version; raise UsageError for an unknown name.
 
         Raises LakeError where the table's log names other files than the ingest left.
         """
-        return self._open(table).delta
+        return self._open_table(table).delta
 
-    def _open(self, table: str) -> "OpenTable":
-        refuse_forked()
+    def _open_table(self, table: str) -> "OpenTable":
+        raise_if_forked()
         if table not in TABLES:
-            raise UsageError(self._no_table(table))
+            raise UsageError(self._unknown_table_message(table))
         if table not in self._opened:
             if table == COMMITS_TABLE:
-                self._opened[table] = opened_journal(self.table_folder(table), self._version)
+                self._opened[table] = open_commits_table(self.table_folder(table), self._version)
             else:
-                self._opened[table] = opened_at(self.table_folder(table), self.states[table])
+                self._opened[table] = open_recorded_table(
+                    self.table_folder(table), self.states[table]
+                )
         return self._opened[table]
 
-    def _no_table(self, name: str) -> str:
-        """The text of the error for an unknown table."""
+    def _unknown_table_message(self, name: str) -> str:
+        """Return the error message for an unknown table."""
         return f"no table `{name}`: {suggest_names([name], TABLES)}"
 
-    def is_behind(self) -> bool:
-        """Whether the log of `documents`, as of anything new, goes on after this state."""
-        return has_gone_on(self.table_folder("documents"), self.states["documents"].version)
+    def has_later_commits(self) -> bool:
+        """Whether `documents` has commits after this state."""
+        return has_newer_commits(self.table_folder("documents"), self.states["documents"].version)
 
     def latest_version(self, table: str) -> int:
-        """The table's newest version, which an ingest that was killed may have left behind."""
+        """Return the table's newest version, which may be from an ingest that was killed."""
         own = self.delta_table(table).version()
         # The signs that names begin with beside digits come after these.
         names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
@@ -363,19 +367,19 @@ class StoredLake:
         return open_table(self.table_folder(table)).version() if is_behind else own
 
     def table_folder(self, table: str) -> Location:
-        """Where the table's files are."""
+        """Return the folder of the table's files."""
         return self.path / table
 
     @cached_property
     def systems(self) -> dict[str, int]:
-        """The systems that ran the lake's games, and how many each did; the largest first.
+        """The systems of the lake's games, with their numbers of games, largest first.
 
         Also in a lake of one system, they are those of the whole lake.
         """
-        n_rows = known_rows(self.table_folder("games"), self._logged("games", "num_records"))
+        n_rows = row_counts(self.table_folder("games"), self._log_values("games", "num_records"))
         n_games: dict[str, int] = {}
         mixed = []
-        for name, (low, high) in self._ranges("games", "system").items():
+        for name, (low, high) in self._column_ranges("games", "system").items():
             if low is not None and low == high:
                 n_games[low] = n_games.get(low, 0) + n_rows[name]
             else:
@@ -389,7 +393,7 @@ class StoredLake:
         return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def for_system(self, system: str) -> Self:
-        """The lake with the games of one system alone, in every table that has games.
+        """Return the lake with the games of one system only, in every table that has games.
 
         Of documents and of the quarantine, it leaves out what belongs to games of other systems. A
         document without a game is of no system, so it stays. Raises UsageError for a system that
@@ -405,10 +409,10 @@ class StoredLake:
                 suggest_names([system], self.systems) if self.systems else "the lake has no games"
             )
             raise UsageError(f"no game of the system `{system}`: {known}")
-        return self._once_with("system", system)
+        return self._cached_copy("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
-        """The lake with models counted under other names than those in logs: see `open_lake`.
+        """Return the lake with other model names than those in logs; see `open_lake`.
 
         Exact names, by the name in logs, or the path of a TOML file with them. Nothing that is
         stored changes. Raises UsageError for a map that is wrong.
@@ -417,10 +421,10 @@ class StoredLake:
         >>> joined.table("players").filter(model="sim-boreas").collect().height
         0
         """
-        return self._with(names=names_of(names))
+        return self._copy_with(names=load_model_names(names))
 
     def with_failures(self, failures: Failures) -> Self:
-        """The lake with a game that a side failed as its loss, or left out if it has no result.
+        """Return the lake with failed games excluded, or counted as losses.
 
         `failures` is "loss" or "exclude", as a lake is opened. A side fails a game if the log says
         so of one of its seats, see `players.failure`, or if the game has no result that counts and
@@ -432,17 +436,17 @@ class StoredLake:
         """
         if failures not in (known := get_args(Failures)):
             raise UsageError(f"no failures `{failures}`: {suggest_names([failures], known)}")
-        return self if failures == self.failures else self._once_with("failures", failures)
+        return self if failures == self.failures else self._cached_copy("failures", failures)
 
     @view_property
     def used_names(self) -> Names:
-        """Those of the lake's `names` that its games have."""
-        models = self.stored("players").select("model").unique().collect(engine="streaming")
+        """The entries of `names` whose name occurs in the lake's games."""
+        models = self.stored_table("players").select("model").unique().collect(engine="streaming")
         return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
 
     @property
     def merged_names_text(self) -> str:
-        """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`, else empty."""
+        """The merged model names, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
         several: dict[str, list[str]] = {}
         for name, joined_name in sorted(self.used_names.items() if self.names else ()):
             several.setdefault(joined_name, []).append(f'"{name}"')
@@ -450,17 +454,17 @@ class StoredLake:
 
     @property
     def view_options(self) -> dict[str, str]:
-        """What its numbers say beside the system, by column: joined names, failures as losses."""
+        """The view options that change numbers: merged names, and failures as losses."""
         said = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
 
-    def _once_with(self, name: str, value: str) -> Self:
-        """A copy that is kept, since what it answers is asked again and again."""
-        if (name, value) not in self._answers:
-            self._answers[name, value] = self._with(**{name: value})
-        return cast(Self, self._answers[name, value])
+    def _cached_copy(self, name: str, value: str) -> Self:
+        """Return a cached copy with one attribute changed, because it is requested repeatedly."""
+        if (name, value) not in self._results_by_function:
+            self._results_by_function[name, value] = self._copy_with(**{name: value})
+        return cast(Self, self._results_by_function[name, value])
 
-    def _with(self, **changed: object) -> Self:
+    def _copy_with(self, **changed: object) -> Self:
         """Return a copy that is another view of the same state."""
         copy = object.__new__(type(self))
         copy.__dict__ = {
@@ -471,7 +475,7 @@ class StoredLake:
         return copy
 
     def for_single_system(self, system: str | None = None) -> Self:
-        """The lake of this system, else of its own, or else of the one with the most games.
+        """Return the lake of this system, by default its only or largest system.
 
         What models do in one harness says nothing of another, so nothing is counted over several.
         Raises UsageError for a system that ran none of its games.
@@ -483,80 +487,85 @@ class StoredLake:
         return self.for_system(next(iter(self.systems)))
 
     def split_by_system(self) -> list[Self]:
-        """The lakes of each of its systems, the largest first; a lake without games is one."""
+        """Return a lake for each system, largest first.
+
+        A lake without games is returned unchanged.
+        """
         if self.system is not None or not self.systems:
             return [self]
         return [self.for_system(system) for system in self.systems]
 
     def table_files(self, table: str) -> list[str]:
-        """The Parquet files that make up the table, absolute paths or URLs.
+        """Return the Parquet files of the table, as absolute paths or URLs.
 
         In a lake of one system, those that may have rows of it.
         """
         return sorted(str(self.table_folder(table) / name) for name in self.file_sizes_bytes(table))
 
     def file_sizes_bytes(self, table: str) -> dict[str, int]:
-        """The bytes of each of these files, by its name in the table's folder."""
-        return self._of_files(table, self._logged(table, "size_bytes"))
+        """Return the size of each of the table's files in bytes, by file name."""
+        return self._entries_of_system(table, self._log_values(table, "size_bytes"))
 
     def row_counts_by_file(self, table: str) -> dict[str, int]:
-        """The rows of each of these files: as its log says, or if it does not, its own footer.
+        """Return the number of rows of each file, from the table's log or the footer.
 
         In a lake of one system only its own rows are counted.
         """
-        logged = self._of_files(table, self._logged(table, "num_records"))
-        n_rows = known_rows(self.table_folder(table), logged)
+        logged = self._entries_of_system(table, self._log_values(table, "num_records"))
+        n_rows = row_counts(self.table_folder(table), logged)
         others = [name for name in n_rows if self._has_other_rows(table, name)]
         own = [
-            self._own(table, scan_files(table, [str(self.table_folder(table) / name)])).select(
-                pl.len()
-            )
+            self._rows_of_system(
+                table, scan_files(table, [str(self.table_folder(table) / name)])
+            ).select(pl.len())
             for name in others
         ]
         counted = (rows.item() for rows in pl.collect_all(own, engine="streaming"))
         return n_rows | dict(zip(others, counted, strict=True))
 
     def has_rows_of_other_systems(self, table: str) -> bool:
-        """Whether these files have, or may have, rows of other systems than the lake's own."""
+        """Return whether these files have, or may have, rows of other systems."""
         return _has_system(table) and any(
             self._has_other_rows(table, name) for name in self.file_sizes_bytes(table)
         )
 
     def _has_other_rows(self, table: str, name: str) -> bool:
-        """Whether a file has, or may have, rows of other systems than the lake's own."""
+        """Return whether a file has, or may have, rows of other systems."""
         if self.system is None:
             return False
         if _has_system(table):
-            return self._ranges(table, "system")[name] != (self.system, self.system)
+            return self._column_ranges(table, "system")[name] != (self.system, self.system)
         return self.is_shared_by_systems(table)
 
     def is_shared_by_systems(self, table: str) -> bool:
-        """Whether rows of the table can belong to games of other systems, by their `game_id` alone.
+        """Return whether only the `game_id` tells to which system a row of the table belongs.
 
         The tables of documents have no system, since most of their rows are known before a game is.
         """
         is_of_games = "game_id" in table_schema(table) and not _has_system(table)
         return is_of_games and self.system is not None and len(self.systems) > 1
 
-    def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
-        """The entries of `by_file` whose files may have rows of the lake's system."""
+    def _entries_of_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
+        """Return the entries of `by_file` whose files may have rows of the lake's system."""
         system = self.system
         if system is None or not _has_system(table):
             return by_file
-        ranges = self._ranges(table, "system")
-        return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
+        ranges = self._column_ranges(table, "system")
+        return {
+            name: value for name, value in by_file.items() if _may_contain(ranges[name], system)
+        }
 
-    def _ranges(self, table: str, column: str) -> _Ranges:
-        """The smallest and the largest text of a column in each file, from the table's log."""
+    def _column_ranges(self, table: str, column: str) -> _Ranges:
+        """Return the smallest and largest string of a column in each file, from the table's log."""
         key = table, column
         if key not in self._known_ranges:
-            lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
+            lows, highs = (self._log_values(table, f"{end}.{column}") for end in ("min", "max"))
             self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
         return self._known_ranges[key]
 
     @view_property
     def game_types(self) -> tuple[str, ...]:
-        """The game types that are seen in this lake, in the order of all."""
+        """The game types that occur in this lake, in the order of their definition."""
         types = self.table("games").select(pl.col("game_type").unique())
         played = set(types.collect(engine="streaming")["game_type"])
         return (
@@ -565,17 +574,20 @@ class StoredLake:
         )
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
-        """Whether a file of the table can have rows of the game type, as its log says."""
-        return any(_may_have(ends, game_type) for ends in self._ranges(table, "game_type").values())
+        """Return whether the log allows rows of the game type in a file of the table."""
+        return any(
+            _may_contain(ends, game_type)
+            for ends in self._column_ranges(table, "game_type").values()
+        )
 
-    def _logged(self, table: str, column: str) -> dict[str, Any]:
-        """What the table's log says of each file; a table that the lake lacks has none."""
+    def _log_values(self, table: str, column: str) -> dict[str, Any]:
+        """Return the log's values of each file; an empty result for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
-        return self._open(table).log_values(column)
+        return self._open_table(table).log_values(column)
 
     def table(self, table: str) -> pl.LazyFrame:
-        """The table as a lazy polars frame, with the columns and types of its contract.
+        """Return the table as a polars LazyFrame, with the columns and types of its contract.
 
         >>> votes = lake.table("votes").filter("is_tested")
         >>> votes.select("model", "is_correct").collect().height
@@ -583,42 +595,44 @@ class StoredLake:
         """
         if table == "results" and self.failures == LOSS:
             return self.failed_results().select(*table_schema(table))
-        return self._named(table)
+        return self._table_with_merged_names(table)
 
     def failed_results(self) -> pl.LazyFrame:
-        """The results with a game that a side failed as its loss, and `is_failed`.
+        """Return the results with failed games as losses, and the column `is_failed`.
 
         >>> lake.failed_results().filter("is_failed").collect().height
         0
         """
-        context = pl.SQLContext({name: self._named(name) for name in READ})
+        context = pl.SQLContext({name: self._table_with_merged_names(name) for name in READ})
         return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
 
-    def _named(self, table: str) -> pl.LazyFrame:
-        return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
+    def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
+        return merge_model_names(
+            table, self.stored_table(table), self.names, lambda: self.stored_table("players")
+        )
 
-    def stored(self, table: str) -> pl.LazyFrame:
-        """The table as it is stored, with the names of models and the results as logs have them.
+    def stored_table(self, table: str) -> pl.LazyFrame:
+        """Return the table as stored, with the model names and results from the logs.
 
         >>> lake.stored("votes").collect().height
         192
         """
         files = self.table_files(table)
         rows = scan_files(table, files) if files else empty_table(table).lazy()
-        return self._own(table, rows)
+        return self._rows_of_system(table, rows)
 
-    def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of a table without those of other systems."""
+    def _rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the rows of a table without the rows of other systems."""
         if self.is_shared_by_systems(table):
             own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
             return rows.join(own, on="game_id", how="semi", nulls_equal=True)
         return rows.filter(system=self.system) if self.has_rows_of_other_systems(table) else rows
 
 
-def _is_declared(
+def _defines_end(
     game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
 ) -> bool:
-    """Whether a game of the type ends so here for this side; a log may state what has no credit."""
+    """Return whether the game type defines this end for this side."""
     ending = games.game_definition(game_type).ending(outcome)
     if ending is None:
         return False
@@ -629,7 +643,7 @@ def _has_system(table: str) -> bool:
     return "system" in table_schema(table)
 
 
-def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
-    """Whether a column may have the value, by its smallest and largest one."""
+def _may_contain(ends: tuple[str | None, str | None], value: str) -> bool:
+    """Return whether a column may have the value, given its minimum and maximum."""
     low, high = ends
     return low is None or high is None or low <= value <= high

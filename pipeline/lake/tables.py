@@ -55,7 +55,7 @@ _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
 def delete_old_drafts(folder: Location, name: str) -> None:
-    """Delete the drafts of a catalogue of this name that killed processes left in a folder."""
+    """Delete the unfinished catalogue files that killed processes left in a folder."""
     if not folder.is_local:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
@@ -66,7 +66,7 @@ def delete_old_drafts(folder: Location, name: str) -> None:
 
 
 class Contents(Struct, frozen=True):
-    """A table's files at one version: how many, their rows, and a hash of their names.
+    """A table's contents at one version: numbers of files and rows, and a hash of the file names.
 
     A file's name has the hash of its bytes, so equal hashes of names mean equal tables. `n_rows` is
     null where a log has no counts: another tool can leave them out of a checkpoint.
@@ -81,8 +81,8 @@ class Contents(Struct, frozen=True):
         return f"{self.n_files:,} files{rows}"
 
 
-def contents_of(counts: Mapping[str, int | None]) -> Contents:
-    """What a table of files with these rows consists of."""
+def table_contents(counts: Mapping[str, int | None]) -> Contents:
+    """Return the contents of a table that consists of files with these row counts."""
     known = [n_rows for n_rows in counts.values() if n_rows is not None]
     return Contents(
         n_files=len(counts),
@@ -91,25 +91,28 @@ def contents_of(counts: Mapping[str, int | None]) -> Contents:
     )
 
 
-EMPTY = contents_of({})
+EMPTY = table_contents({})
 
 
 def has_log(folder: Location) -> bool:
-    """Whether a table's log names a version: what a writer that was killed had begun names none."""
-    return any(not _is_empty(file) for file in _logged(folder))
+    """Return whether a table's log has a complete version.
+
+    A killed writer may leave an incomplete one.
+    """
+    return any(not _is_empty(file) for file in _log_files(folder))
 
 
 def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
-    """The names of a log's commits up to the version without an action, as a power loss leaves.
+    """Return the names of the log's commits without an action, which a power failure can leave.
 
     Delta takes such a file for a commit that changes nothing.
     """
-    names = [file.name for file in _logged(folder) if _is_empty(file)]
+    names = [file.name for file in _log_files(folder) if _is_empty(file)]
     return [name for name in names if version is None or int(name[:20]) <= version]
 
 
-def _logged(folder: Location) -> list[File]:
-    """The commits and the checkpoints of a table's log."""
+def _log_files(folder: Location) -> list[File]:
+    """Return the commits and checkpoints of a table's log."""
     return [file for file in (folder / "_delta_log").list_files() if _LOGGED.fullmatch(file.name)]
 
 
@@ -118,18 +121,18 @@ def _is_empty(file: File) -> bool:
 
 
 def final_file_name(begun: str, file: Path) -> str:
-    """The final name of a file that was written under the name `begun`."""
+    """Return the final name of a file that was written with the name `begun`."""
     return f"{begun.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
 
 
 def hash_in_file_name(name: str) -> str | None:
-    """The hash in a file's name, None for a file that another tool wrote."""
+    """Return the hash in a file's name, or None for a file that another tool wrote."""
     match = _HASH.search(name)
     return match[1] if match else None
 
 
 def hash_file(file: Location | Path) -> str:
-    """The hash of the bytes that the file has now."""
+    """Return the hash of the file's current bytes."""
     digest = sha256()
     with file.open("rb") if isinstance(file, Path) else file.open() as opened:
         while block := opened.read(_BLOCK_BYTES):
@@ -150,7 +153,7 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 def mark_as_writing(
     lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
 ) -> Iterator[None]:
-    """Shows, until it ends, that the files with this token in their names are being written.
+    """Hold a lock that shows that files with this token in their names are being written.
 
     `on_left` is called with what to say if the lock's file cannot be deleted: what was done in the
     meantime is done all the same, and `maintain` deletes the file later.
@@ -169,19 +172,21 @@ def mark_as_writing(
 
 
 def check_clock() -> None:
-    """Raises LakeError where no commit can be dated: a log counts milliseconds since 1970."""
+    """Raise LakeError if the clock is before 1970, where a log cannot date a commit."""
     if time.time() < 0:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
-def tokens(lake: Location) -> set[str]:
-    """The tokens of the processes that are writing; removes the locks of those that were killed."""
+def active_tokens(lake: Location) -> set[str]:
+    """Return the tokens of processes that are writing, and delete the locks of killed processes."""
     return {
-        file.name for file in (lake / WRITING).list_files() if _is_held(lake / WRITING / file.name)
+        file.name
+        for file in (lake / WRITING).list_files()
+        if _is_lock_held(lake / WRITING / file.name)
     }
 
 
-def _is_held(lock: Location) -> bool:
+def _is_lock_held(lock: Location) -> bool:
     # A killed process's lock on an object store is only known by not changing for a while.
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
@@ -210,14 +215,14 @@ T = TypeVar("T")
 
 
 class TableState(NamedTuple):
-    """A table at one state of a lake: its version, and what it consists of."""
+    """The version of a table in one state of a lake, and its contents."""
 
     version: int
     contents: Contents
 
 
 def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
-    """The state of each table, as a row of `ingests` has them in its column `versions`."""
+    """Parse the state of each table from the column `versions` of `ingests`."""
     return {
         entry["table"]: TableState(
             entry["version"],
@@ -228,7 +233,7 @@ def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]
 
 
 def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
-    """What the function gives for each table, in their order; several tables are done at once."""
+    """Return the function's result for each table, in order; tables are processed in parallel."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(work, tables))
 
@@ -244,7 +249,7 @@ def renamed_words(table: str) -> dict[str, dict[str, str]]:
 
 
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
-    """The rows of some files of a table, with the columns, types and words of its contract."""
+    """Scan files of a table as a LazyFrame with the columns and types of its contract."""
     # The first release of polars 2 takes no other mapping.
     rows = pl.scan_parquet(
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
@@ -253,16 +258,16 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     return rows.with_columns(pl.col(name).replace(words) for name, words in renamed)
 
 
-def known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
-    """The rows of each file, from its footer where the log does not say."""
+def row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
+    """Return the number of rows of each file, from its footer if the log does not state it."""
     return {
-        name: _footer_rows(folder / name) if n_rows is None else n_rows
+        name: _count_footer_rows(folder / name) if n_rows is None else n_rows
         for name, n_rows in logged.items()
     }
 
 
-def _footer_rows(file: Location) -> int:
-    """How many rows a file has; raises LakeError where its footer cannot be read."""
+def _count_footer_rows(file: Location) -> int:
+    """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
@@ -275,7 +280,7 @@ def _footer_rows(file: Location) -> int:
 
 
 class OpenTable:
-    """A Delta table at one version, and what its log says of its files there.
+    """A Delta table at one version, and what its log says about its files.
 
     Raises LakeError where it has a feature of Delta that another tool turned on.
     """
@@ -283,83 +288,83 @@ class OpenTable:
     def __init__(self, folder: Location, version: int | None = None) -> None:
         self.delta = open_table(folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
-        _refuse_features(folder, self.delta)
+        _raise_if_unsupported_feature(folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
-        """What the log says of each file, null where it does not say."""
+        """Return the log's value of each file; null if the log has none."""
         names = self._files.column("path").to_pylist()
         is_there = column in self._files.column_names
         values = self._files.column(column).to_pylist() if is_there else [None] * len(names)
         return dict(zip(names, values, strict=True))
 
 
-def opened_at(folder: Location, state: TableState) -> OpenTable:
-    """A table at a recorded state; raises LakeError where its log says otherwise."""
+def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
+    """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
     table = OpenTable(folder, state.version)
-    contents, recorded = contents_of(table.log_values("num_records")), state.contents
+    contents, recorded = table_contents(table.log_values("num_records")), state.contents
     is_same = contents.files_sha256 == recorded.files_sha256
     if not is_same or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {contents} at version "
             f"{state.version}, but the ingest left {recorded}"
-            f"{_emptied(folder, state.version)}; {DAMAGE_HINT}"
+            f"{_empty_commits_hint(folder, state.version)}; {DAMAGE_HINT}"
         )
     return table
 
 
-def opened_journal(folder: Location, version: int | None) -> OpenTable:
-    """The table `ingests`. Each version of it adds a row, so its own log is enough to check it.
+def open_commits_table(folder: Location, version: int | None) -> OpenTable:
+    """Open the table `ingests`; each of its versions adds a row, so its own log verifies it.
 
     Only those do not that another tool added to arrange its files anew, or to delete old ones.
     """
     table = OpenTable(folder, version)
-    n_rows = sum(known_rows(folder, table.log_values("num_records")).values())
+    n_rows = sum(row_counts(folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
     foreign = foreign_commits(table.delta) if n_rows != n_ingests else []
     if n_rows != n_ingests - len(foreign):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
-            f"were {n_ingests - len(foreign):,}{_emptied(folder, n_ingests)}{by_others(foreign)}; "
-            f"{DAMAGE_HINT}"
+            f"were {n_ingests - len(foreign):,}{_empty_commits_hint(folder, n_ingests)}"
+            f"{foreign_commits_hint(foreign)}; {DAMAGE_HINT}"
         )
     return table
 
 
 def foreign_commits(delta: "DeltaTable") -> list[str]:
-    """The commits of a table that only another tool makes, the newest first, as in `OPTIMIZE`."""
+    """Return the commits that only other tools make, such as `OPTIMIZE`, newest first."""
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
         for commit in delta.history()
-        if not _is_own(commit)
+        if not _is_own_commit(commit)
     ]
 
 
-def has_gone_on(folder: Location, version: int) -> bool:
-    """Whether a table was written to after a version, if not by another tool alone."""
+def has_newer_commits(folder: Location, version: int) -> bool:
+    """Return whether magic wrote to a table after a version."""
     if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
 
     try:
         delta = open_table(folder)
-        return any(map(_is_own, delta.history(delta.version() - version)))
+        return any(map(_is_own_commit, delta.history(delta.version() - version)))
     except (LakeError, DeltaError):
         return True  # a commit that was killed
 
 
-def _is_own(commit: Mapping[str, Any]) -> bool:
+def _is_own_commit(commit: Mapping[str, Any]) -> bool:
     return commit.get("operation") in (None, *_OWN_OPERATIONS)
 
 
-def by_others(commits: Sequence[str]) -> str:
-    """What to add to an error about a table with such commits."""
+def foreign_commits_hint(commits: Sequence[str]) -> str:
+    """Return the hint for an error about a table with commits of other tools."""
     if not commits:
         return ""
     more = f" and {len(commits) - 1:,} more" if commits[1:] else ""
     return f" (another tool changed the table: {commits[0]}{more})"
 
 
-def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
+def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
     """Raise LakeError for a table with a feature of Delta that magic does not use.
 
     Such a table is more than its Parquet files, all their rows and names, or cannot be changed as
@@ -380,8 +385,8 @@ def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
         )
 
 
-def _emptied(folder: Location, version: int) -> str:
-    """What to add to an error if commits of the log are empty."""
+def _empty_commits_hint(folder: Location, version: int) -> str:
+    """Return the hint for an error if commits of the log are empty files."""
     names = empty_commit_files(folder, version)
     if not names:
         return ""
@@ -391,17 +396,17 @@ def _emptied(folder: Location, version: int) -> str:
 
 
 @cache
-def _first_process() -> int:
-    """The process that opened the first lake; a fork of it has the same."""
+def _first_process_id() -> int:
+    """Return the id of the process that first opened a lake; a forked process inherits it."""
     return os.getpid()
 
 
-def refuse_forked() -> None:
-    """Raises LakeError in a process that was forked from one that had opened a lake before.
+def raise_if_forked() -> None:
+    """Raise LakeError in a process that was forked after its parent had opened a lake.
 
     The libraries that read a lake use threads, which a fork does not have: it would wait for ever.
     """
-    if os.getpid() != _first_process():
+    if os.getpid() != _first_process_id():
         raise LakeError(
             "this process was forked from one that had opened a lake, and would wait for ever: "
             'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
@@ -410,10 +415,11 @@ def refuse_forked() -> None:
 
 
 def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
+    """Open a Delta table at a version, by default the newest; raise LakeError if it is damaged."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
-    refuse_forked()
+    raise_if_forked()
     try:
         return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:

@@ -40,20 +40,20 @@ from pipeline.errors import (
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import GAME_TYPE_TABLES, TABLES, VERSION, table_schema
+from pipeline.lake import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
-from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
     COMMITS_TABLE,
     EMPTY,
     VERSION_KEY,
     TableState,
-    by_others,
     check_clock,
-    contents_of,
     foreign_commits,
+    foreign_commits_hint,
     map_tables,
     scan_files,
+    table_contents,
 )
 from pipeline.stores import Location, open_file, parse_location
 
@@ -63,16 +63,16 @@ RowMask = NDArray[np.bool_]
 
 
 class RowRemoval(NamedTuple):
-    """Which rows to remove: `mask` marks them, given these columns, texts as dictionaries."""
+    """The rows to remove: `mask` marks them in a frame with the columns `columns`."""
 
     columns: tuple[str, ...]
     mask: Callable[[pa.Table], RowMask]
 
 
-def rewritten(
+def rewrite_files(
     folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
-    """The files that have rows to remove, and new files with their other rows.
+    """Return the files that contain rows to remove, and new files with their remaining rows.
 
     Raises LakeError for a file that is damaged.
     """
@@ -81,7 +81,7 @@ def rewritten(
     changed = []
     with TableWriter(folder, table).complete_or_delete() as writer:
         for file in files:
-            with _opened(file, table, encoded) as parquet:
+            with _open_parquet(file, table, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
                 masks = [
                     removal.mask(parquet.read_row_group(n, list(removal.columns))) for n in groups
@@ -91,7 +91,7 @@ def rewritten(
                 changed.append(file)
                 for number, mask in enumerate(masks):
                     if not mask.all():
-                        rows = _filled(parquet.read_row_group(number), schema)
+                        rows = _add_missing_columns(parquet.read_row_group(number), schema)
                         if mask.any():
                             # Decoded, so that no dictionary keeps what only removed rows had.
                             rows = rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
@@ -100,7 +100,7 @@ def rewritten(
 
 
 @contextmanager
-def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
+def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
     try:
         with open_file(file) as opened:
             metadata = pq.read_metadata(opened)
@@ -111,8 +111,8 @@ def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.Parque
         raise read_error(error, table) from None
 
 
-def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with null in columns that an older file lacks."""
+def _add_missing_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the rows with nulls in the columns that an older file lacks."""
     lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
     nothing = pa.Table.from_batches([], lacking)
     return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)
@@ -120,9 +120,9 @@ def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 @contextmanager
 def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
-    """A transaction on the lake's newest state, under its lock; LakeError if there is none."""
+    """Start a transaction on the lake's newest state, and hold the lake's lock."""
     with name_lake_in_errors(path), ExitStack() as stack:
-        check_lock = stack.enter_context(locked(path))
+        check_lock = stack.enter_context(lake_lock(path))
         change = Transaction(open_lake(path), check_lock)
         stack.callback(change.delete_written_files)
         yield change
@@ -130,7 +130,7 @@ def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
 
 @contextmanager
 def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
-    """Name the lake where it cannot be written, as on a disk that is full: a LakeError.
+    """Re-raise errors of writing, such as a full disk, as LakeError with the lake's path.
 
     Raises MachineError where memory or open files ran out.
     """
@@ -153,8 +153,8 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
-    """Holds the lake's lock; gives what raises `OSError` if it was lost.
+def lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
+    """Hold the lake's lock; yield a function that raises OSError if the lock was lost.
 
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
     """
@@ -170,7 +170,7 @@ def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
 
 
 class Transaction:
-    """What is to change in each table; nothing is visible before `commit`."""
+    """Changes to the tables of a lake; nothing is visible before `commit`."""
 
     def __init__(self, lake: StoredLake, check_lock: Callable[[], None] = lambda: None) -> None:
         self.lake = lake
@@ -188,16 +188,18 @@ class Transaction:
         missing = [table for table in TABLES if table not in lake.existing_tables]
         create_tables(lake.path, missing)
         lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
-        map_tables(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
+        map_tables(
+            lambda table: _restore_table(lake, table, lake.states[table].version), lake.states
+        )
         # Those that lack columns, or nulls in them, which are written anew with what changes.
         self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
     def add_files(self, table: str, files: Sequence[DataFile]) -> None:
-        """Adds files that are in the table's folder already."""
+        """Add files that are already in the table's folder."""
         self._added.setdefault(table, []).extend(files)
 
     def write_rows(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
-        """Adds the rows of the frames, of which one at a time is in memory."""
+        """Write the rows of frames to new files, with one frame in memory at a time."""
         with TableWriter(self.lake.table_folder(table), table).complete_or_delete() as writer:
             for rows in frames:
                 writer.write(rows)
@@ -205,14 +207,14 @@ class Transaction:
         self.add_files(table, writer.files)
 
     def remove_rows(self, table: str, removal: RowRemoval) -> None:
-        """Takes rows out of what was committed before."""
-        old, new = rewritten(
+        """Remove rows that were committed before."""
+        old, new = rewrite_files(
             self.lake.table_folder(table), table, self.lake.table_files(table), removal
         )
-        self.replace_files(table, list(map(_name, old)), new)
+        self.replace_files(table, list(map(_file_name, old)), new)
 
     def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Replaces the old files of these names by new files.
+        """Replace the old files of these names by new files.
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
@@ -220,35 +222,37 @@ class Transaction:
         self.add_files(table, new)
         self._removed.setdefault(table, []).extend(old)
 
-    def staged_without_rows(
+    def remove_rows_from_staged_files(
         self, table: str, staged: Sequence[DataFile], removal: RowRemoval
     ) -> list[DataFile]:
-        """The staged files with rows left out, rewritten where need be."""
+        """Return staged files without the rows to remove, rewritten if needed."""
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
-        old, new = rewritten(folder, table, by_path, removal)
+        old, new = rewrite_files(folder, table, by_path, removal)
         self._delete_if_abandoned(table, new)
         for path in old:
-            (folder / _name(path)).delete_file()
+            (folder / _file_name(path)).delete_file()
         return [file for path, file in by_path.items() if path not in old] + new
 
     def _delete_if_abandoned(self, table: str, files: Sequence[DataFile]) -> None:
         self._written += [self.lake.table_folder(table) / file.name for file in files]
 
     def delete_written_files(self) -> None:
-        """Deletes what was written, unless a commit has begun: then a table may name it."""
+        """Delete the written files, unless a commit has begun. A table may refer to them then."""
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
-        """Makes it all visible; `row` is the row of `ingests` without what a transaction knows.
+        """Commit all changes.
+
+        `row` is the row of `ingests` without the columns that the transaction fills.
 
         Raises LakeError where files that were added are not there any more.
         """
         self._check_lock()
         for table in self._outdated:
-            self._renew(table)
-        map_tables(self._refuse_lost, self._added)
+            self._rewrite_older_files(table)
+        map_tables(self._raise_if_file_lost, self._added)
         self.has_begun = True
         after = map_tables(self._commit_contents, sorted(self.lake.states))
         row |= {
@@ -259,17 +263,17 @@ class Transaction:
             "versions": after,
         }
         self.write_rows(COMMITS_TABLE, [pl.DataFrame([row], schema=table_schema(COMMITS_TABLE))])
-        self._commit(COMMITS_TABLE)
+        self._commit_table(COMMITS_TABLE)
 
-    def _renew(self, table: str) -> None:
-        """Writes the rows of older files anew, with nulls in the columns that these lack."""
+    def _rewrite_older_files(self, table: str) -> None:
+        """Rewrite older files, with nulls in the columns that they lack."""
         removed = self._removed.setdefault(table, [])
-        old = [file for file in self.lake.table_files(table) if _name(file) not in removed]
+        old = [file for file in self.lake.table_files(table) if _file_name(file) not in removed]
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
-        removed += map(_name, old)
+        removed += map(_file_name, old)
 
-    def _refuse_lost(self, table: str) -> None:
-        """Raises LakeError where a file added is not as it was written: nothing is changed then."""
+    def _raise_if_file_lost(self, table: str) -> None:
+        """Raise LakeError before any change if an added file is not as it was written."""
         folder, added = self.lake.table_folder(table), self._added[table]
         sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
         lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
@@ -290,9 +294,13 @@ class Transaction:
             n: rows for n, rows in self.lake.row_counts_by_file(table).items() if n not in removed
         }
         counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
-        return {"table": table, **asdict(contents_of(counts)), "version": self._commit(table)}
+        return {
+            "table": table,
+            **asdict(table_contents(counts)),
+            "version": self._commit_table(table),
+        }
 
-    def _commit(self, table: str) -> int:
+    def _commit_table(self, table: str) -> int:
         self._check_lock()
         delta = self.lake.delta_table(table)
         added = [file.add_action() for file in self._added.get(table, ())]
@@ -365,7 +373,7 @@ class Transaction:
 
 
 def check_writable(lake: StoredLake) -> None:
-    """Raises LakeError for a lake that can be read and not written."""
+    """Raise LakeError if the lake can be read but not written."""
     if lake.unknown_tables:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "
@@ -376,7 +384,7 @@ def check_writable(lake: StoredLake) -> None:
 
 
 def _check_columns(lake: StoredLake, table: str) -> None:
-    """Raises LakeError where a kind of game has other columns now than when its table was made."""
+    """Raise LakeError if a game type has other columns now than when its table was created."""
     there = {
         field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
     }
@@ -391,16 +399,16 @@ def _check_columns(lake: StoredLake, table: str) -> None:
 
 
 def _is_outdated(lake: StoredLake, table: str) -> bool:
-    """Whether the table's log has no column, or one without nulls, where there may be nulls now."""
+    """Return whether the table's log lacks a column, or a column may have nulls now."""
     nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
 
-def _name(file: str) -> str:
+def _file_name(file: str) -> str:
     return file.rpartition("/")[2]
 
 
-def _restore(lake: StoredLake, table: str, version: int) -> None:
+def _restore_table(lake: StoredLake, table: str, version: int) -> None:
     delta = lake.delta_table(table)
     delta.update_incremental()
     if delta.version() == version:
@@ -411,6 +419,7 @@ def _restore(lake: StoredLake, table: str, version: int) -> None:
     except DeltaError as error:
         raise LakeError(
             f"{lake.table_folder(table)}: the table cannot be restored to its version {version}: "
-            f"{one_line_message(error)}{by_others(foreign_commits(delta))}; {DAMAGE_HINT}"
+            f"{one_line_message(error)}{foreign_commits_hint(foreign_commits(delta))}; "
+            f"{DAMAGE_HINT}"
         ) from None
     delta.update_incremental()

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pipeline.column import document_columns
 from pipeline.errors import suggest_names
-from pipeline.lake import StoredLake, by_system
+from pipeline.lake import StoredLake, concat_by_system
 from pipeline.metrics.completeness import metric_completeness, played_games
 from pipeline.metrics.estimates import (
     ENGINES,
@@ -151,8 +151,8 @@ def metrics(
     `expected` is the number of games that each model is expected to have in each competition, as in
     `completeness`. The columns of `by` follow the metric.
 
-    If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
-    as everything else.
+    If `confidence` is None, the interval, `small_sample_terms` and `is_complete` are left out; they
+    take as long as everything else.
 
     Raises UsageError for an unknown metric, model, column or edition, and for an invalid condition.
 
@@ -181,7 +181,7 @@ def metrics(
         system_lake = lake.for_single_system()
         return compute(system_lake, request).rows.with_columns(origin_columns(system_lake, edition))
     check_models(lake, models)
-    rows = by_system(
+    rows = concat_by_system(
         lake,
         lambda system_lake: (
             compute(system_lake, replace(request, models=tested_models(system_lake, models))).rows
@@ -283,12 +283,12 @@ def request_clusters(lake: StoredLake, request: Request) -> Clusters:
     task_ids = (
         task_id_by_setting(lake, variant_paths)
         if variant_paths
-        else lake.cached(task_id_by_setting)
+        else lake.compute_once(task_id_by_setting)
     )
     if request.edition == RELEASE:
         return choose_clusters(played_games(lake, edition_condition(request)), request, task_ids)
     return choose_clusters(
-        lake.cached(played_games).filter(pl.col("n_finished") > 0), request, task_ids
+        lake.compute_once(played_games).filter(pl.col("n_finished") > 0), request, task_ids
     )
 
 

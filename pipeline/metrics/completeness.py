@@ -196,7 +196,7 @@ def games_by_competition(lake: StoredLake) -> pl.DataFrame:
         number that would be expected if the larger of two medians were used. Additional games of
         one setting do not make up for missing games of another.
     """
-    settings = lake.cached(played_games)
+    settings = lake.compute_once(played_games)
     competition_keys = ["competition", "game_type"]
     # Settings with equal expected numbers are counted together, because settings times models may
     # be very many rows.
@@ -250,7 +250,7 @@ def fixed_expected_games(lake: StoredLake, expected: int | None) -> pl.DataFrame
         lake: The lake, of one system.
         expected: The expected number of games; None keeps the numbers derived from other models.
     """
-    games = lake.cached(games_by_competition)
+    games = lake.compute_once(games_by_competition)
     if expected is None:
         return games
     return games.with_columns(
@@ -348,9 +348,9 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
         edition: The edition whose win rate determines the competitions.
 
     Returns:
-        The columns model, lacks and n_self_play. `lacks` lists the competitions that other models
-        finished and this one did not; its win rate is a mean over fewer competitions and therefore
-        not comparable.
+        The columns model, missing_competitions and n_self_play. `missing_competitions` lists the
+        competitions that other models finished and this one did not; its win rate is a mean over
+        fewer competitions and therefore not comparable.
     """
     n_complete = pl.col("n_complete")
     win_rate_competitions = counted_competitions(
@@ -361,14 +361,14 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
     )
     is_missing = is_counted & (n_complete == 0) & (n_complete.max().over("competition") > 0)
     missing_by_model = (
-        lake.cached(games_by_competition)
+        lake.compute_once(games_by_competition)
         .with_columns(is_lacking=is_missing)
         .sort("competition")
         .group_by("model", maintain_order=True)
-        .agg(lacks=pl.col("competition").filter("is_lacking"))
+        .agg(missing_competitions=pl.col("competition").filter("is_lacking"))
     )
     with_self_play = missing_by_model.join(
-        lake.cached(count_self_play), on="model", how="left", nulls_equal=True
+        lake.compute_once(count_self_play), on="model", how="left", nulls_equal=True
     )
     return with_self_play.with_columns(pl.col("n_self_play").fill_null(0))
 
@@ -478,7 +478,7 @@ def fewer_games_notes(
     largest_number = pl.col("n_complete").max().over("competition")
     is_smaller = (pl.col("n_larger") > pl.col("n_expected")) & (pl.col("n_missing") == 0)
     smaller_counts = pl.concat(
-        system_lake.cached(games_by_competition)
+        system_lake.compute_once(games_by_competition)
         .with_columns(most=largest_number)
         .filter(is_smaller, pl.col("n_complete") < largest_number)
         .select("model", "competition", "n_complete", "most")
@@ -517,7 +517,7 @@ def self_play_notes(games: pl.DataFrame) -> list[str]:
 def lake_completeness_notes(lake: StoredLake) -> list[str]:
     """Return the notes on replays and repeats of all models, for each system of the lake."""
     counts_by_system = (
-        system_lake.cached(games_by_competition).group_by("model")
+        system_lake.compute_once(games_by_competition).group_by("model")
         for system_lake in lake.split_by_system()
     )
     sums = (rows.agg(pl.col(*REPLAY_COLUMNS).sum()) for rows in counts_by_system)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.registry import Metric, Rows, Term, as_hit, either, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, constant_term, text_by_flag
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("agreements", (GameType.COST_SHARING,)),)
@@ -18,9 +18,9 @@ PAPER = Metric(
     rows=(
         Rows(
             "results",
-            term=one("agreements"),
+            term=constant_term("agreements"),
             where=_IS_NEGOTIATION,
-            what=either(_AGREED, *_WORDS_FOR_AGREED),
+            what=text_by_flag(_AGREED, *_WORDS_FOR_AGREED),
             hit=as_hit(_AGREED),
         ),
     ),
@@ -30,9 +30,9 @@ RELEASE = Metric(
     rows=(
         Rows(
             "results",
-            term=one("agreements"),
+            term=constant_term("agreements"),
             where=_IS_NEGOTIATION,
-            what=either(_AGREED_IN_RELEASE, *_WORDS_FOR_AGREED),
+            what=text_by_flag(_AGREED_IN_RELEASE, *_WORDS_FOR_AGREED),
             hit=as_hit(_AGREED_IN_RELEASE),
         ),
     ),

@@ -2,7 +2,15 @@
 
 import polars as pl
 
-from pipeline.metrics.registry import Metric, Rows, Tables, Term, as_hit, either, one
+from pipeline.metrics.registry import (
+    Metric,
+    Rows,
+    Tables,
+    Term,
+    as_hit,
+    constant_term,
+    text_by_flag,
+)
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
@@ -36,9 +44,9 @@ PAPER = Metric(
     rows=(
         Rows(
             "results",
-            term=one("own_proposals"),
+            term=constant_term("own_proposals"),
             where=_IS_AGREEMENT,
-            what=either(pl.col("proposed_agreement"), "own proposal", "other proposal"),
+            what=text_by_flag(pl.col("proposed_agreement"), "own proposal", "other proposal"),
             hit=as_hit(pl.col("proposed_agreement")),
         ),
     ),
@@ -48,7 +56,7 @@ RELEASE = Metric(
     rows=(
         Rows(
             _results_with_last_shares,
-            term=one("own_proposals"),
+            term=constant_term("own_proposals"),
             where=_IS_AGREEMENT,
             what=pl.format("first choice: seat {}", "first_choice_seat"),
             hit=pl.when(pl.col("chosen").is_not_null()).then(

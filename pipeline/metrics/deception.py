@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.games import game_types_with_sides
-from pipeline.metrics.registry import Metric, Rows, Term, as_hit, either
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, text_by_flag
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
 GUESS_WEIGHT = 0.25  # the paper's lambda
@@ -35,8 +35,8 @@ PAPER = Metric(
             ),
             term=_by_side(pl.lit("hidden_wins"), pl.lit("wrong_guesses")),
             what=_by_side(
-                either(pl.col("is_win"), "won", "lost"),
-                either(pl.col("guess_is_correct"), "guessed right", "guessed wrong"),
+                text_by_flag(pl.col("is_win"), "won", "lost"),
+                text_by_flag(pl.col("guess_is_correct"), "guessed right", "guessed wrong"),
             ),
             hit=as_hit(_by_side(pl.col("is_win"), ~pl.col("guess_is_correct"))),
         ),

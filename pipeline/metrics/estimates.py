@@ -23,8 +23,8 @@ from pipeline.events.readings import setting_with_id
 from pipeline.game_record import VARIANT_KEYS
 from pipeline.lake import StoredLake
 from pipeline.metrics.registry import (
-    LACKS_DTYPE,
     METRIC_VALUE_COLUMNS,
+    MISSING_COMPETITIONS_DTYPE,
     POOLED_COMBINES,
     SMALL_SAMPLE_DTYPE,
     Combine,
@@ -374,7 +374,7 @@ def count_with_engine(
         (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *query.extra_sums),
         (*group_columns, *GAME_COUNT_COLUMNS),
     )
-    game_types = game_types_by_metric(query.metrics, lambda one: one.game_types)
+    game_types = game_types_by_metric(query.metrics, lambda metric: metric.game_types)
     sums, games = (
         pl.concat(
             (rows.select(columns) for rows in metric_frames if {*columns} <= {*rows.columns}),
@@ -671,18 +671,18 @@ def _list_terms(
 # Confidence intervals and terms with small samples, from the sums by cluster.
 
 MIN_SETTINGS_OF_TERM = 5
-"""A term with fewer effective settings is listed in `thin`."""
+"""A term with fewer effective settings is listed in `small_sample_terms`."""
 SMALL_SAMPLE_NOTE = (
     f"{SMALL_SAMPLE_MARK} and a number: a term of the value has only so many effective settings; "
     "its interval "
     "can be far off"
 )
 # The columns of a value's interval, which are null without a value. A group without a row in
-# `_small_sample_terms` has an empty list in `thin`.
+# `_small_sample_terms` has an empty list in `small_sample_terms`.
 _INTERVAL_COLUMNS = {
     **{name: pl.col(name) for name in ("ci_low", "ci_high", "ci_method", "effective_items")},
-    "thin": pl.col("thin").fill_null(pl.lit([], SMALL_SAMPLE_DTYPE)),
-    "lacks": pl.col("lacks"),
+    "small_sample_terms": pl.col("small_sample_terms").fill_null(pl.lit([], SMALL_SAMPLE_DTYPE)),
+    "missing_competitions": pl.col("missing_competitions"),
 }
 _RESULT_COLUMNS = [
     name for name in METRIC_VALUE_COLUMNS if name in {*VALUE_COLUMNS, *_INTERVAL_COLUMNS}
@@ -742,8 +742,8 @@ def add_confidence_intervals(
         confidence: The confidence level, between 0 and 1.
 
     Returns:
-        The rows with `ci_low`, `ci_high`, `ci_method`, `effective_items`, `thin` and `lacks`, which
-        are null if there is no value.
+        The rows with `ci_low`, `ci_high`, `ci_method`, `effective_items`, `small_sample_terms`
+        and `missing_competitions`, which are null if there is no value.
     """
     keys, rows, clusters = request.key_columns, values.lazy(), sums.lazy()
     cluster_kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
@@ -770,7 +770,7 @@ def add_confidence_intervals(
 
 
 def _small_sample_terms(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Return the terms with few effective settings of each group that has any, as `thin`.
+    """Return `small_sample_terms`: the terms with few effective settings of each group with any.
 
     With c items in a setting (or in a game, if games are the clusters), `n_effective` is (Σc)² /
     Σc²; it is the number of settings if all have equally many items.
@@ -782,20 +782,22 @@ def _small_sample_terms(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyF
     is_uneven = (n < MIN_SETTINGS_OF_UNEVEN_TERM) & (n.max().over(keys) >= UNEVEN_TERM_RATIO * n)
     small_terms = by_term.filter((n < MIN_SETTINGS_OF_TERM) | is_uneven).sort("term")
     return small_terms.group_by(keys, maintain_order=True).agg(
-        thin=pl.struct("term", "n_effective")
+        small_sample_terms=pl.struct("term", "n_effective")
     )
 
 
 def _missing_competitions(clusters: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     """Return the competitions that only values of other models in the same group count.
 
-    The column is `lacks`; it is null if values are not grouped by model.
+    The column is `missing_competitions`; it is null if values are not grouped by model.
     """
     keys = request.key_columns
     counted_competitions = pl.col("stratum").drop_nulls().unique().alias("own")
     competitions_by_value = clusters.group_by(keys).agg(counted_competitions)
     if "model" not in request.by:
-        return competitions_by_value.select(*keys, lacks=pl.lit(None, LACKS_DTYPE))
+        return competitions_by_value.select(
+            *keys, missing_competitions=pl.lit(None, MISSING_COMPETITIONS_DTYPE)
+        )
     group = [key for key in keys if key != "model"]
     competitions_by_group = (
         competitions_by_value.explode("own")
@@ -804,7 +806,7 @@ def _missing_competitions(clusters: pl.LazyFrame, request: Request) -> pl.LazyFr
     )
     missing = pl.col("every").list.set_difference("own").list.sort()
     return join_by_group(competitions_by_value, competitions_by_group, group).select(
-        *keys, lacks=missing
+        *keys, missing_competitions=missing
     )
 
 

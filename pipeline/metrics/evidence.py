@@ -499,7 +499,14 @@ EVIDENCE_SUM_COLUMNS: Mapping[str, column.Column] = {
     **{
         name: METRIC_VALUE_COLUMNS[name]
         for name in (
-            *("ci_low", "ci_high", "n_games", "n_unknown", "thin", "lacks"),
+            *(
+                "ci_low",
+                "ci_high",
+                "n_games",
+                "n_unknown",
+                "small_sample_terms",
+                "missing_competitions",
+            ),
             *(*MISSING_COLUMNS, "reason"),
         )
     },
@@ -529,7 +536,7 @@ def evidence_sum(
     models = as_list(options.get("model")) or ()
     if len(models) == 1:
         check_models(lake, models)
-        # All models are counted, because `lacks` is determined from the other models.
+        # All models are counted, because `missing_competitions` depends on the other models.
         options_for_all_models: EvidenceOptions = {**options, "model": None}
         rows = values(by="model", **options_for_all_models).filter(model=models[0])
         rows = values(by="model", **options) if rows.is_empty() else rows
@@ -592,15 +599,17 @@ def format_sum_sentence(name: str, rows: pl.DataFrame) -> str:
     parts = [f"{name}: {_format_terms(value_row, term_rows)} = {value}"]
     if value_row["ci_low"] is not None:
         parts.append(f"interval {format_interval(value_row['ci_low'], value_row['ci_high'])}")
-    small_terms = ", ".join(term["term"] or "in all" for term in value_row["thin"] or ())
+    small_terms = ", ".join(
+        term["term"] or "in all" for term in value_row["small_sample_terms"] or ()
+    )
     line = ", ".join([*parts, format_count(value_row["n_games"], "game")])
-    missing_competitions = ", ".join(value_row["lacks"] or ())
+    missing_competitions = ", ".join(value_row["missing_competitions"] or ())
     n_missing, n_expected = (value_row[name] for name in MISSING_COLUMNS)
     missing_games = f"{n_missing:,} of {n_expected:,} games, by competition" if n_missing else ""
     remarks = {
-        "thin": small_terms,
-        "lacks what other models have": missing_competitions,
-        "lacks": missing_games,
+        "small sample": small_terms,
+        "missing competitions": missing_competitions,
+        "missing": missing_games,
     }
     remark_text = "".join(f"; {remark}: {names}" for remark, names in remarks.items() if names)
     return f"{line}{remark_text}{unknown}"

@@ -4,7 +4,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.games import game_types_with_sought_roles
-from pipeline.metrics.registry import Combine, Metric, Rows, Term, as_hit, one
+from pipeline.metrics.registry import Combine, Metric, Rows, Term, as_hit, constant_term
 from pipeline.vocabulary import GameType, Side
 
 PAPER = Metric(
@@ -13,7 +13,7 @@ PAPER = Metric(
     rows=(
         Rows(
             "votes",
-            term=one("votes"),
+            term=constant_term("votes"),
             where=pl.col("side") == Side.CIVILIAN,
             # A vote has no result if the log does not register it and its text is not clear.
             what=pl.when(pl.col("is_correct").is_not_null()).then(

@@ -3,7 +3,7 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.events.text_parsing import answers_without_thoughts, has_reasoning_text
+from pipeline.events.text_parsing import has_reasoning_text, remove_thoughts_before_answers
 from pipeline.metrics.registry import (
     Combine,
     Metric,
@@ -11,8 +11,8 @@ from pipeline.metrics.registry import (
     Tables,
     Term,
     as_hit,
-    either,
-    one,
+    constant_term,
+    text_by_flag,
 )
 from pipeline.vocabulary import Choice, GameType
 
@@ -22,14 +22,14 @@ _TERMS = (
 )
 _BETRAYALS = Rows(
     "decisions",
-    term=one("betrayals"),
+    term=constant_term("betrayals"),
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
 )
 _LEAST_CONTRIBUTIONS = Rows(
     "contributions",
-    term=one("least_contributions"),
-    what=either(pl.col("is_least"), "least", "not least"),
+    term=constant_term("least_contributions"),
+    what=text_by_flag(pl.col("is_least"), "least", "not least"),
     hit=as_hit(pl.col("is_least")),
 )
 
@@ -69,7 +69,7 @@ _SYSTEM_PARSES_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
 def _decisions_without_thoughts(tables: Tables) -> pl.LazyFrame:
     """Return the decisions; reasoning in a text is ignored when its choice is parsed."""
     text = pl.col("text")
-    answer = text.map_batches(answers_without_thoughts, pl.String)
+    answer = text.map_batches(remove_thoughts_before_answers, pl.String)
     choice = (
         pl.when(answer.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
         .then(pl.lit(str(Choice.COOPERATE)))
@@ -90,7 +90,7 @@ def _contributions_without_thoughts(tables: Tables) -> pl.LazyFrame:
     games = tables("games").select("game_id", "format_version", "n_players")
     text, amount, is_parsed_again = pl.col("text"), pl.col("amount"), pl.col("is_read")
     answer, is_pgm = (
-        text.map_batches(answers_without_thoughts, pl.String),
+        text.map_batches(remove_thoughts_before_answers, pl.String),
         pl.col("format_version") == "pgm",
     )
     pgm_amount, first_number = (
@@ -137,8 +137,8 @@ RELEASE = Metric(
         _BETRAYALS,
         Rows(
             _contributions_in_threes,
-            term=one("least_contributions"),
-            what=either(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
+            term=constant_term("least_contributions"),
+            what=text_by_flag(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
             hit=as_hit(pl.col("amount") == pl.col("least_amount")),
         ),
     ),

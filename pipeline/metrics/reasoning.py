@@ -3,7 +3,7 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.registry import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, constant_term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
@@ -12,7 +12,7 @@ PAPER = Metric(
     rows=(
         Rows(
             "role_analyses",
-            term=one("analyses"),
+            term=constant_term("analyses"),
             what=pl.col("kind"),
             hit=as_hit(pl.col("is_correct")),
         ),

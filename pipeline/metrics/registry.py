@@ -95,6 +95,7 @@ class Term(Struct, frozen=True):
     fixed_count: Callable[[int], int] | None = None
 
     def __post_init__(self) -> None:
+        """Raise MetricError if the weight is not positive and finite."""
         if not 0 < self.weight < inf:
             raise MetricError(
                 f"the term `{self.name}` has the weight {self.weight:g}: give it one above 0"
@@ -151,6 +152,7 @@ class Metric(Struct, frozen=True):
     has_partial_hits: bool = True
 
     def __post_init__(self) -> None:
+        """Raise MetricError if `high` is infinite, or less than the terms can add up to."""
         is_sum = self.combine == Combine.SUM
         max_value = fsum(term.weight for term in self.terms) if is_sum else 1.0
         # The sum of weights such as 1/7 may exceed 1 by a rounding error.
@@ -228,12 +230,12 @@ def game_types_by_metric(
     return pl.DataFrame(rows, {"metric": pl.String, "game_type": pl.String}, orient="row")
 
 
-def one(name: str) -> pl.Expr:
+def constant_term(name: str) -> pl.Expr:
     """Return an expression of the same term for all rows."""
     return pl.lit(name)
 
 
-def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
+def text_by_flag(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
     """Return `yes` if the flag is true, `no` if it is false, and null if it is null."""
     return pl.when(flag).then(pl.lit(yes)).when(~flag).then(pl.lit(no))
 
@@ -523,7 +525,7 @@ R = TypeVar("R")
 _TERM_FIELDS = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
 _TERM_FIELDS |= {"counted": pl.Int64(), "value": pl.Float64()}
 SMALL_SAMPLE_DTYPE = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
-LACKS_DTYPE = pl.List(pl.String())
+MISSING_COMPETITIONS_DTYPE = pl.List(pl.String())
 EDITION_COLUMN = column.text_column("the edition: paper, release or audited")
 METRIC_COLUMN = column.text_column("the metric's name")
 MODEL_COLUMN = column.text_column("the tested model, null if the log does not say", nullable=True)
@@ -583,9 +585,9 @@ METRIC_VALUE_COLUMNS: Mapping[str, column.Column] = {
     "effective_items": column.number_column(
         "number of independent rows that would give an equally wide interval"
     ),
-    "thin": SMALL_SAMPLE_COLUMN,
-    "lacks": column.Column(
-        LACKS_DTYPE,
+    "small_sample_terms": SMALL_SAMPLE_COLUMN,
+    "missing_competitions": column.Column(
+        MISSING_COMPETITIONS_DTYPE,
         "competitions that the value of another model counts in the same group and this value "
         "does not, so that they cannot be compared; null if not grouped by model",
     ),
@@ -624,8 +626,8 @@ ESTIMATE_FIELDS = {
     "": "value",
     "_low": "ci_low",
     "_high": "ci_high",
-    "_thin": "thin",
-    "_lacks": "lacks",
+    "_small_sample_terms": "small_sample_terms",
+    "_missing_competitions": "missing_competitions",
     "_undecided": "n_undecided",
 }
 _METRIC_PLACEHOLDER = "<metric>"
@@ -637,7 +639,7 @@ METRIC_ESTIMATE_COLUMNS: Mapping[str, column.Column] = {
     "_high": column.proportion_column(
         f"the upper end of the confidence interval of {_METRIC_PLACEHOLDER}"
     ),
-    "_thin": column.Column(
+    "_small_sample_terms": column.Column(
         SMALL_SAMPLE_DTYPE,
         f"terms of {_METRIC_PLACEHOLDER} with very few settings",
     ),
@@ -648,8 +650,8 @@ METRIC_ESTIMATE_COLUMNS: Mapping[str, column.Column] = {
 }
 SLICE_ESTIMATE_COLUMNS: Mapping[str, column.Column] = {
     **METRIC_ESTIMATE_COLUMNS,
-    "_lacks": column.Column(
-        LACKS_DTYPE,
+    "_missing_competitions": column.Column(
+        MISSING_COMPETITIONS_DTYPE,
         f"the competitions that {_METRIC_PLACEHOLDER} of another model counts, and this one not",
     ),
 }
@@ -661,9 +663,9 @@ LEADERBOARD_COLUMNS: Mapping[str, column.Column] = {
         nullable=True,
     ),
     "model": MODEL_COLUMN,
-    "letters": column.text_column(
+    "group_letters": column.text_column(
         "compact letter display: models that share a letter do not differ significantly"
-    ),
+    ).with_heading("letters"),
     "family": column.count_column("number of comparisons for which the letters are adjusted"),
     "n_games": column.count_column("number of games that the win rate counts").with_heading(
         "games"
@@ -677,7 +679,7 @@ LEADERBOARD_COLUMNS: Mapping[str, column.Column] = {
     **{
         f"{_METRIC_PLACEHOLDER}{end}": declared for end, declared in METRIC_ESTIMATE_COLUMNS.items()
     },
-    "lacks": column.text_list_column(
+    "missing_competitions": column.text_list_column(
         "competitions of which other models finished a game and this model did not"
     ),
     "reasons": column.text_list_column("why a metric has no value"),

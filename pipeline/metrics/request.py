@@ -527,7 +527,7 @@ class Request(Struct, frozen=True):
         return (
             row_types
             if self.game_types is None
-            else tuple(shown for shown in row_types if shown in self.game_types)
+            else tuple(game_type for game_type in row_types if game_type in self.game_types)
         )
 
     def counted_types(self, metric: Metric) -> tuple[str, ...]:
@@ -690,23 +690,23 @@ def _cannot_group_message(
 
 
 def check_known_names(
-    what: str, words: str | Sequence[str] | None, known: Collection[str], where: str = ""
+    noun: str, words: str | Sequence[str] | None, known_names: Collection[str], where: str = ""
 ) -> None:
     """Raise UsageError for words that are not in the list of known words.
 
     Args:
-        what: What the words are, for the message, such as `game type`.
+        noun: What the words are, for the message, such as `game type`.
         words: The words to check; None passes.
-        known: The accepted words.
+        known_names: The accepted words.
         where: Added to the message after the words, as in ` of chameleon`.
 
     Raises:
         UsageError: If a word is not known.
     """
-    if unknown_words := [name for name in as_list(words) or () if name not in known]:
+    if unknown_words := [name for name in as_list(words) or () if name not in known_names]:
         raise UsageError(
-            f"no {what} {_format_names(unknown_words)}{where}: "
-            f"{suggest_names(unknown_words, known)}"
+            f"no {noun} {_format_names(unknown_words)}{where}: "
+            f"{suggest_names(unknown_words, known_names)}"
         )
 
 
@@ -737,14 +737,14 @@ def check_role_columns(
         definitions = [
             games.game_definition(name) for name in game_types or games.game_type_names()
         ]
-        known = [getattr(role, field) for kind in definitions for role in kind.roles]
+        known_names = [getattr(role, field) for kind in definitions for role in kind.roles]
         lake_values = (
             lake.table("roles").filter(selection_condition(game_type=game_types)).collect()[column]
         )
         where = f" of {', '.join(game_types)}" if game_types else ""
-        unknown_names = [name for name in as_list(names) or () if name not in known]
+        unknown_names = [name for name in as_list(names) or () if name not in known_names]
         check_known_names(
-            column, unknown_names, dict.fromkeys(lake_values) or dict.fromkeys(known), where
+            column, unknown_names, dict.fromkeys(lake_values) or dict.fromkeys(known_names), where
         )
 
 

@@ -685,9 +685,9 @@ _ROW_VIEWS = {
 _RESERVED_NAMES = {
     *(*TABLES, *sql_files.list_files(""), ALL_METRICS_VIEW, LEADERBOARD_VIEW, "shared", "audit"),
     *(
-        qualified_view_name(schema, one, "").strip(".")
+        qualified_view_name(schema, edition, "").strip(".")
         for schema in ("", *_ROW_VIEWS)
-        for one in EDITIONS
+        for edition in EDITIONS
     ),
     *(*registry.LEADERBOARD_COLUMNS, *registry.ORIGIN_COLUMNS, *registry.VIEW_OPTION_COLUMNS),
 }

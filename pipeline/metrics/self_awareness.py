@@ -3,7 +3,7 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.registry import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, constant_term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
@@ -12,7 +12,7 @@ PAPER = Metric(
     rows=(
         Rows(
             "role_identifications",
-            term=one("identifications"),
+            term=constant_term("identifications"),
             what=pl.col("claimed_role").fill_null("no clear role"),
             hit=as_hit(pl.col("is_correct")),
         ),

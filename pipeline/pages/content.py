@@ -1,4 +1,8 @@
-"""What all pages have in common: what an address can say to one, and what it shows."""
+"""Common parts of all pages: their parameters, form fields, contents, links and tables.
+
+All modules of `pipeline.pages` use it; templates call its functions `here`, `narrowed_to`,
+`table`, `to` and `to_model`. It depends on reports and on `pipeline.render`.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,11 +38,19 @@ from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, LOSS, PAPER, Edition, 
 
 
 class Field(Struct, frozen=True):
-    """A parameter of a page, and with a `label` a field of its form.
+    """Parameter of a page; with a label, it is also a field of the page's form.
 
-    `values` are what can be chosen, by the lake and the address, and `nothing` is how to choose
-    none of them; our own words unless `are_names`. Without them it is a text with a `hint`, so many
-    signs wide, or a tick. Who points at it reads its `help`.
+    Attributes:
+        name: Name of the parameter in the address.
+        label: Label of the form field; empty if the form has no such field.
+        kind: Python type of the value.
+        default: Value if the address does not contain the parameter.
+        values: Returns the allowed values from the lake and the address; None for free text.
+        nothing: Label of the choice without a value; None if a value is required.
+        are_names: Whether the values are names from logs, which are displayed unchanged.
+        hint: Placeholder of an empty text field.
+        size: Width of the text field in characters.
+        help: Tooltip of the field.
     """
 
     name: str
@@ -54,17 +66,20 @@ class Field(Struct, frozen=True):
 
     @property
     def is_tick(self) -> bool:
+        """Whether the field is a checkbox."""
         return self.kind is bool
 
 
 class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an address can say to a page: texts, numbers and words, each with a default.
+    """Base class for the typed parameters of a page.
 
-    `seen` is how many rows the pages before this one of a list had, as its links count them.
-    `frame` is which of the page's frames CSV has; by default its rows.
-    `IS_OF_SYSTEM` says that the page counts: games of one `system`, by default the largest.
-    `HAS_LOSSES` says that what it shows depends on whether failures are losses.
-    `IN_TITLE` are the parameters that the title of the page names, and `FIELDS` all of its own.
+    Attributes:
+        IS_OF_SYSTEM: Whether the page displays games of one system, by default the largest.
+        HAS_LOSSES: Whether the page depends on whether failed games count as losses.
+        IN_TITLE: Names of the parameters that the title of the page contains.
+        FIELDS: All parameters of this page.
+        frame: Name of the table that the CSV file contains; empty for the table `rows`.
+        seen: Number of rows on the previous pages of a long list.
     """
 
     IS_OF_SYSTEM: ClassVar[bool] = False
@@ -83,17 +98,27 @@ def address(
     in_title: tuple[str, ...] = (),
     report: str = "",
 ) -> type[Address]:
-    """The addresses of a page with these parameters, and a `system` if it counts.
+    """Create the class for the parameters of a page.
 
-    Fields without a help have that of the parameter of their name, if the page is of a `report`.
+    Args:
+        fields: The parameters. A field without help text takes that of the report's parameter.
+        is_of_system: Whether the page displays games of one system.
+        has_losses: Whether the page depends on whether failed games count as losses.
+        in_title: Names of the parameters that the title of the page contains.
+        report: Name of the page's report; empty if it has none.
+
+    Returns:
+        A subclass of `Address` with one attribute per parameter.
     """
-    listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
+    listed = [
+        more for field in fields for more in ((field, FAILURES) if field is EDITION else (field,))
+    ]
     known = find_report(report).parameter_help if report else {}
-    listed = [replace(one, help=one.help or known.get(one.name, "")) for one in listed]
+    listed = [replace(field, help=field.help or known.get(field.name, "")) for field in listed]
     own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(
         "Parameters",
-        [(one.name, one.kind, one.default) for one in own],
+        [(field.name, field.kind, field.default) for field in own],
         bases=(Address,),
         namespace={
             "IS_OF_SYSTEM": is_of_system,
@@ -108,12 +133,12 @@ def address(
 
 
 def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
-    """What a list is sorted by."""
+    """Return the parameters `sort` and `order` of a sortable list."""
     return Field("sort"), Field("order", kind=Literal["up", "down"], default=order)
 
 
-def _types(lake: Any, asked: Any) -> tuple[str, ...]:
-    """The game types to choose from: those of the lake's games, and the one asked for."""
+def _game_type_choices(lake: Any, asked: Any) -> tuple[str, ...]:
+    """Return the game types to choose from: those of the lake, and the requested one."""
     system = getattr(asked, "system", "")
     offered = (lake.for_system(system) if system in lake.systems else lake).game_types
     return ALL_GAME_TYPES, *(
@@ -139,7 +164,7 @@ FAILURES = Field(
 """Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
-GAME_TYPE = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_types)
+GAME_TYPE = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_game_type_choices)
 METRIC = Field(
     "metric", "Metric", default="win_rate", values=lambda _, asked: metric_names(asked.edition)
 )
@@ -152,7 +177,7 @@ AFTER = Field("after")
 
 
 def given(asked: Address, *names: str) -> dict[str, Any]:
-    """These parameters as a method of a lake takes them: defaults choose nothing."""
+    """Return parameters as arguments for a method of the lake, without a filter for defaults."""
     values, defaults = structs.asdict(asked), structs.asdict(type(asked)())
     return {name: None if values[name] == defaults[name] else values[name] for name in names}
 
@@ -167,22 +192,27 @@ _NO_SLICE = (
 # --- what an address can say ----------------------------------------------------------------------
 
 Answer = TypeVar("Answer")
-ROWS = 50
+ROWS_PER_PAGE = 50
 """A page of a long list has so many rows."""
 _OFFSET = re.compile("[0-9]{0,12}")
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """What a page shows: `rows` is the frame that `.csv` gives.
+    """Data and texts of a page.
 
-    `parts` are what else a page shows, by name; they read as attributes. `choices` are the values
-    to choose from, by the field of the form, `after` is the key of the next page of a list, and
-    `faults` are the errors of the request, each beside the field that it is about. `systems` are
-    all of the lake with their games, and `system` is the one that a page counts games of, by
-    default that of the address; "" if it compares two.
-    `unknown` says what nothing counts, since a package is not installed, and `seen_as` how the lake
-    is seen: which names of models are counted as one, and whether failures are losses.
-    `game_types` are those of the games that a page counts.
+    Attributes:
+        title: Title of the page.
+        rows: The main table, which CSV contains by default.
+        parts: Further tables and values by name; they can be read as attributes.
+        choices: Allowed values by form field.
+        after: Key at which the next page of a list starts; None on the last page.
+        notes: Sentences below the table.
+        faults: Error messages by the parameter that caused them.
+        system: System whose games are displayed; None for that of the address, "" for several.
+        systems: Number of games of each system in the lake.
+        unknown: Notes on games that no metric counts because a package is not installed.
+        seen_as: Merged model names and failure handling of the lake, if they differ from defaults.
+        game_types: Types of the displayed games.
     """
 
     title: str
@@ -199,33 +229,42 @@ class Content(Struct, frozen=True, kw_only=True):
     game_types: Sequence[str] = ()
 
     def __getattr__(self, name: str) -> Any:
+        """Return an entry of `parts` as an attribute."""
         if name in self.parts:
             return self.parts[name]
         raise AttributeError(name)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """All frames by name."""
+        """All data frames of the page by name."""
         named = {"rows": self.rows, **self.parts}
-        return {name: one for name, one in named.items() if isinstance(one, pl.DataFrame)}
+        return {name: part for name, part in named.items() if isinstance(part, pl.DataFrame)}
 
     def frame(self, name: str) -> pl.DataFrame:
-        """One of its frames; raises UsageError for a name that none has."""
+        """Return the data frame with this name.
+
+        Raises:
+            UsageError: If the page has no data frame of this name.
+        """
         if name not in self.frames:
             raise UsageError(f"this page has no frame {name}: {suggest_names([name], self.frames)}")
         return self.frames[name]
 
     @property
     def one_of_several(self) -> str:
-        """The system, if the lake has several: pages that show all systems are led to this one."""
+        """Name of the displayed system if the lake has several systems, otherwise empty."""
         return self.system or "" if len(self.systems) > 1 else ""
 
 
 class Page(Struct, frozen=True):
-    """A page: what an address can say to it, and what it shows of a lake to one who asks so.
+    """Definition of a page.
 
-    `lane` says which threads make it: see `pipeline.server`. A page that shows a part
-    of its rows has `whole` besides: all of them, some at a time. They are those of its `frame`.
+    Attributes:
+        parameters: Class of the page's parameters.
+        content: Function that returns the page's content for a lake and the parameters.
+        lane: Name of the server's thread pool that renders the page.
+        whole: Function that yields all rows of a page that displays only some; None otherwise.
+        frame: Name of the table whose rows `whole` yields.
     """
 
     parameters: type[Address]
@@ -236,24 +275,21 @@ class Page(Struct, frozen=True):
 
 
 def describe_slice(content: Content, asked: Address) -> tuple[str, ...]:
-    """What of the lake a page shows, each part in words: its edition, system, and which rows.
-
-    What the title of the page names is left out.
-    """
+    """Return descriptions of the edition, system and filters that the title does not name."""
     known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
     known["system"] = content.one_of_several
     values = (
-        (display_name(one.name), getattr(asked, one.name))
-        for one in asked.FIELDS
-        if one.name not in (*_NO_SLICE, *asked.IN_TITLE)
-        if getattr(asked, one.name) not in (one.default, None, "")
+        (display_name(field.name), getattr(asked, field.name))
+        for field in asked.FIELDS
+        if field.name not in (*_NO_SLICE, *asked.IN_TITLE)
+        if getattr(asked, field.name) not in (field.default, None, "")
     )
     parts = (name if value is True else f"{name} {value}" for name, value in values)
-    return (*(f"{name} {one}" for name, one in known.items() if one), *parts)
+    return (*(f"{name} {value}" for name, value in known.items() if value), *parts)
 
 
 class Head(Struct, frozen=True):
-    """A metric: its name, title and greatest value, what it counts, and where it is from."""
+    """Description of a metric: name, title, highest value, meaning and source."""
 
     name: str
     title: str
@@ -264,36 +300,42 @@ class Head(Struct, frozen=True):
 
 
 def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
-    """The rows with a column for each group, also where they could not be grouped by it."""
-    missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
+    """Return the rows with all grouping columns; add those that are absent as nulls."""
+    missing = [
+        pl.lit(None, pl.String).alias(group) for group in groups if group not in rows.columns
+    ]
     return rows.with_columns(missing)
 
 
 def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
-    """What the metric is in games of these types; raises UsageError for an unknown name."""
+    """Return the description of a metric for games of these types.
+
+    Raises:
+        UsageError: If no metric has the name.
+    """
     high = highest_value(name, edition, game_types)
     texts = {key: " ".join(lines) for key, lines in sql_header(name, edition).items()}
     about = [texts[part] for part in ("row", "value", "source")]
     return Head(name, texts["title"], high, *about)
 
 
-def _said(error: UsageError) -> str:
-    """What a page says of an error: it has links where commands have options."""
+def _page_error_message(error: UsageError) -> str:
+    """Return the message of an error for a page, which has links in place of command options."""
     if isinstance(error, OtherSystemError):
         return f"{error.problem}: choose that system, above"
     return str(error)
 
 
 class Faults(dict[str, str]):
-    """The errors of a request, by field."""
+    """Error messages of a request by form field."""
 
     @contextmanager
     def record(self, field: str) -> Iterator[None]:
-        """Keeps a UsageError as the field's."""
+        """Catch a UsageError in the block and store its message under the field."""
         try:
             yield
         except UsageError as error:
-            said = _said(error)
+            said = _page_error_message(error)
             if said not in self.values():  # what is wrong is said once
                 self.setdefault(field, said)
 
@@ -308,10 +350,11 @@ def listing(
     first: Mapping[str, Any] = {},
     last: Mapping[str, Any] = {},
 ) -> Content:
-    """A page of a long list: the rows from the address' on; none if anything is wrong.
+    """Return one page of a long list, from the row that the address selects.
 
-    `ask` is called with the `conditions` as they are asked, an `offset`, a `limit`, and how the
-    rows are sorted, if the page is. `first` and `last` are more arguments: see `answered`.
+    The page is empty if any parameter is wrong. `ask` is called with the `conditions` from the
+    address, `offset`, `limit` and, if the page can be sorted, the sort column and direction.
+    `first` and `last` are further arguments, see `answered`.
     """
     faults, shown, next_key = Faults(), pl.DataFrame(schema=polars_schema(columns)), None
     sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
@@ -322,28 +365,35 @@ def listing(
                 f"`after` is a number of rows, not {asked.after}: start at the first page"
             )
         first_row = int(asked.after or 0)
-        rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS + 1), fields)
+        rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS_PER_PAGE + 1), fields)
         faults |= wrong
         if rows is not None and not wrong:
-            shown = rows.head(ROWS)
-            next_key = str(first_row + ROWS) if rows.height > ROWS else None
+            shown = rows.head(ROWS_PER_PAGE)
+            next_key = str(first_row + ROWS_PER_PAGE) if rows.height > ROWS_PER_PAGE else None
     return Content(title=title, rows=shown, after=next_key, faults=faults)
 
 
 def sort_of(asked: Any) -> dict[str, Any]:
-    """How a list is sorted, as a method of a lake takes it."""
+    """Return how a list is sorted, as arguments for a method of the lake."""
     return {"sort": asked.sort or None, "descending": asked.order == "down"}
 
 
 def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Answer | None, Faults]:
-    """What is answered without the fields that are wrong, and the faults of these.
+    """Call a function without its invalid arguments, and return the result with the error messages.
 
-    `fields` are the arguments by the field that an error in them is about. Without the first there
-    is no answer; what is wrong with it can be put right by the others.
+    Args:
+        ask: The function to call.
+        fields: Arguments of the function, grouped by the form field that displays their errors. An
+            error in the first group can depend on the other groups.
+
+    Returns:
+        The result, which is None if the first group is invalid, and the error messages by field.
     """
     faults, rows, (first, *_) = Faults(), None, fields
     with suppress(UsageError):
-        return ask(**{name: one for part in fields.values() for name, one in part.items()}), faults
+        return ask(
+            **{name: value for part in fields.values() for name, value in part.items()}
+        ), faults
     right = {**fields[first]}
     # Each is tried after those before it, so that an error is that of its field.
     for field, part in fields.items():
@@ -355,7 +405,7 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
 
 
 def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
-    """The rows of the parts up to the one that makes them more than `most`."""
+    """Concatenate parts of a table up to the first part with which they exceed `most` rows."""
     taken: list[pl.DataFrame] = []
     for part in parts:
         taken.append(part)
@@ -365,8 +415,8 @@ def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
 
 
 def models_of(lake: StoredLake) -> tuple[str, ...]:
-    """The models that the lake's games test, which are looked for once."""
-    return lake.cached(_tested)
+    """Return the names of the tested models in the lake; they are cached for each lake."""
+    return lake.compute_once(_tested)
 
 
 def _tested(lake: StoredLake) -> tuple[str, ...]:
@@ -375,7 +425,11 @@ def _tested(lake: StoredLake) -> tuple[str, ...]:
 
 
 def number(text: str) -> float | None:
-    """The number in a field, null for an empty one; raises UsageError for another text."""
+    """Parse the number in a form field; return None if the field is empty.
+
+    Raises:
+        UsageError: If the text is not a number.
+    """
     try:
         return float(text) if text else None
     except ValueError:
@@ -383,7 +437,7 @@ def number(text: str) -> float | None:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The different names in a text, separated by commas."""
+    """Split a comma-separated text into distinct names."""
     return tuple(dict.fromkeys(split_names([text])))
 
 
@@ -401,10 +455,11 @@ def to(
     unless: str = "",
     **parameters: object,
 ) -> LinkedAddress:
-    """The address of a page for a row: its parameters are the row's `columns`, and the others.
+    """Return the address of a page whose parameters are columns of the current row.
 
-    A row with a null in one of the columns has none, nor one without anything in the column `when`,
-    or with something in `unless`.
+    Returns:
+        The address; None if any of the `columns` is null, if the column `when` is empty, or if the
+        column `unless` is not empty.
     """
     link: Callable[..., str | None] = context["link"]
 
@@ -419,7 +474,7 @@ def to(
 
 @pass_context
 def here(context: Context, at: str = "", **changes: object) -> str | None:
-    """The address of this page from its first row on, with these parameters changed."""
+    """Return the address of the current page with changed parameters, starting at its first row."""
     given = msgspec.to_builtins(context["asked"])
     own = {name: value for name, value in given.items() if name not in ("frame", "after", "seen")}
     address: str | None = context["link"](context["name"], **own | changes, at=at)
@@ -428,15 +483,15 @@ def here(context: Context, at: str = "", **changes: object) -> str | None:
 
 @pass_context
 def narrowed_to(context: Context, *columns: str, at: str = "", **changes: object) -> LinkedAddress:
-    """The address of this page for a row: its parameters with the row's `columns` and changes."""
+    """Return the address of the current page, filtered by the values of the row in `columns`."""
     return lambda row: here(context, at, **{name: row[name] for name in columns}, **changes)
 
 
 @pass_context
 def to_model(context: Context, model: str | None, system: str | None = None) -> str | None:
-    """The address of a model's page, None for no model: of the system, if it is known.
+    """Return the address of a model's page in the given system; None without a model.
 
-    Where rows are of several systems, and do not say of which, it is that of the model's games.
+    If rows of several systems do not name their system, the system of the model's games is used.
     """
     if model is None:
         return None
@@ -472,14 +527,13 @@ def table(
     sorts: bool = False,
     percent: bool = False,
 ) -> Markup:
-    """A result as `present` shows it, or any frame; `also` are shown, `without` are left
-    out, and `always` are shown even if no row has anything in them.
+    """Return a data frame as an HTML table.
 
-    A page, unlike a report, shows what is `also` there.
-    `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
-    others. `inner` are macros that write what is in a column's cells, and `game_query` what
-    links to games have besides. `frame` is its name among the page's frames. With `sorts`, headings
-    lead to the page sorted by them. Shares can be shown in `percent`.
+    Columns in `also` are displayed as well, `without` are omitted, and `always` are displayed even
+    if they are empty. `groups` are the grouping columns. `ticks` contains the values of other
+    models by metric. `inner` contains macros that render the cells of a column, and `game_query`
+    further parameters for links to games. `frame` is the name of the table among the page's
+    data frames. With `sorts`, headings link to the sorted page. `percent` displays percentages.
     """
     asked = context["asked"]
     columns = getattr(asked, "columns", None)
@@ -496,22 +550,22 @@ def table(
         headings={**shown.headings, **(headings or {})},
     )
     around = CellDecorations(
-        links=_links(shown, context, groups, game_query or {}) | dict(links or {}),
+        links=_cell_links(shown, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
-        sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
-        drawing=_drawing(shown, context, ticks or {}, asked.metric if columns else ""),
-        attributes=_attributes,
+        sorting=_heading_sort_link(shown, context) if sorts and context["is_interactive"] else None,
+        drawing=_interval_drawing(shown, context, ticks or {}, asked.metric if columns else ""),
+        attributes=_row_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
-    frame = frame or next((name for name, one in frames.items() if one is rows), None)
+    frame = frame or next((name for name, part in frames.items() if part is rows), None)
     # All texts in it are escaped.
     return Markup(html.format_table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
 
-def _links(
+def _cell_links(
     shown: Table, context: Context, groups: Sequence[str], game_query: Mapping[str, object]
 ) -> dict[str, LinkedAddress]:
-    """Where the cells of each column lead: what names something to its page, values to evidence."""
+    """Return a function that links names to their pages, and values to their evidence."""
     asked = context["asked"]
     link: Callable[..., str | None] = context["link"]
     where, game_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL_GAME_TYPES)
@@ -520,7 +574,7 @@ def _links(
     def to_game(row: Row) -> str | None:
         """The game, at the message or else the round that the row is about."""
         places = {"m": row.get("message_index"), "r": row.get("round")}
-        at = next((f"{sign}{one}" for sign, one in places.items() if one is not None), "")
+        at = next((f"{sign}{place}" for sign, place in places.items() if place is not None), "")
         game = row.get("game_id")
         return None if game is None else link("game", game=game, at=at, **game_query)
 
@@ -530,7 +584,10 @@ def _links(
             own = groups
             if columns:  # named by its value
                 own = [*groups, columns]
-                whole |= {"metric": asked.metric, columns: _value(asked.metric, columns, name)}
+                whole |= {
+                    "metric": asked.metric,
+                    columns: _parse_displayed_value(asked.metric, columns, name),
+                }
             return link(
                 "evidence",
                 metric=whole["metric"],
@@ -551,14 +608,18 @@ def _links(
     if shown.name == "leaderboard":
         own["n_missing"] = to(context, "missing", "model", when="n_missing")
     there = {name: address for name, address in own.items() if name in shown.rows.columns}
-    values = [one.value for one in shown.estimates if one.has_evidence and one.value]
+    values = [
+        estimate.value for estimate in shown.estimates if estimate.has_evidence and estimate.value
+    ]
     return there | {name: to_evidence(name) for name in values}
 
 
-def _sorting(shown: Table, context: Context) -> Callable[[str], SortLink]:
-    """The link of a heading: numbers from above first, a second click turns the order."""
+def _heading_sort_link(shown: Table, context: Context) -> Callable[[str], SortLink]:
+    """Return a function that gives the sort link of a heading; numbers first sort descending."""
     asked = context["asked"]
-    numbers = {one.name for one in shown.visible_fields if one.is_number or one.estimate} - {"rank"}
+    numbers = {
+        field.name for field in shown.visible_fields if field.is_number or field.estimate
+    } - {"rank"}
 
     def sorting(name: str) -> SortLink:
         if shown.rows.schema.get(name, pl.List).is_nested():
@@ -572,18 +633,18 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], SortLink]:
     return sorting
 
 
-def _drawing(
+def _interval_drawing(
     shown: Table, context: Context, ticks: Mapping[str, Sequence[float]], of: str
 ) -> Callable[[str, Row], str]:
-    """The picture of an interval on the range that its metric has in the games of the row.
+    """Return a function that draws an interval on the range of the row's metric.
 
-    The metric is `of` for all rows, if it is not empty.
+    If `of` is not empty, it is the metric of all rows.
     """
     edition: Edition = getattr(context["asked"], "edition", PAPER)
     there = metric_names(edition)
     source = context.get("page") or context["report"]
     game_types = source.game_types
-    by_value = {one.value: one for one in shown.estimates if one.low}
+    by_value = {estimate.value: estimate for estimate in shown.estimates if estimate.low}
 
     def drawing(name: str, row: Row) -> str:
         metric_name = str({"metric": of or name, **row}["metric"])
@@ -602,7 +663,7 @@ def _drawing(
     return drawing
 
 
-def _attributes(row: Row) -> dict[str, str | None]:
+def _row_attributes(row: Row) -> dict[str, str | None]:
     p_holm = row.get("p_holm")
     kinds = {
         "incomplete": row.get("is_complete") is False and "metric" not in row,
@@ -620,15 +681,15 @@ def _attributes(row: Row) -> dict[str, str | None]:
 
 
 def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
-    """The condition of a group: what was asked, and the values of the columns grouped by."""
+    """Return the filter condition of a group: the page's filter and the group's values."""
     own = [name for name in groups if name not in ("model", "game_type")]
     asked = [f"({where})"] if where else []
     parts = [*asked, *(f"{quote_identifier(name)} {_equal_to(row[name])}" for name in own)]
     return " AND ".join(parts) if own else where
 
 
-def _value(metric: str, column: str, text: str) -> object:
-    """The value of a column of the metric's rows that is written so."""
+def _parse_displayed_value(metric: str, column: str, text: str) -> object:
+    """Parse the displayed value of a column of the metric's rows."""
     dtype = common_row_schema(metric).get(column, pl.String())
     if text == NULL_TEXT:
         return None
@@ -659,19 +720,21 @@ def bar(
     *,
     field: Sequence[float] = (),
 ) -> Markup:
-    """The interval and value on the range; `field` are the values of others, as ticks."""
+    """Return SVG with the confidence interval and the value on the range of the metric."""
     if value is None or bounds[0] >= bounds[1]:
         return Markup("")
-    marks = [_line("axis", _EDGE, _WIDTH - _EDGE, _MIDDLE, _MIDDLE)]
-    places = [_place(other, bounds) for other in field]
-    marks += [_line("tick", x, x, 1, _HEIGHT - 1) for x in places]
+    marks = [_svg_line("axis", _EDGE, _WIDTH - _EDGE, _MIDDLE, _MIDDLE)]
+    places = [_horizontal_position(other, bounds) for other in field]
+    marks += [_svg_line("tick", x, x, 1, _HEIGHT - 1) for x in places]
     if low is not None and high is not None:
-        start, end = _place(low, bounds), _place(high, bounds)
+        start, end = _horizontal_position(low, bounds), _horizontal_position(high, bounds)
         marks.append(
             f'<rect class="interval" x="{start:.1f}" y="{_MIDDLE - 2}" '
             f'width="{max(end - start, 1):.1f}" height="4" rx="2"/>'
         )
-    marks.append(f'<circle class="dot" cx="{_place(value, bounds):.1f}" cy="{_MIDDLE}" r="3"/>')
+    marks.append(
+        f'<circle class="dot" cx="{_horizontal_position(value, bounds):.1f}" cy="{_MIDDLE}" r="3"/>'
+    )
     # All of it is made of numbers.
     return Markup(
         f'<svg class="bar" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -679,12 +742,12 @@ def bar(
     )
 
 
-def _place(value: float, bounds: tuple[float, float]) -> float:
-    """Where a value is drawn; what lies outside of the range is drawn at its end."""
+def _horizontal_position(value: float, bounds: tuple[float, float]) -> float:
+    """Return the horizontal position of a value; values beyond the range are moved to its end."""
     low, high = bounds
     share = min(max((value - low) / (high - low), 0.0), 1.0)
     return _EDGE + share * (_WIDTH - 2 * _EDGE)
 
 
-def _line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
+def _svg_line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
     return f'<line class="{kind}" x1="{left:.1f}" x2="{right:.1f}" y1="{top}" y2="{bottom}"/>'

@@ -1,4 +1,8 @@
-"""The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
+"""Pages of long lists, lookups and games: games, evidence, documents, SQL, search, transcripts.
+
+`PAGES`, `LOOKUPS` and `OF_GAME` list them for `pipeline.pages.templating`. Long lists are read
+one page at a time.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -11,7 +15,7 @@ from msgspec.structs import replace
 from pipeline.column import polars_schema
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.games import competitions, game_definitions, role_names
+from pipeline.games import game_definitions, role_names, win_rate_competitions
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.completeness import unknown_game_notes
@@ -29,7 +33,7 @@ from pipeline.pages.content import (
     EDITION,
     GAME_TYPE,
     METRIC,
-    ROWS as content_ROWS,
+    ROWS_PER_PAGE,
     SAME_EDITION,
     Content,
     Faults,
@@ -70,7 +74,7 @@ _OF_GAMES = (
 
 
 def games(lake: LakeWithMethods, asked: Any) -> Content:
-    """A page of the games that meet all conditions."""
+    """Return one page of the list of games that satisfy all filters."""
 
     def found(**conditions: Any) -> pl.DataFrame:
         return _games(lake, asked, **conditions)
@@ -79,7 +83,7 @@ def games(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def _games(lake: LakeWithMethods, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
-    """The games that meet the conditions; those with an `other` model are between the two."""
+    """Return the games that satisfy the conditions; with `other`, only games of both models."""
     if other and not asked.model:
         raise UsageError("name the model that it played with")
     between = (asked.model, other) if other else None
@@ -94,10 +98,10 @@ _OF_DOCUMENTS = ("status", "source", "reason", "path")
 
 
 def documents(lake: LakeWithMethods, asked: Any) -> Content:
-    """The counts, or a page of the documents that meet all conditions, sorted by place.
+    """Return the page of documents: counts without a filter, otherwise a page of the filtered list.
 
-    The counts are shown where nothing is asked for. `refused` are the rows of the quarantine that
-    are about the documents shown, with the beginning of the `raw` bytes as text.
+    `refused` contains the rows of the quarantine for the listed documents, with the first bytes of
+    `raw` as text.
     """
     if not _is_narrowed(asked):
         parts = {"is_counted": True, "refused": pl.DataFrame()}
@@ -105,21 +109,23 @@ def documents(lake: LakeWithMethods, asked: Any) -> Content:
     shown = listing(
         asked, document_rows.DOCUMENT_COLUMNS, lake.documents, _OF_DOCUMENTS, title="Documents"
     )
-    return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
+    return replace(
+        shown, parts={"is_counted": False, "refused": _quarantine_rows(lake, shown.rows)}
+    )
 
 
 def _is_narrowed(asked: Any) -> bool:
     return any(getattr(asked, name) for name in (*_OF_DOCUMENTS, "sort", "after"))
 
 
-def _refused(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
-    """What is refused of these documents, in order."""
+def _quarantine_rows(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the quarantine for these documents, in order."""
     location, order = pl.concat_str("source", pl.lit("/"), "path"), document_rows.QUARANTINE_ORDER
     places = documents.select(location)["source"].implode()
     raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
     refused = lake.table("quarantine").filter(location.is_in(places))
     rows = refused.select(*order, raw=raw, location=location).sort(order, nulls_last=True).collect()
-    texts = [None if one is None else decode_bytes_visibly(one) for one in rows["raw"]]
+    texts = [None if raw is None else decode_bytes_visibly(raw) for raw in rows["raw"]]
     return rows.with_columns(pl.Series("raw", texts, pl.String))
 
 
@@ -130,10 +136,10 @@ FIXED = tuple(name for name in game_rows.SETTING_COLUMNS if name != "setting")
 
 
 def missing(lake: LakeWithMethods, asked: Any) -> Content:
-    """A page of what is missing, sorted by model, competition and game.
+    """Return one page of the missing games, sorted by model, competition and game.
 
-    `competitions` has the games that the models asked for lack in each; `fixed` are the columns of
-    what is fixed in a setting.
+    `competitions` contains the number of missing games of the models in each competition, and
+    `fixed` the columns of the fixed conditions of a setting.
     """
     counts: dict[str, int] = {}
 
@@ -177,7 +183,7 @@ def missing(lake: LakeWithMethods, asked: Any) -> Content:
 
 # --- the rows behind a value --------------------------------------------------------------------
 
-ROWS: dict[str, dict[str, Any]] = {
+HIT_FILTERS: dict[str, dict[str, Any]] = {
     "hits": {"hit": True},
     "misses": {"hit": False},
     "unclear": {"unclear": True},
@@ -186,9 +192,10 @@ _OF_EVIDENCE = ("model", "game_type", "where")
 
 
 def evidence(lake: LakeWithMethods, asked: Any) -> Content:
-    """A page of the rows that the metric counted: who did what, and the message it was read from.
+    """Return one page of the rows that a metric counts, with their source messages.
 
-    `head` is the metric's, and `sum` are the rows of `evidence_sum`, on the first page alone.
+    `head` describes the metric. `sum` contains the result of `evidence_sum`; only the first page
+    has it.
     """
     in_edition = metric_names(asked.edition)
     metric_head = head(
@@ -203,32 +210,32 @@ def evidence(lake: LakeWithMethods, asked: Any) -> Content:
         _OF_EVIDENCE,
         title=f"Evidence of {metric_head.title}",
         first={"metric": {"metric": asked.metric, "edition": asked.edition}},
-        last={"hit": ROWS.get(asked.hit, {})},
+        last={"hit": HIT_FILTERS.get(asked.hit, {})},
     )
     faults, total = Faults(shown.faults), pl.DataFrame(schema=polars_schema(EVIDENCE_SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.record("where" if asked.where else "metric"):
-            total = _sum(lake, asked)
+            total = _evidence_sums(lake, asked)
     return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
 
 
-def _slice(asked: Any) -> dict[str, Any]:
+def _evidence_filters(asked: Any) -> dict[str, Any]:
     return {"edition": asked.edition, **given(asked, *_OF_EVIDENCE)}
 
 
-def _sum(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
-    """The rows of `evidence_sum`; those of one model from the values of all."""
-    wanted = _slice(asked)
+def _evidence_sums(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
+    """Return the rows of `evidence_sum`; one model's rows are selected from those of all models."""
+    wanted = _evidence_filters(asked)
     if asked.model:
-        of_all = _values(lake, asked.metric, **wanted | {"model": None})
+        of_all = _values_of_all_models(lake, asked.metric, **wanted | {"model": None})
         for row in of_all.filter(model=asked.model).iter_rows(named=True):
             return value_sum_rows(row, asked.edition)
     return lake.evidence_sum(asked.metric, **wanted)
 
 
 @lru_cache(maxsize=16)
-def _values(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
-    """The values of all models, kept for a reader who goes from model to model."""
+def _values_of_all_models(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
+    """Return the metric's values of all models, cached for readers who open several models."""
     return lake.metrics(metric=metric, by=["model"], **wanted)
 
 
@@ -243,7 +250,12 @@ PAGES = {
             Field("role", "Role", values=lambda *_: role_names(), nothing="any"),
             Field("result", "Result", values=lambda *_: RESULT_NAMES, nothing="any"),
             Field("outcome", "Outcome", values=lambda *_: game_rows.OUTCOME_CHOICES, nothing="any"),
-            Field("competition", "Competition", values=lambda *_: competitions(), nothing="any"),
+            Field(
+                "competition",
+                "Competition",
+                values=lambda *_: win_rate_competitions(),
+                nothing="any",
+            ),
             Field("setting_id", "Setting begins with", hint="id", size=12),
             Field("system"),
             Field("path", "File contains", hint="path"),
@@ -293,7 +305,7 @@ PAGES = {
                 "hit",
                 "Rows",
                 Literal["", "hits", "misses", "unclear"],
-                values=lambda *_: ROWS,
+                values=lambda *_: HIT_FILTERS,
                 nothing="hits and misses",
             ),
             Field("where", "Filter", hint="role = 'civilian'", size=24),
@@ -303,7 +315,7 @@ PAGES = {
         ),
         evidence,
         whole=lambda lake, asked: evidence_parts(
-            lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {})
+            lake, asked.metric, **_evidence_filters(asked), **HIT_FILTERS.get(asked.hit, {})
         ),
     ),
 }
@@ -316,10 +328,10 @@ SAMPLE = 20
 
 
 def tables(lake: LakeWithMethods, asked: Any) -> Content:
-    """The tables with their sizes, and one of them, or a view, in detail.
+    """Return the page of tables with their sizes, and the details of one table or view.
 
-    `rows` is a row for each table, or the sample of the table that is asked for. Of a view there is
-    no sample, which could take long: `rows` are its `columns`.
+    `rows` contains one row per table, or a sample of the selected table. A view has no sample
+    because a sample could take long; `rows` then contains its `columns`.
     """
     name, sizes = asked.table, lake.tables()
     if not name:
@@ -349,10 +361,11 @@ SHOWN = 1000
 
 
 def sql(lake: LakeWithMethods, asked: Any) -> Content:
-    """The result of the query, from a process of its own; nothing before there is one.
+    """Return the page with the result of an SQL query, which runs in a separate process.
 
-    The plot is of two of its columns, `place` is where the query fails. `columns` are those of the
-    tables, and `schemas` those of the views.
+    Without a query, the result is empty. The plot displays two columns of the result. `place` is
+    the position of an error in the query, `columns` lists the columns of tables, and `schemas`
+    the views.
     """
     faults, rows, place, notes = Faults(), pl.DataFrame(), "", []
     has_query = bool(asked.query.strip())
@@ -394,14 +407,14 @@ MOST_FOUND = 100_000
 
 
 def search(lake: LakeWithMethods, asked: Any) -> Content:
-    """The messages that have all of the words; nothing before there is anything to search for."""
+    """Return the page of messages that contain all search words; without words, it is empty."""
     faults, hits = (
         Faults(),
         SearchResult(pl.DataFrame(schema=polars_schema(COLUMNS)), 0, 0, "", None),
     )
     if asked.words or asked.secret:
         with faults.record("words"):
-            hits = _hits(lake, asked, content_ROWS, asked.after or None)
+            hits = _search_hits(lake, asked, ROWS_PER_PAGE, asked.after or None)
     return Content(
         title="Search",
         rows=hits.rows,
@@ -417,10 +430,14 @@ def search(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
-    """All messages found, whatever the page; raises UsageError where they take too long."""
+    """Return all messages that contain the search words.
+
+    Raises:
+        UsageError: If the search takes too long.
+    """
     if not (asked.words or asked.secret):
         return [search(lake, asked).rows]
-    hits = _hits(lake, asked, MOST_FOUND, None)
+    hits = _search_hits(lake, asked, MOST_FOUND, None)
     if hits.stopped != "end":
         raise UsageError(
             f"the search stopped after {hits.n_searched:,} of {hits.n_messages:,} messages: ask "
@@ -429,7 +446,7 @@ def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
     return [hits.rows]
 
 
-def _hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> SearchResult:
+def _search_hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> SearchResult:
     flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
     more = given(asked, "model", "game_type") | flags
     return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
@@ -439,7 +456,7 @@ def _hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> S
 
 
 def completeness(lake: LakeWithMethods, asked: Any) -> Content:
-    """The games of each model and competition, and the bounds of values."""
+    """Return the page with the games of each model and competition, and with bounds of values."""
     return Content(
         title="Completeness",
         rows=lake.completeness(expected=asked.expected),
@@ -448,17 +465,17 @@ def completeness(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def audit(lake: LakeWithMethods, asked: Any) -> Content:
-    """How often logs contradict themselves, and the first findings of the kind asked for."""
+    """Return the page of contradictions in logs: counts, and the first of the selected kind."""
     chosen, findings = given(asked, "model"), None
     if asked.kind:
-        findings = first_rows(iter_findings(lake, asked.kind, **chosen), content_ROWS)
+        findings = first_rows(iter_findings(lake, asked.kind, **chosen), ROWS_PER_PAGE)
     return Content(
         title="Audit",
         rows=lake.audit(**chosen),
         parts={
-            "findings": None if findings is None else findings.head(content_ROWS),
+            "findings": None if findings is None else findings.head(ROWS_PER_PAGE),
             "finding": FINDING_TITLES[asked.kind] if asked.kind else None,
-            "is_cut": findings is not None and findings.height > content_ROWS,
+            "is_cut": findings is not None and findings.height > ROWS_PER_PAGE,
         },
     )
 
@@ -507,10 +524,10 @@ LOOKUPS = {
 
 
 class OneGame(Struct, frozen=True):
-    """One game as it is shown.
+    """A game as a page displays it.
 
-    `counted` are the places of the parts in which something was counted, and `private` those of
-    messages that may say a role, which are hidden.
+    `counted` contains the indices of the items that a metric counts, and `private` the indices of
+    hidden messages that may reveal a role.
     """
 
     game: Mapping[str, Any]
@@ -521,26 +538,32 @@ class OneGame(Struct, frozen=True):
 
 
 def content(lake: LakeWithMethods, asked: Any) -> Content:
-    """The game, and the one beside it.
+    """Return the page of a game, optionally with a second game beside it.
 
-    `rows` are the messages of the first game; `games` are one or two. `are_roles_hidden` says that
-    the game has roles and that they are not shown, and so neither is what was counted in it.
+    `rows` contains the messages of the first game, and `games` one or two games.
+    `are_roles_hidden` says that the game has roles that the page hides, together with everything
+    that metrics count in it.
     """
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    whole = [lake.game(one, edition=asked.edition) for one in ids]
-    hides = [has_roles(one.game) and not asked.roles for one in whole]
-    transcripts = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
+    whole = [lake.game(game_id, edition=asked.edition) for game_id in ids]
+    hides = [has_roles(transcript.game) and not asked.roles for transcript in whole]
+    transcripts = [
+        without_roles(transcript) if h else transcript
+        for transcript, h in zip(whole, hides, strict=True)
+    ]
     shown = tuple(
-        _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)
+        _one_game(transcript, asked, hides_roles=h)
+        for transcript, h in zip(transcripts, hides, strict=True)
     )
-    counted = pl.concat([one.counted for one in transcripts])
+    counted = pl.concat([transcript.counted for transcript in transcripts])
     marked = counted["metric"].unique(maintain_order=True)
     return Content(
         title=" beside ".join(
-            f"{game_title(one.game).capitalize()} {str(one.game['game_id'])[:ID_PREFIX_LENGTH]}"
-            for one in transcripts
+            f"{game_title(transcript.game).capitalize()} "
+            f"{str(transcript.game['game_id'])[:ID_PREFIX_LENGTH]}"
+            for transcript in transcripts
         ),
         rows=transcripts[0].tables["messages"],
         parts={
@@ -549,7 +572,9 @@ def content(lake: LakeWithMethods, asked: Any) -> Content:
             "metrics": {name: metric_titles()[name] for name in marked},
             "are_roles_hidden": any(hides),
         },
-        unknown=unknown_game_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
+        unknown=unknown_game_notes(
+            lake, {str(transcript.game["game_type"]) for transcript in transcripts}
+        ),
     )
 
 
@@ -597,19 +622,20 @@ _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit
 
 
 def has_roles(game: Mapping[str, object]) -> bool:
-    """Whether the players of the game have hidden roles."""
+    """Return whether the players of the game have hidden roles."""
     kind = game_definitions().get(str(game["game_type"]))
     # Of a game whose package is gone nobody knows it.
     return kind is None or kind.has_sides
 
 
 def without_roles(transcript: Transcript) -> Transcript:
-    """The game without whatever says a role, but for the texts of messages.
+    """Return the transcript without everything that reveals a role, except texts of messages.
 
-    Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
-    only some roles speak."""
+    The recipients of private notes of the moderator are also removed, and so are the speakers of
+    phases in which only some roles speak.
+    """
     tables = {
-        name: _without(
+        name: _drop_columns(
             rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())
         )
         for name, rows in transcript.tables.items()
@@ -628,7 +654,7 @@ def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
     )
 
 
-def _without(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+def _drop_columns(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
     known = [name for name in columns if name in rows.columns]
     return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in known)
 

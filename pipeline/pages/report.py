@@ -1,7 +1,8 @@
-"""A report on a lake as one file: HTML that asks the network for nothing, Markdown, or LaTeX.
+"""Self-contained report on a lake as HTML, Markdown or LaTeX, and pages in notebooks.
 
-Everything comes from the Python API. Evidence and transcripts are a sample: for each value a few
-games, chosen by their ids, which are hashes, so that no result decides what is shown.
+`magic report` and the notebook display use it. The report reads the lake by the Python API.
+Evidence and transcripts are a sample: for each value a few games, chosen by their ids. Ids are
+hashes, so the choice does not depend on results.
 """
 
 import hashlib
@@ -44,22 +45,22 @@ _PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 
 def colours() -> str:
-    """The variables of all colours, each a pair for light and dark."""
-    return _split()[0].partition(":root {")[2].partition("}")[0]
+    """Return the CSS variables of all colours, each with a value for light and for dark mode."""
+    return _split_style()[0].partition(":root {")[2].partition("}")[0]
 
 
 def lines(*beginnings: str) -> str:
-    """The rules of the frame that begin so."""
-    return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
+    """Return the CSS rules of the page frame that start with one of the beginnings."""
+    return "\n".join(line for line in _split_style()[0].splitlines() if line.startswith(beginnings))
 
 
 def parts(*names: str) -> str:
-    """The rules of these parts of the style, such as `tables`."""
-    return "".join(_split()[1][name] for name in names)
+    """Return the CSS rules of these sections of the style sheet, such as `tables`."""
+    return "".join(_split_style()[1][name] for name in names)
 
 
 @cache
-def _split() -> tuple[str, dict[str, str]]:
+def _split_style() -> tuple[str, dict[str, str]]:
     frame, *named = _PART.split(_FILE.read_text(encoding="utf-8"))
     return frame, dict(zip(named[::2], named[1::2], strict=True))
 
@@ -82,9 +83,9 @@ _FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 class Cell(Struct, frozen=True):
-    """One value with its counts, and the counted rows of the games that are shown.
+    """Value of a metric for a model, with its evidence in the sampled games.
 
-    `evidence` has a row for each decision, and `sum` one for each term, as `evidence_sum`.
+    `evidence` contains one row per decision, and `sum` one row per term, as `evidence_sum`.
     """
 
     metric: str
@@ -94,7 +95,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def evidence_command(self) -> str:
-        """The command line that prints all rows behind the value, but for the report's options."""
+        """Command line that prints all rows behind the value, without the report's options."""
         model = self.value["model"]
         return shlex.join(
             ["magic", "evidence", self.metric, *([] if model is None else ["--model", model])]
@@ -102,16 +103,16 @@ class Cell(Struct, frozen=True):
 
     @property
     def n_games(self) -> int:
-        """In how many games of the sample something was counted."""
+        """Number of sampled games in which the metric counts something."""
         return self.evidence["game_id"].n_unique()
 
 
 class Report(Struct, frozen=True, dict=True):
-    """All that the report shows.
+    """Content of a report.
 
-    `values` are the rows of `metrics` over all game types, and `by_type` those of each; `heads` say
-    what the metrics are. `cells` are by model and metric. `games` are those of the sample, in the
-    order of their ids.
+    `values` contains rows of `metrics` over all game types, and `by_type` rows by game type.
+    `heads` describes the metrics, `cells` has the values by model and metric, and `games` the
+    sampled games in the order of their ids.
     """
 
     title: str
@@ -136,23 +137,26 @@ class Report(Struct, frozen=True, dict=True):
 
     @cached_property
     def game_numbers(self) -> dict[str, int]:
-        """The number of each game within the report, by its id."""
-        return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
+        """Number of each sampled game within the report, by game id."""
+        return {
+            str(transcript.game["game_id"]): number
+            for number, transcript in enumerate(self.games, start=1)
+        }
 
     @property
     def command_options(self) -> str:
-        """What a command needs to count what the report counts; empty for the defaults."""
+        """Command-line options that select the report's games; empty for the defaults."""
         system = self.citation.system
         return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
     def option_of_show(self) -> str:
-        """The same for a command that shows one game, whatever its system."""
+        """Option `--edition` for a command that displays a game; empty for the default edition."""
         edition = self.citation.edition
         return "" if edition == PAPER else f" --edition {edition}"
 
     def of_model(self, model: str | None) -> pl.DataFrame:
-        """The values of a model, also of one without a name."""
+        """Return the rows of one model; None selects the games without a model name."""
         return self.values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
 
 
@@ -164,10 +168,12 @@ def report(
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
 ) -> Report:
-    """The content of a report on the lake in its state.
+    """Return the content of a report on the lake in its current state.
 
-    Of each value, up to `games_per_cell` games are in it. Raises UsageError for a number that is
-    not in 0..`MOST_GAMES_PER_CELL`.
+    Each value has evidence from up to `games_per_cell` games.
+
+    Raises:
+        UsageError: If `games_per_cell` is not between 0 and `MOST_GAMES_PER_CELL`.
     """
     if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
@@ -175,9 +181,9 @@ def report(
     board = lake.leaderboard(edition=edition, confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
     values = by_type.filter(game_type=ALL_GAME_TYPES).drop("game_type")
-    sample = _sample(lake, edition, games_per_cell)
+    sample = _sample_transcripts(lake, edition, games_per_cell)
     models = board["model"].to_list()
-    cells = _cells(values, sample, edition, games_per_cell)
+    cells = _metric_cells(values, sample, edition, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
         title=title or TITLE,
@@ -215,13 +221,15 @@ def report(
         .sort("format", "format_version")
         .rename(display_name)
         .collect(),
-        games=[one for one in sample if one.game["game_id"] in shown],
+        games=[transcript for transcript in sample if transcript.game["game_id"] in shown],
         game_types=lake.game_types,
     )
 
 
-def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> list[Transcript]:
-    """Some games of each model and competition, those with the lowest ids."""
+def _sample_transcripts(
+    lake: LakeWithMethods, edition: Edition, games_per_cell: int
+) -> list[Transcript]:
+    """Return a few games of each model and competition: those with the lowest ids."""
     if not games_per_cell:
         return []
     finished = lake.table("results").filter("is_tested", "is_finished")
@@ -234,12 +242,12 @@ def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> lis
     return list(lake.transcripts(sorted(lowest["game_id"].unique()), edition=edition))
 
 
-def _cells(
+def _metric_cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
-    """A cell for each model and metric, with the rows of the first games that have any."""
+    """Return one cell per model and metric, with evidence from the first games that have any."""
     none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
-    rows = pl.concat([none, *(one.counted for one in sample)])
+    rows = pl.concat([none, *(transcript.counted for transcript in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
     for value in values.iter_rows(named=True):
@@ -255,16 +263,16 @@ def _cells(
 
 
 def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> str:
-    """The report on a lake as the text of one file: html, markdown or latex.
+    """Return the report on a lake as the text of one file: html, markdown or latex.
 
-    The `choices` are those of `pipeline.pages.report.report`.
+    The `choices` are the options of `pipeline.pages.report.report`.
     """
     content = report(lake, **choices)
     return "".join(report_html(content) if form == "html" else report_text(content, form))
 
 
 def report_html(report: Report) -> Iterator[str]:
-    """The file, a piece at a time."""
+    """Yield the report as HTML in pieces."""
     css = _style()
     models = {model: at for at, model in enumerate(report.board["model"], start=1)}
     return (
@@ -276,20 +284,20 @@ def report_html(report: Report) -> Iterator[str]:
             # Nothing but this very text may be run or applied, whatever slips into the page.
             style_hash=b64encode(hashlib.sha256(css.encode()).digest()).decode(),
             models=models,
-            link=partial(_link, models),
+            link=partial(_report_link, models),
             asked=report.citation,
             LONGEST=LONGEST_TEXT,
             notes_of=lambda name, rows: (
                 build_result_table(name, rows, confidence=report.confidence).notes
             ),
             seats=player_table,
-            matrix=_matrix,
+            matrix=_comparison_matrices,
         )
     )
 
 
-def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
-    """Where in the file something is; None for what it does not have."""
+def _report_link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
+    """Return the address of an element of the report; None if the report does not contain it."""
     at = models.get(parameters.get("model"))
     match page:
         case "model" if at is not None:
@@ -303,40 +311,44 @@ def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str
 
 @cache
 def _style() -> str:
-    """The tables and texts of `magic view`, and the style of what is in the file alone."""
+    """Return the report's style sheet: that of `magic view` for tables and texts, and its own."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
     shared = parts(*_PARTS)
     return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
 
 
-def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
-    """By metric, a row for each model: its comparison with every other, itself left out."""
+def _comparison_matrices(
+    report: Report,
+) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+    """Return for each metric one row per model with its comparison to each other model."""
     models = [model for model in report.board["model"] if model is not None]
     for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
         for row in part.iter_rows(named=True):
-            cells[row["model"], row["other"]] = _compared(row, 1, report.confidence)
-            cells[row["other"], row["model"]] = _compared(row, -1, report.confidence)
-        lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
+            cells[row["model"], row["other"]] = _comparison_from_side(row, 1, report.confidence)
+            cells[row["other"], row["model"]] = _comparison_from_side(row, -1, report.confidence)
+        lines = [(model, [cells.get((model, other)) for other in models]) for model in models]
         yield part["metric"][0], lines
 
 
-def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
-    """A comparison as seen from one of its models."""
+def _comparison_from_side(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
+    """Return a comparison from the view of one of its models; `sign` is -1 for the second one."""
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
     return {
         "difference": None if difference is None else sign * difference + 0.0,  # not −0
         "title": f"{text_format.format_interval(*ends)}; p (Holm) "
         f"{NULL_TEXT if p is None else text_format.format_p_value(p)}",
-        "mark": text_format.small_sample_mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
+        "mark": text_format.small_sample_mark(
+            [*(row["small_sample_terms"] or []), *(row["other_small_sample_terms"] or [])]
+        ),
         "is_apart": p is not None and is_significant(p, confidence),
         "reason": row["reason"],
     }
 
 
 def report_text(report: Report, form: str) -> Iterator[str]:
-    """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
+    """Yield the tables of the report with their notes in pieces, as Markdown or LaTeX."""
     write = DOCUMENT_RENDERERS[form]
     definitions = [
         {
@@ -365,9 +377,9 @@ def report_text(report: Report, form: str) -> Iterator[str]:
     for title, table in tables.items():
         yield "\n" + write.format_heading(title)
         yield from write.table(table)
-        yield write.items(table.notes)
+        yield write.format_notes(table.notes)
     yield "\n" + write.format_heading("Where to look")
-    yield write.items(
+    yield write.format_notes(
         [
             f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "
             "a value",
@@ -403,12 +415,18 @@ h3.title { margin-top: .3rem; }
 
 
 class RenderedPage(Struct, frozen=True):
-    """A page of `magic view` as a notebook shows it. `rows` is its frame, `html` the page."""
+    """Page of `magic view` for display in a notebook.
+
+    Attributes:
+        rows: The main table of the page.
+        html: The page as HTML.
+    """
 
     rows: pl.DataFrame
     html: str
 
     def __repr__(self) -> str:
+        """Return the main table as text."""
         return repr(self.rows)
 
     def _repr_html_(self) -> str:
@@ -416,9 +434,15 @@ class RenderedPage(Struct, frozen=True):
 
 
 def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> RenderedPage:
-    """The page of this name with these parameters.
+    """Return a rendered page for a notebook.
 
-    Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
+    Args:
+        lake: The lake to display.
+        name: Name of the page.
+        given: Parameters of the page by name.
+
+    Raises:
+        UsageError: If the page or a parameter is unknown, or a value is invalid.
     """
     texts = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -437,13 +461,13 @@ def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> R
         level=3,
         is_interactive=False,
         # So that a notebook can show several games.
-        prefix_of=lambda one, _: f"g{one.game['game_id'][:12]}-",
+        prefix_of=lambda transcript, _: f"g{transcript.game['game_id'][:12]}-",
     )
     return RenderedPage(contents.rows, framed(html))
 
 
 def format_lake_html(lake: LakeWithMethods) -> str:
-    """The lake's state, and its tables with their rows."""
+    """Return HTML with the state of the lake and the number of rows of its tables."""
     sizes = [
         (name, row_description(name).rstrip("."), sum(lake.row_counts_by_file(name).values()))
         for name in TABLES
@@ -457,13 +481,13 @@ def format_lake_html(lake: LakeWithMethods) -> str:
 
 
 def framed(html: Markup) -> str:
-    """The HTML in a frame with its style, which does not reach what is around it."""
+    """Return the HTML in a frame whose style does not affect the rest of the notebook."""
     return f'<div class="magic-page"><style>{_style_notebook()}</style>\n{html}</div>'
 
 
 @cache
 def _style_notebook() -> str:
-    """What the cell needs of the style of `magic view`, for what is within the frame alone."""
+    """Return the CSS rules of `magic view` that a notebook cell needs, limited to its frame."""
     own = "".join([colours(), lines(*_FRAME_notebook), parts(*_PARTS_notebook), _OWN])
     # The name is doubled, so that our rules win over those of the notebook itself.
     return f".magic-page.magic-page {{{own}}}"

@@ -1,7 +1,7 @@
-"""Contents as HTML, JSON and CSV.
+"""Render page contents as HTML fragments, JSON, CSV and images.
 
-A page of HTML is a fragment: its host puts it into a frame of its own, and says by `link` where
-other pages are.
+`pages.PAGES` lists all pages: those of reports and those with their own content functions. The
+server and the notebook display put a fragment into a frame and pass `link` for its links.
 """
 
 import re
@@ -60,42 +60,47 @@ from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, 
 
 # Which pages there are, those of declared reports among them, and what an address says to one.
 
-_KNOWN = {one.name: one for one in (EDITION, GAME_TYPE, WHERE)}
-_OF_THE_SERVER = ("engine", "master")
+_COMMON_FIELDS = {field.name: field for field in (EDITION, GAME_TYPE, WHERE)}
+_SERVER_OPTIONS = ("engine", "master")
 """What an address does not choose."""
 
 
 def page_of(report: Report) -> Page:
-    """The page of a report: its parameters are the fields of the form."""
-    fields = [field for one in report.parameters for field in _fields(one)]
+    """Return the page of a report, whose form has a field for each parameter."""
+    fields = [field for parameter in report.parameters for field in _iter_form_fields(parameter)]
     asks = content_address(
         *fields,
         is_of_system=report.is_of_system,
         has_losses=report.has_losses,
-        in_title=tuple(one.name for one in fields if one.are_names),
+        in_title=tuple(field.name for field in fields if field.are_names),
         report=report.name,
     )
-    return Page(asks, partial(_content, report))
+    return Page(asks, partial(_report_content, report))
 
 
-def _fields(asked: Parameter) -> Iterator[Field]:
-    """The fields of a parameter: of one that takes two names, one for each."""
+def _iter_form_fields(asked: Parameter) -> Iterator[Field]:
+    """Yield the form fields of a parameter; a parameter that takes two names has two fields."""
     name, kind, is_several, default, declared = asked
-    if name in _OF_THE_SERVER:
+    if name in _SERVER_OPTIONS:
         return
     label = column_words(name.removeprefix("n_"))
     if name == "metric":
         nothing = "all" if is_several else None
         yield replace(METRIC, default="" if is_several else default or "", nothing=nothing)
-    elif name in _KNOWN:
-        yield _KNOWN[name]
+    elif name in _COMMON_FIELDS:
+        yield _COMMON_FIELDS[name]
     elif declared.suggested == "models":
         help = declared.help.removesuffix(REPEATABLE_HELP)
         # `[MODEL OTHER]` takes a model and another one.
         named = declared.metavar.strip("[]").lower().split()
-        for one in named if declared.is_argument else [name]:
-            own, of_lake = column_words(one).capitalize(), lambda lake, _: models_of(lake)
-            yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
+        for field_name in named if declared.is_argument else [name]:
+            field_label, of_lake = (
+                column_words(field_name).capitalize(),
+                lambda lake, _: models_of(lake),
+            )
+            yield Field(
+                field_name, field_label, values=of_lake, nothing="any", are_names=True, help=help
+            )
     elif kind is bool:
         yield Field(name, label, bool, default)
     elif get_origin(kind) is Literal:
@@ -107,28 +112,33 @@ def _fields(asked: Parameter) -> Iterator[Field]:
         yield Field(name, label.capitalize(), hint=hint, size=size)
 
 
-def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
-    """What the report answers to the address; `about` says in a sentence what it is."""
+def _report_content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
+    """Return the content of a report's page for the requested parameters."""
     faults, names, is_asked = Faults(), list[str](), True
-    fields = {one.name: [field.name for field in _fields(one)] for one in report.parameters}
-    required = [one.name for one in report.parameters if one.default is ...]
+    fields = {
+        parameter.name: [field.name for field in _iter_form_fields(parameter)]
+        for parameter in report.parameters
+    }
+    required = [parameter.name for parameter in report.parameters if parameter.default is ...]
     first = fields[required[0]][-1] if required else ""
     given: dict[str, dict[str, Any]] = {first: {}}  # with all that is required
-    for one in report.parameters:
-        own = fields[one.name]
-        said = {
-            name: text for name in own if (text := getattr(asked, name)) not in ("", ALL_GAME_TYPES)
+    for parameter in report.parameters:
+        field_names = fields[parameter.name]
+        texts_by_field = {
+            name: text
+            for name in field_names
+            if (text := getattr(asked, name)) not in ("", ALL_GAME_TYPES)
         }
-        names += said.values() if one.declared.suggested == "models" else ()
-        for name in said if one.declared.is_argument else ():
+        names += texts_by_field.values() if parameter.declared.suggested == "models" else ()
+        for name in texts_by_field if parameter.declared.is_argument else ():
             with faults.record(name):
-                check_models(lake, (said[name],))
-        is_required = one.name in required
-        for field in own[-1:] if said else ():
+                check_models(lake, (texts_by_field[name],))
+        is_required = parameter.name in required
+        for field in field_names[-1:] if texts_by_field else ():
             with faults.record(field):
-                value = _value(one, [*said.values()])
-                given.setdefault(first if is_required else field, {})[one.name] = value
-        is_asked &= bool(said) or not is_required
+                value = _parameter_value(parameter, [*texts_by_field.values()])
+                given.setdefault(first if is_required else field, {})[parameter.name] = value
+        is_asked &= bool(texts_by_field) or not is_required
     rows = None
     if is_asked and not faults:
         rows, faults = answered(getattr(lake, report.name), given)
@@ -148,8 +158,8 @@ def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
     )
 
 
-def _value(asked: Parameter, given: list[Any]) -> Any:
-    """What the fields of a parameter say; raises UsageError for what is no number."""
+def _parameter_value(asked: Parameter, given: list[Any]) -> Any:
+    """Convert the field values of a parameter; raise UsageError for an invalid number."""
     if asked.is_several:
         return asked.declared.checked(given, is_several=True, default=asked.default)
     value = next(iter(given), "")
@@ -158,7 +168,7 @@ def _value(asked: Parameter, given: list[Any]) -> Any:
 
 # --- all pages ------------------------------------------------------------------------------------
 
-_PLACE = re.compile(r"`\$\.(\w+)`$")
+_PARAMETER_IN_ERROR = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -173,20 +183,33 @@ NAMES = tuple(sorted(PAGES))
 
 
 def page(name: str) -> Page:
-    """The page of this name; raises UsageError if there is none."""
+    """Return the page with this name.
+
+    Raises:
+        UsageError: If no page has the name.
+    """
     if name not in PAGES:
         raise UsageError(f"no page `{name}`: {suggest_names([name], NAMES)}")
     return PAGES[name]
 
 
 def content(name: str, lake: Any, asked: Address) -> Content:
-    """What a page shows of the lake; raises UsageError for what is wrong with the request."""
-    seen = _seen(lake, asked)
+    """Return the content of a page for the requested parameters.
+
+    Args:
+        name: Name of the page.
+        lake: The lake to display.
+        asked: The parameters of the page, as returned by `parameters`.
+
+    Raises:
+        UsageError: If a parameter that the page cannot report beside its field is wrong.
+    """
+    seen = _lake_for_page(lake, asked)
     shown = page(name).content(seen, asked)
-    listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
+    listed = {field.name: field.values(seen, asked) for field in asked.FIELDS if field.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "seen_as": seen.view_options}
-    if _is_refused(asked):
+    if _is_loss_rule_refused(asked):
         common["faults"] = {**shown.faults, "failures": LOSSES_REFUSED}
     if asked.IS_OF_SYSTEM:
         system = seen.system if shown.system is None else shown.system
@@ -198,31 +221,38 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     return msgspec.structs.replace(shown, **common)
 
 
-def _seen(lake: Any, asked: Address) -> Any:
-    """The lake as the page sees it: one that counts sees one system, and failures as it says."""
+def _lake_for_page(lake: Any, asked: Address) -> Any:
+    """Return the lake with the system and the failure handling that the page displays."""
     failures = getattr(asked, "failures", "") or lake.failures
-    has_losses = asked.HAS_LOSSES and not _is_refused(asked)
+    has_losses = asked.HAS_LOSSES and not _is_loss_rule_refused(asked)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
     return (
         lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
     )
 
 
-def _is_refused(asked: Address) -> bool:
-    """Whether failures are to count as losses in an edition that has its own rule."""
+def _is_loss_rule_refused(asked: Address) -> bool:
+    """Return whether failed games shall count as losses in an edition that has its own rule."""
     return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
 
 
 def csv_parts(
     name: str, lake: Any, asked: Address, shown: Content | None = None
 ) -> Iterable[pl.DataFrame]:
-    """All rows of a page, some at a time; raises UsageError for what is wrong with the request.
+    """Return all rows of a page as data frames, in parts if the table is long.
 
-    `shown` is the page's content where it is there already.
+    Args:
+        name: Name of the page.
+        lake: The lake to display.
+        asked: The parameters of the page; its `frame` selects the table.
+        shown: The page's content, if it was computed already.
+
+    Raises:
+        UsageError: If a parameter is wrong.
     """
     wanted = page(name)
     if wanted.whole is not None and (asked.frame or "rows") == wanted.frame:
-        return wanted.whole(_seen(lake, asked), asked)
+        return wanted.whole(_lake_for_page(lake, asked), asked)
     contents = shown or content(name, lake, asked)
     if contents.faults:
         raise UsageError("; ".join(contents.faults.values()))
@@ -230,31 +260,34 @@ def csv_parts(
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:
-    """The page's parameters as typed values; empty texts are left out.
+    """Convert strings from an address to the typed parameters of a page, without empty ones.
 
-    Raises UsageError for an unknown parameter, or for a value that it cannot have.
+    Raises:
+        UsageError: If a parameter is unknown or has an invalid value.
     """
     wanted = page(name).parameters
     known = wanted.__struct_fields__
-    if strangers := [one for one in given if one not in known]:
+    if unknown_parameters := [parameter for parameter in given if parameter not in known]:
         names = ", ".join(known) or "none"
-        raise UsageError(f"no parameter {', '.join(strangers)[:200]}: this page has {names}")
-    texts = {one: text for one, text in given.items() if text}
+        raise UsageError(
+            f"no parameter {', '.join(unknown_parameters)[:200]}: this page has {names}"
+        )
+    texts = {parameter: text for parameter, text in given.items() if text}
     try:
         return msgspec.convert(texts, wanted, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(_why_wrong(error, wanted, texts)) from None
+        raise UsageError(_invalid_parameter_message(error, wanted, texts)) from None
 
 
-def _why_wrong(
+def _invalid_parameter_message(
     error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
 ) -> str:
-    """What is wrong with a parameter; of one that is a choice, what can be chosen."""
-    place = _PLACE.search(str(error))
+    """Return the message for an invalid parameter, with suggestions from its allowed values."""
+    place = _PARAMETER_IN_ERROR.search(str(error))
     name = place[1] if place else ""
     kind = get_type_hints(wanted).get(name)
     choices = ("true", "false") if kind is bool else get_args(kind)
-    known = [one for one in choices if isinstance(one, str)]
+    known = [choice for choice in choices if isinstance(choice, str)]
     if not known:
         return f"a parameter is wrong: {error}"
     return f"no {name} `{texts[name][:200]}`: {suggest_names([texts[name]], filter(None, known))}"
@@ -275,7 +308,7 @@ MOST_CHARACTERS = 128 * 2**20
 
 @cache
 def template_environment() -> Environment:
-    """The templates, with what they can call. Everything that they insert is escaped."""
+    """Return the escaping Jinja environment with the filters and functions of all templates."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -325,22 +358,23 @@ def template_environment() -> Environment:
     return templates
 
 
-_CARRIED = {"edition": PAPER, "system": "", "failures": ""}
-_SEEN_AS = {
+_KEPT_PARAMETER_DEFAULTS = {"edition": PAPER, "system": "", "failures": ""}
+_VIEW_OPTION_TEXTS = {
     "joined_names": "Names of models that are joined: {}",
     "failures": "A game counts as a loss of the model that failed it",
 }
 
 
 def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
-    """The links of a page: they lead on in its edition, system and choice of failures,
-    wherever a page has these.
+    """Return a link function that keeps the current edition, system and failure handling.
 
-    `asked` are the page's own parameters.
+    Args:
+        link: Function that returns the address of a page.
+        asked: The parameters of the current page.
     """
     chosen = {
         name: asked[name]
-        for name, default in _CARRIED.items()
+        for name, default in _KEPT_PARAMETER_DEFAULTS.items()
         if asked.get(name, default) != default
     }
 
@@ -353,11 +387,16 @@ def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
 
 
 def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
-    """The page as HTML, without a frame.
+    """Render a page as an HTML fragment without a frame.
 
-    `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
-    (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
-    `picture_at`, the address of the page's plot by its form.
+    Args:
+        name: Name of the page; it selects the template.
+        content: The content to render.
+        asked: The parameters of the page.
+        link: Function that returns the address of a page.
+        more: Further template variables. `level` is the level of the heading (1); `is_interactive`
+            says whether to render forms (True); `prefix_of` returns the prefix of element ids from
+            a game and its index; `picture_at` returns the address of the plot as "svg" or "png".
     """
     template = template_environment().select_template([f"{name}.html", "reported.html"])
     link = bind_links(link, msgspec.structs.asdict(asked))
@@ -372,7 +411,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "picture_at": None,
     }
     seen = (
-        _SEEN_AS[name].format(escape_unprintable(text)) for name, text in content.seen_as.items()
+        _VIEW_OPTION_TEXTS[name].format(escape_unprintable(text))
+        for name, text in content.seen_as.items()
     )
     lines = [*content.unknown, *seen]
     said = [Markup('<p class="key">{}.</p>\n').format(line) for line in lines]
@@ -380,13 +420,13 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:
-    """The parameters as the query of an address; those without a value are left out."""
+    """Encode parameters as a URL query string; parameters without a value are omitted."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     return urlencode(
         {
-            name: str(one).lower() if isinstance(one, bool) else str(one)
-            for name, one in values.items()
-            if one is not None and one != ""
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in values.items()
+            if value is not None and value != ""
         }
     )
 
@@ -398,33 +438,35 @@ def address(name: str, parameters: Mapping[str, object]) -> str:
 
 
 def page_link(name: str, at: str = "", **parameters: object) -> str | None:
-    """Return the address of a page, `at` one of its places; None for a page that is not there."""
+    """Return the address of a page, optionally of its element `at`; None for an unknown page."""
     if name not in NAMES:
         return None
     return address(name, parameters) + (f"#{at}" if at else "")
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
-    """The content as one JSON object, with the number of the lake's last ingest.
+    """Return the content as a JSON object with its parameters and the number of the last ingest.
 
-    Raises UsageError where it is too long for one answer.
+    Raises:
+        UsageError: If the text is longer than `MOST_CHARACTERS`.
     """
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts") | fields.pop("seen_as")
     fields = {"ingest": state, "parameters": msgspec.to_builtins(asked)} | fields
-    return _within_limit("JSON", chain(_object(fields, ",\n"), ["\n"]))
+    return _join_within_limit("JSON", chain(_iter_object_text(fields, ",\n"), ["\n"]))
 
 
 def as_csv(parts: Iterable[pl.DataFrame]) -> str:
-    """The rows, without anything that a spreadsheet would run.
+    """Return the rows as CSV in which spreadsheet programs execute no formula.
 
-    Raises UsageError where they are too many for one answer: nothing is cut in silence.
+    Raises:
+        UsageError: If the text is longer than `MOST_CHARACTERS`; it is never truncated.
     """
-    return _within_limit("CSV", iter_spreadsheet_csv(parts))
+    return _join_within_limit("CSV", iter_spreadsheet_csv(parts))
 
 
-def _within_limit(form: str, texts: Iterable[str]) -> str:
-    """The texts as one; raises UsageError as soon as they are too long."""
+def _join_within_limit(form: str, texts: Iterable[str]) -> str:
+    """Join the strings; raise UsageError as soon as they exceed `MOST_CHARACTERS`."""
     taken, n_left = [], MOST_CHARACTERS
     for text in texts:
         taken.append(text)
@@ -437,29 +479,32 @@ def _within_limit(form: str, texts: Iterable[str]) -> str:
     return "".join(taken)
 
 
-def _json(value: object) -> Iterator[str]:
-    """The value as JSON, some rows of a frame at a time."""
+def _iter_json_text(value: object) -> Iterator[str]:
+    """Yield the JSON text of a value in pieces; a data frame becomes a list of records."""
     if isinstance(value, pl.DataFrame):
         yield from iter_json_records([value])
     elif isinstance(value, msgspec.Struct):
-        yield from _object({name: getattr(value, name) for name in value.__struct_fields__})
+        yield from _iter_object_text(
+            {name: getattr(value, name) for name in value.__struct_fields__}
+        )
     elif isinstance(value, Mapping):
-        yield from _object(value)
+        yield from _iter_object_text(value)
     elif isinstance(value, (tuple, list)):
         yield "["
         for at, item in enumerate(value):
             yield ", " if at else ""
-            yield from _json(item)
+            yield from _iter_json_text(item)
         yield "]"
     else:
         yield escape_terminal_json(text_format.to_json_text(value))
 
 
-def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
+def _iter_object_text(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
+    """Yield the JSON text of an object in pieces, with the separator `between` its fields."""
     for at, (name, value) in enumerate(fields.items()):
         key = escape_terminal_json(text_format.to_json_text(str(name)))
         yield f"{between if at else '{'}{key}: "
-        yield from _json(value)
+        yield from _iter_json_text(value)
     yield "}" if fields else "{}"
 
 
@@ -467,24 +512,24 @@ def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
 
 
 def text(value: object) -> str:
-    """A cell of any type as text."""
+    """Format a table cell of any type as text."""
     return text_format.format_values([value])[0]
 
 
 def brief(value: str | None, n_signs: int) -> str:
-    """The beginning of a text, on one line."""
+    """Return the text on one line, truncated to `n_signs` characters."""
     line = " ".join((value or "").split())
     return escape_unprintable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
 
 
 def mark(hit: float | None) -> Markup:
-    """A hit, a miss, or how much of a hit, as a sign and in words."""
+    """Return HTML with a symbol and a label for a hit, a miss or a partial hit."""
     label = describe_hit(hit) if hit is None else f"{hit_sign(hit)} {describe_hit(hit)}"
     return Markup(f'<span class="result {hit_style(hit)}">{label}</span>')
 
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
-    """A plot of `pipeline.plots`; None where there is nothing to draw."""
+    """Return a plot of `pipeline.plots`; None if all values are null."""
     value = "area" if kind == "radar" else "value"
     if value in rows.columns and rows[value].is_null().all():
         return None
@@ -494,7 +539,7 @@ def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "p
 def plot(
     kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
 ) -> Markup:
-    """The plot as SVG; nothing where there is nothing to draw."""
+    """Return a plot as SVG; an empty text if all values are null."""
     drawn = chart(kind, rows, *more, **options)
     # Marks of ours, with texts that the library escapes.
     return Markup(
@@ -503,7 +548,17 @@ def plot(
 
 
 def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
-    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    """Return the first plot of a page as the content of an image file.
+
+    Args:
+        name: Name of the page.
+        content: The content of the page.
+        asked: The parameters of the page.
+        form: "svg" or "png".
+
+    Raises:
+        UsageError: If the page has no plot.
+    """
     drawn: list[plots.Chart] = []
 
     def keep(

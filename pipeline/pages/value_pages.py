@@ -1,4 +1,7 @@
-"""The pages of values: of all models, one metric, one model, two models, and what changed."""
+"""Pages of metric values: leaderboard, one metric, one model, comparison and changes.
+
+`PAGES` lists them for `pipeline.pages.templating`. They call the methods of the lake.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +12,7 @@ from msgspec.structs import replace
 
 from pipeline.column import display_name, polars_schema
 from pipeline.errors import LakeError, UsageError, suggest_names
-from pipeline.lake import reopened
+from pipeline.lake import reopen_lake
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics.completeness import fewer_games_notes
 from pipeline.metrics.registry import has_sql, metric_names, metric_spec, metric_sql, metric_title
@@ -47,7 +50,10 @@ from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE
 
 
 def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
-    """The leaderboard, or the values of a slice of the rows: `rows` are those of `leaderboard`."""
+    """Return the leaderboard page; with groups or filters, the values of the selected rows.
+
+    `rows` contains the result of `lake.leaderboard`.
+    """
     groups = tuple(name for name in listed(asked.by) if name != "model")
     slice_ = given(asked, "game_type", "where")
     grid = {"columns": asked.columns, "metric": asked.metric} if asked.columns else {}
@@ -66,7 +72,7 @@ def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
         *build_result_table("leaderboard", rows, **slice_, **grid).notes,
         *fewer_games_notes(lake, rows),
     ]
-    valued = [name for name in rows.columns if f"{name}_thin" in rows.columns]
+    valued = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
     # A row without a model stands for no game at all where it has no value.
     rows = rows.filter(pl.any_horizontal(pl.col("model", *valued).is_not_null()))
     if asked.sort in rows.columns:  # nulls last
@@ -85,9 +91,10 @@ def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
-    """The metric's definition, and its values by model, by game type and by what is asked.
+    """Return the page of a metric: its definition, and its values by model, game type and group.
 
-    `rows` are those of `metrics` over all game types, `by_type` those of each game type.
+    `rows` contains the result of `lake.metrics` over all game types, and `by_type` the result by
+    game type.
     """
     declared, shown = (
         metric_spec(asked.metric, asked.edition),
@@ -119,11 +126,11 @@ def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
             "terms": pl.DataFrame(
                 [
                     {
-                        "term": one.name,
-                        "game types": ", ".join(one.game_types),
-                        "weight": one.weight,
+                        "term": term.name,
+                        "game types": ", ".join(term.game_types),
+                        "weight": term.weight,
                     }
-                    for one in declared.terms
+                    for term in declared.terms
                 ]
             ),
             "sql": metric_sql(asked.metric, asked.edition).lstrip()
@@ -138,9 +145,9 @@ def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def one_model(lake: LakeWithMethods, asked: Any) -> Content:
-    """The model's values, by role and by opponent; without a name those of the first model.
+    """Return the page of a model with its values by role and opponent; default: the first model.
 
-    `rows` are the model's rows of `metrics`; `field` are those of all models.
+    `rows` contains the model's rows of `lake.metrics`, and `field` the rows of all models.
     """
     field = lake.metrics(edition=asked.edition, game_type=ALL_GAME_TYPES)
     models = models_of(lake)
@@ -151,7 +158,7 @@ def one_model(lake: LakeWithMethods, asked: Any) -> Content:
     rows, valued = field.filter(is_model), field.drop_nulls("value")
 
     def by(column: str) -> pl.DataFrame:
-        """The model's values by one more column; no rows where the edition has none."""
+        """Return the model's values by one more column; an empty frame if the edition has none."""
         if asked.edition == RELEASE or model is None or faults:
             return pl.DataFrame()
         values = lake.metrics(edition=asked.edition, model=model, by=["model", "game_type", column])
@@ -179,10 +186,10 @@ def one_model(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def compare(lake: LakeWithMethods, asked: Any) -> Content:
-    """The comparison of two models, also of other systems; without names, of the first two.
+    """Return the comparison page of two models, by default of the first two.
 
-    `rows` are those of `compare`; `apart` are the settings with the largest differences, if both
-    are of one system, and `names` are theirs in it.
+    `rows` contains the result of `lake.compare`. If both models belong to one system, `apart`
+    contains the settings with the largest differences, and `names` the models' names in it.
     """
     own = models_of(lake)
     others = [lake.for_system(system) for system in lake.systems if system != lake.system]
@@ -191,7 +198,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
     other = asked.other or next((name for name in own if name != model), "")
     systems = [system_of(lake, name) or lake.system for name in (model, other)]
     parts = [lake.for_single_system(system) for system in systems]
-    one, two = (model_without_system(lake, name) for name in (model, other))
+    first_model, second_model = (model_without_system(lake, name) for name in (model, other))
     in_edition = metric_names(asked.edition)
     # Those that are defined for the game type.
     defined = tuple(
@@ -218,7 +225,9 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
         pl.DataFrame(schema=polars_schema(SETTINGS_APART_COLUMNS)),
         None,
     )
-    for field, part, name in zip(("model", "other"), parts, (one, two), strict=True):
+    for field, part, name in zip(
+        ("model", "other"), parts, (first_model, second_model), strict=True
+    ):
         with faults.record(field):
             check_models(part, (name,) if name else None)
     if model and other and not faults:
@@ -229,7 +238,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
     if model and other and is_of_one and not faults:
         with faults.record("metric"):
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
-            apart = parts[0].settings_apart(one, two, sorted_by, **slice_)
+            apart = parts[0].settings_apart(first_model, second_model, sorted_by, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
     named = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
     known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
@@ -239,7 +248,7 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
         parts={
             "model": model,
             "other": other,
-            "names": (one, two) if is_of_one else (),
+            "names": (first_model, second_model) if is_of_one else (),
             "metric": sorted_by,
             "apart": apart,
         },
@@ -254,16 +263,17 @@ def compare(lake: LakeWithMethods, asked: Any) -> Content:
 
 
 def diff(lake: LakeWithMethods, asked: Any) -> Content:
-    """What changed since an earlier ingest, by default the one before the lake's last one.
+    """Return the page of changes since an earlier ingest, by default since the one before the last.
 
-    `rows` are those of `diff`, `shown` those that moved, or all. `moved` says how many.
+    `rows` contains the result of `diff`, `shown` the displayed rows, and `moved` a sentence with
+    the number of changed values.
     """
     ingests = lake.table("ingests").select("ingest_id").collect()["ingest_id"].sort()
-    earlier = [str(one) for one in ingests if one < lake.ingest_id]
+    earlier = [str(ingest_id) for ingest_id in ingests if ingest_id < lake.ingest_id]
     since = asked.since or next(reversed(earlier), "")
     rows, faults, models = None, Faults(), {*models_of(lake)}
     with faults.record("since"):
-        before = _state(lake, since, earlier) if since else lake
+        before = _lake_after_ingest(lake, since, earlier) if since else lake
         models |= {*models_of(before)}
     if since and not faults:
         fields = {
@@ -287,12 +297,14 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
     )
 
 
-def _state(lake: LakeWithMethods, ingest: str, earlier: Sequence[str]) -> LakeWithMethods:
-    """The lake as it was after one of the earlier ingests; raises UsageError if it is gone."""
+def _lake_after_ingest(
+    lake: LakeWithMethods, ingest: str, earlier: Sequence[str]
+) -> LakeWithMethods:
+    """Return the lake as it was after an earlier ingest; raise UsageError if it is gone."""
     if ingest not in earlier:
         raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")
     try:
-        return reopened(lake, int(ingest))
+        return reopen_lake(lake, int(ingest))
     except UsageError:
         raise UsageError(f"after ingest {ingest} there was no game of {lake.system}") from None
     except LakeError as error:

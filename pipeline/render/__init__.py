@@ -50,15 +50,15 @@ class ResultTable(Table):
 
     def markdown(self) -> str:
         """Format the table as Markdown, with its notes as a list."""
-        return "".join([*markdown.table(self), markdown.items(self.document_notes)])
+        return "".join([*markdown.table(self), markdown.format_notes(self.document_notes)])
 
     def latex(self) -> str:
         """Format the table as LaTeX with the rules of booktabs, with its notes as a list."""
-        return "".join([*latex.table(self), latex.items(self.document_notes)])
+        return "".join([*latex.table(self), latex.format_notes(self.document_notes)])
 
     def html(self) -> str:
         """Format the table as HTML without styles, with its notes as a list."""
-        return html.format_table(self) + html.items(self.document_notes)
+        return html.format_table(self) + html.format_notes(self.document_notes)
 
     def csv(self) -> str:
         """Format all rows and columns as CSV with full precision, nested values as JSON."""

@@ -23,7 +23,10 @@ from pipeline.statistics.pairs import PAIRED, REPLAY_RATIO, UNPAIRED
 from pipeline.text_format import UNNAMED_MODEL, format_count, group_label, is_shown_as_zero
 
 _DECIMALS = ALL_COLUMNS["difference"].decimals or 0
-_SMALL_SAMPLE_COLUMNS, _DIFF_SMALL_SAMPLE_COLUMNS = ("thin", "other_thin"), ("thin", "new_thin")
+_SMALL_SAMPLE_COLUMNS, _DIFF_SMALL_SAMPLE_COLUMNS = (
+    ("small_sample_terms", "other_small_sample_terms"),
+    ("small_sample_terms", "new_small_sample_terms"),
+)
 _PROGRAM_COLUMNS = (
     *(
         "family",
@@ -237,9 +240,9 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
 
     With `all_values`, unchanged values are displayed, too.
     """
-    changed_rows = rows.filter(pl.any_horizontal("^(is_beyond_chance|is_regression)$"))
+    changed_rows = rows.filter(pl.any_horizontal("^(is_significant|is_regression)$"))
     size = max(rows["family"].drop_nulls().to_list(), default=0)
-    n_changed_games = (rows["n_gone"] + rows["n_new"]).sum()
+    n_changed_games = (rows["n_removed"] + rows["n_new"]).sum()
     no_p_values_reason = (
         "nothing can be compared" if n_changed_games else "both states count the same games"
     )
@@ -254,7 +257,7 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
             *("family", "level", "ci_method", "p_value", "n_settings", "is_replayed"),
             "is_regression",
             *(() if common_notes else ("common_value", "new_common_value")),
-            *(() if all_values or "is_regression" in rows.columns else ("is_beyond_chance",)),
+            *(() if all_values or "is_regression" in rows.columns else ("is_significant",)),
         ),
         optional=("reason",),
         layout_steps=(
@@ -264,10 +267,10 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
             folds.merge_columns("before, after", "value", "new_value"),
             folds.merge_columns("common", "common_value", "new_common_value"),
             folds.merge_columns(
-                "games", "n_common", "n_gone", "n_new", note="games: in both, gone, new"
+                "games", "n_common", "n_removed", "n_new", note="games: in both, removed, new"
             ),
             folds.replace_flag_by_star(
-                "is_beyond_chance", "difference", note="beyond chance", starred_value=True
+                "is_significant", "difference", note="significant", starred_value=True
             ),
         ),
         notes=[
@@ -275,7 +278,7 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
             f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
             if size
             else f"no p-values: {no_p_values_reason}",
-            *([_DETECTABLE_DROP_NOTE] if "fall_seen" in rows.columns else []),
+            *([_DETECTABLE_DROP_NOTE] if "detectable_drop" in rows.columns else []),
             *common_notes,
             *replay_note(displayed_rows),
             *small_sample_note(displayed_rows, *_DIFF_SMALL_SAMPLE_COLUMNS),
@@ -286,19 +289,19 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
 
 
 def _summary_note(rows: pl.DataFrame) -> str:
-    """Return how many values changed beyond chance, and which models are new or gone."""
-    changed_flags = rows["is_beyond_chance"].drop_nulls()
+    """Return how many values changed significantly, and which models are new or removed."""
+    changed_flags = rows["is_significant"].drop_nulls()
     n_changed, n_values_text = changed_flags.sum(), format_count(len(changed_flags), "value")
     level_text = ""
     if rows["p_value"].count():
-        level_text = f" beyond chance at level {rows['level'][0]:.3g}"
+        level_text = f" significantly at level {rows['level'][0]:.3g}"
     texts = [f"{n_changed} of {n_values_text} moved{level_text}"]
     # Values that neither state has do not count as values that could not be compared.
     incomparable_rows = rows.filter(
-        pl.col("is_beyond_chance").is_null(),
+        pl.col("is_significant").is_null(),
         pl.col("value").is_not_null() | pl.col("new_value").is_not_null(),
     )
-    for adjective, reason in (("new", changes.ONLY_AFTER), ("gone", changes.ONLY_BEFORE)):
+    for adjective, reason in (("new", changes.ONLY_AFTER), ("removed", changes.ONLY_BEFORE)):
         has_reason = (pl.col("reason") == reason).fill_null(value=False).all().over("model")
         models = rows.filter(has_reason)["model"].drop_nulls().unique(maintain_order=True).to_list()
         incomparable_rows = incomparable_rows.filter(
@@ -320,7 +323,7 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
         "plan",
         rows,
         plans.PLAN_COLUMNS,
-        estimates=[Estimate("sd", thin=_SMALL_SAMPLE_COLUMNS)],
+        estimates=[Estimate("sd", small_sample_terms=_SMALL_SAMPLE_COLUMNS)],
         hidden=("metric", "power", "level", "games_per_setting", "reason"),
         layout_steps=[folds.move_columns_to_titles("model")],
         notes=[
@@ -410,7 +413,7 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         radars.RADAR_COLUMNS,
         estimates=[
-            Estimate("area", "ci_low", "ci_high", ("thin",)),
+            Estimate("area", "ci_low", "ci_high", ("small_sample_terms",)),
             *(Estimate(name) for name in metrics),
         ],
         hidden=("is_complete", "n_expected", "reasons"),
@@ -419,7 +422,7 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
         transposed_by="model",
         notes=[
             AREA_NOTE,
-            *small_sample_note(rows, "thin"),
+            *small_sample_note(rows, "small_sample_terms"),
             *model_notes,
             *missing_games_note(rows),
         ],

@@ -123,7 +123,7 @@ def format_table(
     return "\n".join(lines)
 
 
-def items(notes: Iterable[str]) -> str:
+def format_notes(notes: Iterable[str]) -> str:
     """Format notes as an HTML list; return an empty string without notes."""
     list_items = "".join(f"<li>{_escape_text(note)}</li>" for note in notes)
     return f'<ul class="notes">{list_items}</ul>' if list_items else ""
@@ -312,13 +312,13 @@ def _describe_counts(
     term_texts = [
         f"{format_number('term', term['term'] or 'in all')} has "
         f"{format_n_settings(term['n_effective'])}"
-        for column in estimate.thin
+        for column in estimate.small_sample_terms
         for term in row.get(column) or ()
     ]
-    small_samples = [f"thin: {', '.join(term_texts)}"] if term_texts else []
-    missing_competitions = row.get(estimate.lacks or "") or ()
+    small_samples = [f"small sample: {', '.join(term_texts)}"] if term_texts else []
+    missing_competitions = row.get(estimate.missing_competitions or "") or ()
     competition_texts = (
-        [f"lacks what other models have: {_escape_text(', '.join(missing_competitions))}"]
+        [f"missing competitions: {_escape_text(', '.join(missing_competitions))}"]
         if missing_competitions
         else []
     )
@@ -372,7 +372,7 @@ def _cell_classes(field: Field, table: Table) -> dict[str, bool]:
     is_text = not any(classes.values())
     length = max((len(cell.text) for cell in field.cells), default=0) if is_text else 0
     return classes | {
-        "letters": field.name == "letters",
+        "letters": field.name == "group_letters",
         "id": spec is not None and spec.regex is not None,
         "name": _MIN_NAME_CHARACTERS <= length <= _MAX_NAME_CHARACTERS,
         "said": length > _MAX_NAME_CHARACTERS,

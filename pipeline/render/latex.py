@@ -54,7 +54,7 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
     yield "\\bottomrule\n\\end{tabular}}\n"
 
 
-def items(notes: Iterable[str]) -> str:
+def format_notes(notes: Iterable[str]) -> str:
     """Format notes as a LaTeX list in small print; return an empty string without notes."""
     escaped_notes = (escape_text(escape_to_one_line(note)) for note in notes)
     list_items = "".join(f"\\item {escaped_note}\n" for escaped_note in escaped_notes)

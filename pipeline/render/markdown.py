@@ -42,7 +42,7 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
         )
 
 
-def items(notes: Iterable[str]) -> str:
+def format_notes(notes: Iterable[str]) -> str:
     """Format notes as a Markdown list; return an empty string without notes."""
     texts = (escape_text(escape_to_one_line(note)) for note in notes)
     list_items = "".join("- " + _LINE_START_SYNTAX.sub(r"\1\\\2", text) + "\n" for text in texts)

@@ -112,22 +112,23 @@ def search(
 
 
 def _search_hints(
-    found: document_reports.SearchResult, limit: int, timeout: float, **_: Any
+    search_result: document_reports.SearchResult, limit: int, timeout: float, **_: Any
 ) -> list[str]:
     """Return hints: how much of the lake was searched, and how to continue."""
     found_text = (
-        f"{text_format.format_count(found.rows.height, 'message')} found in {found.n_searched:,} "
-        "of "
-        f"{found.n_messages:,} messages"
+        f"{text_format.format_count(search_result.rows.height, 'message')} found in "
+        f"{search_result.n_searched:,} of {search_result.n_messages:,} messages"
     )
-    if found.key is None:
-        return [found_text, *first_game_hint(found.rows)]
-    stopping_option = f"--limit {limit}" if found.stopped == "limit" else f"--timeout {timeout:g}"
-    continue_hint = f"to continue: run the command again with --after {found.key}"
+    if search_result.key is None:
+        return [found_text, *first_game_hint(search_result.rows)]
+    stopping_option = (
+        f"--limit {limit}" if search_result.stopped == "limit" else f"--timeout {timeout:g}"
+    )
+    continue_hint = f"to continue: run the command again with --after {search_result.key}"
     return [
         f"{found_text}; stopped by {stopping_option}",
         continue_hint,
-        *first_game_hint(found.rows),
+        *first_game_hint(search_result.rows),
     ]
 
 

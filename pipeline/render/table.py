@@ -29,12 +29,12 @@ class Estimate(Struct, frozen=True):
         value: The column of the value; None for a range without a value.
         low: The column of the interval's lower bound.
         high: The column of the interval's upper bound.
-        thin: The columns of the terms with too few independent settings.
+        small_sample_terms: The columns of the terms with too few independent settings.
         counted: The column of the number of counted rows, which only pages display.
         games: The column of the number of games, which only pages display.
         reason: The column that says why there is no value, which only pages display.
         heading: The heading of the cell's column; empty for that of the value.
-        lacks: The column of the competitions that the value does not cover.
+        missing_competitions: The column of the competitions that the value does not cover.
         missing: The columns of the numbers of missing and of expected games.
         undecided: The column of the number of undecided rows.
         is_share: Whether the value is a share, which can be displayed in percent.
@@ -44,12 +44,12 @@ class Estimate(Struct, frozen=True):
     value: str | None = None
     low: str | None = None
     high: str | None = None
-    thin: tuple[str, ...] = ()
+    small_sample_terms: tuple[str, ...] = ()
     counted: str | None = None
     games: str | None = None
     reason: str | None = None
     heading: str = ""
-    lacks: str | None = None
+    missing_competitions: str | None = None
     missing: tuple[str, ...] = ()
     undecided: str | None = None
     is_share: bool = True
@@ -62,7 +62,7 @@ class Estimate(Struct, frozen=True):
 
     def source_columns(self) -> Iterator[str]:
         """Return the columns that the cell replaces."""
-        marks = (*self.thin, self.lacks, *self.missing, self.undecided)
+        marks = (*self.small_sample_terms, self.missing_competitions, *self.missing, self.undecided)
         return filter(None, (self.value, self.low, self.high, *marks))
 
     def format_cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
@@ -88,9 +88,9 @@ class Estimate(Struct, frozen=True):
         if self.value is None:
             return Cell("" if bounds[0] else text_format.NULL_TEXT, *bounds)
         mark = text_format.small_sample_mark(
-            term for name in self.thin for term in row.get(name) or ()
+            term for name in self.small_sample_terms for term in row.get(name) or ()
         )
-        star_columns = (self.lacks or "", *self.missing[:1], self.undecided or "")
+        star_columns = (self.missing_competitions or "", *self.missing[:1], self.undecided or "")
         mark += "*" if any(map(row.get, star_columns)) else ""
         return Cell(text, *bounds, "" if text == text_format.NULL_TEXT else mark)
 

@@ -39,8 +39,8 @@ from pipeline.text_format import UNNAMED_MODEL, escape_to_one_line
 from pipeline.vocabulary import ALL_GAME_TYPES
 
 VALUE_ESTIMATE = Estimate(
-    *("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason"),
-    lacks="lacks",
+    *("value", "ci_low", "ci_high", ("small_sample_terms",), "counted", "n_games", "reason"),
+    missing_competitions="missing_competitions",
     missing=tuple(MISSING_COLUMNS),
     undecided="n_undecided",
     has_evidence=True,
@@ -65,10 +65,12 @@ def metric_estimate(name: str, metric: str) -> Estimate:
     Returns:
         The estimate with the columns of the value, interval and marks.
     """
-    low, high, thin, lacks, undecided = (f"{name}{suffix}" for suffix in ESTIMATE_FIELDS if suffix)
+    low, high, small_sample_terms, missing_competitions, undecided = (
+        f"{name}{suffix}" for suffix in ESTIMATE_FIELDS if suffix
+    )
     return Estimate(
-        *(name, low, high, (thin,)),
-        lacks=lacks,
+        *(name, low, high, (small_sample_terms,)),
+        missing_competitions=missing_competitions,
         undecided=undecided,
         is_share=declaration(metric).is_proportion,
         has_evidence=True,
@@ -80,7 +82,7 @@ def metrics(
 ) -> Table:
     """Make the table of metric values, with notes about samples, missing games and replays."""
     notes = [
-        *small_sample_note(rows, "thin"),
+        *small_sample_note(rows, "small_sample_terms"),
         *missing_competitions_note(rows),
         *missing_games_note(rows.drop_nulls("value")),
         *undecided_votes_note(rows),
@@ -89,7 +91,7 @@ def metrics(
     ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Self-play gives win rates by construction; the note names the models in the rows.
-        games = pl.concat(part.cached(count_self_play) for part in lake.split_by_system())
+        games = pl.concat(part.compute_once(count_self_play) for part in lake.split_by_system())
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     return Table(
@@ -121,7 +123,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         estimates=(replace(VALUE_ESTIMATE, counted=None, has_evidence=False),),
         optional=("weight", "n_unknown", "reason"),
         brief=lambda rows: rows.with_columns(pl.col("term").fill_null("value")),
-        notes=[*small_sample_note(rows, "thin"), *missing_competitions_note(rows)],
+        notes=[*small_sample_note(rows, "small_sample_terms"), *missing_competitions_note(rows)],
     )
 
 
@@ -180,7 +182,7 @@ def leaderboard(
     **_: Any,
 ) -> Table:
     """Make the table of the leaderboard, with notes that explain marks and missing values."""
-    names = [name for name in rows.columns if f"{name}_thin" in rows.columns]
+    names = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
     slice_conditions = {
         "game type": None if game_type == ALL_GAME_TYPES else game_type,
         "rows where": where,
@@ -202,8 +204,10 @@ def leaderboard(
     notes = [
         *slice_note,
         *(letters_note(rows, confidence) if "win_rate" in names else ()),
-        *small_sample_note(rows, *(f"{name}_thin" for name in names)),
-        *missing_competitions_note(_unpivot_metric_columns(rows, "lacks", "_lacks")),
+        *small_sample_note(rows, *(f"{name}_small_sample_terms" for name in names)),
+        *missing_competitions_note(
+            _unpivot_metric_columns(rows, "missing_competitions", "_missing_competitions")
+        ),
         *_incomplete_model_notes(rows),
         *undecided_votes_note(_unpivot_metric_columns(rows, "n_undecided", "_undecided")),
         *replay_notes(rows),
@@ -219,14 +223,21 @@ def leaderboard(
         estimates=[metric_estimate(name, metric_name if columns else name) for name in names],
         headings={name: name for name in names if columns},
         hidden=(
-            *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAY_COLUMNS),
+            *(
+                "family",
+                "n_expected",
+                "is_complete",
+                "missing_competitions",
+                "reasons",
+                *REPLAY_COLUMNS,
+            ),
             # Rank and letters belong to win rates, so they are hidden beside other metrics.
-            *(() if "win_rate" in names else ("rank", "letters")),
+            *(() if "win_rate" in names else ("rank", "group_letters")),
         ),
-        optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
+        optional=("rank", "group_letters", "n_games", "n_missing", "n_self_play", *names),
         star=("model", "is_complete"),
         transposed_by="model",
-        secondary_columns=("letters", "n_games", "n_missing"),
+        secondary_columns=("group_letters", "n_games", "n_missing"),
         notes=notes,
         nothing=nothing,
     )
@@ -261,17 +272,21 @@ def missing_competitions_note(rows: pl.DataFrame) -> list[str]:
     """Return the note that explains the star of values that cover fewer competitions.
 
     Args:
-        rows: Rows with the columns `model` and `lacks`.
+        rows: Rows with the columns `model` and `missing_competitions`.
 
     Returns:
         A list with the note, or an empty list.
     """
-    if "lacks" not in rows.columns or "model" not in rows.columns:
+    if "missing_competitions" not in rows.columns or "model" not in rows.columns:
         return []
-    incomplete = rows.filter(pl.col("lacks").list.len() > 0).select("model", "lacks")
+    incomplete = rows.filter(pl.col("missing_competitions").list.len() > 0).select(
+        "model", "missing_competitions"
+    )
     model_texts = [
-        f"{model or UNNAMED_MODEL} lacks {', '.join(lacks)}"
-        for model, lacks in incomplete.unique().sort("model", "lacks").rows()
+        f"{model or UNNAMED_MODEL} lacks {', '.join(missing_competitions)}"
+        for model, missing_competitions in incomplete.unique()
+        .sort("model", "missing_competitions")
+        .rows()
     ]
     more_text = (
         [f"{len(model_texts) - table.MAX_LISTED_NAMES} more"]
@@ -364,7 +379,7 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
     # Imported here, so that tables without letters do not have to load numpy.
     from pipeline.reports import ranking
 
-    if rows["rank"].count() > ranking.MAX_LETTERED_MODELS and not rows["letters"].count():
+    if rows["rank"].count() > ranking.MAX_LETTERED_MODELS and not rows["group_letters"].count():
         return [f"no letters: they compare up to {ranking.MAX_LETTERED_MODELS} ranked models"]
     return [
         f"letters: the win rates of two models differ significantly only if they share no letter; "
@@ -377,20 +392,20 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
 
 def _incomplete_model_notes(rows: pl.DataFrame) -> list[str]:
     """Return notes about models that lack games or whole competitions."""
-    columns = ("rank", "model", "n_missing", "n_expected", "lacks")
+    columns = ("rank", "model", "n_missing", "n_expected", "missing_competitions")
     incomplete = rows.filter(~rows["is_complete"]).select(columns).rows()
-    notes = missing_games_note(rows.filter(pl.col("lacks").list.len().fill_null(0) == 0))
-    for rank, model, n_missing, n_expected, lacks in incomplete:
-        if lacks:
+    notes = missing_games_note(
+        rows.filter(pl.col("missing_competitions").list.len().fill_null(0) == 0)
+    )
+    for rank, model, n_missing, n_expected, missing_competitions in incomplete:
+        if missing_competitions:
             rank_text = (
                 "has no rank" if rank is None else "is ranked because of --include-incomplete"
             )
             notes.append(
                 f"* {model or UNNAMED_MODEL} {rank_text}: its win rate covers fewer competitions "
-                "than "
-                f"that of others; it lacks {n_missing:,} of {n_expected:,} games, by competition, "
-                "with all of "
-                f"{', '.join(lacks)}"
+                f"than that of others; it lacks {n_missing:,} of {n_expected:,} games, by "
+                f"competition, with all of {', '.join(missing_competitions)}"
             )
     return notes
 

@@ -268,9 +268,9 @@ def _missing_games(lake: StoredLake, request: Request) -> pl.DataFrame:
     settings = (
         played_games(lake, edition_condition(request))
         if request.edition == RELEASE
-        else lake.cached(played_games)
+        else lake.compute_once(played_games)
     )
-    models = lake.cached(played_games).select("model").unique()
+    models = lake.compute_once(played_games).select("model").unique()
     games = expected_games(settings, models)
     if request.expected is not None:
         finished = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())

@@ -53,15 +53,15 @@ from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
 ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
-_STATE_COLUMNS = ("value", "common_value", "thin")
+_STATE_COLUMNS = ("value", "common_value", "small_sample_terms")
 _LakeRequest = tuple[StoredLake, Request]
 _GAME_COUNT_COLUMNS: Mapping[str, column.Column] = {
     "n_common": column.count_column(
         "games that count in both lakes, in the same competitions and settings"
     ).with_heading("common"),
-    "n_gone": column.count_column(
+    "n_removed": column.count_column(
         "games that count in a competition and setting of the first lake only"
-    ).with_heading("gone"),
+    ).with_heading("removed"),
     "n_new": column.count_column(
         "games that count in a competition and setting of the second lake only"
     ).with_heading("new"),
@@ -81,8 +81,8 @@ DIFF_COLUMNS: Mapping[str, column.Column] = {
     "new_common_value": column.proportion_column(
         "the value after on the common settings"
     ).with_heading("common after"),
-    "thin": SMALL_SAMPLE_COLUMN,
-    "new_thin": SMALL_SAMPLE_COLUMN,
+    "small_sample_terms": SMALL_SAMPLE_COLUMN,
+    "new_small_sample_terms": SMALL_SAMPLE_COLUMN,
     "difference": column.proportion_column(
         "new_common_value − common_value if these are not null, else new_value − value"
     ),
@@ -98,19 +98,19 @@ DIFF_COLUMNS: Mapping[str, column.Column] = {
     ).with_heading("settings"),
     "is_replayed": COMPARED["is_replayed"],
     **_GAME_COUNT_COLUMNS,
-    "is_beyond_chance": column.boolean_column(
-        "whether the value changed beyond chance: `p_holm` reaches the level, or the same games "
+    "is_significant": column.boolean_column(
+        "whether the change is significant: `p_holm` reaches the level, or the same games "
         "have a different value; null if there is no difference",
         nullable=True,
-    ).with_heading("beyond chance"),
+    ).with_heading("significant"),
     "reason": column.text_column("why there is no difference"),
 }
 # Further columns of a result with a margin.
 MARGIN_COLUMNS: Mapping[str, column.Column] = {
-    "p_fall": column.p_value_column(
+    "p_drop": column.p_value_column(
         "one-sided p-value that the value dropped by more than the margin, adjusted by Holm"
     ),
-    "fall_seen": column.proportion_column(
+    "detectable_drop": column.proportion_column(
         "the smallest drop that this test detects with power .8, at the level of 1 − `confidence` "
         "divided by the number of tests; null if it cannot detect even a drop to 0"
     ),
@@ -121,7 +121,7 @@ CHANGED_GAMES_COLUMNS: Mapping[str, column.Column] = {
     "metric": METRIC_COLUMN,
     **{name: TABLES["results"].columns()[name] for name in _GAME_KEY},
     "change": column.text_column(
-        "`gone` if only the first lake counts the game, `new` if only the second does"
+        "`removed` if only the first lake counts the game, `new` if only the second does"
     ),
     "hits": column.number_column("the game's hits"),
     "counted": column.count_column("the game's counted rows"),
@@ -149,8 +149,8 @@ def diff(
 ) -> pl.DataFrame:
     """Show what changed between two lakes, and whether chance alone can explain it.
 
-    The first line says how many values changed beyond chance, at which level (.05, or 1 − SHARE
-    with `--confidence`), and which models are new or gone. The rows are the values that changed;
+    The first line says how many values changed significantly, at which level (.05, or 1 − SHARE
+    with `--confidence`), and which models are new or removed. The rows are the values that changed;
     --all lists all values. If the two lakes have different settings, `common before` and `common
     after` are the values on the common settings, and `difference` is `common after` minus `common
     before`. With --model and --metric, p-values are adjusted for the selected values only.
@@ -179,9 +179,9 @@ def diff(
 
     Each row is a metric and a model of either lake. `after` is a lake or its path. `model` and
     `metric` select rows as in `metrics`; p-values are adjusted for the selected rows. With a
-    `margin`, the result also has the columns `p_fall`, `fall_seen` and `is_regression`.
+    `margin`, the result also has the columns `p_drop`, `detectable_drop` and `is_regression`.
 
-    >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
+    >>> lake.diff("lake/").select("n_removed", "n_new").unique().rows()
     [(0, 0)]
     """
     lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
@@ -198,7 +198,7 @@ def diff(
     change = pl.col("change")
     game_changes = games.group_by("metric", "model", "game_id").agg(
         n_common=(change == "common").all(),
-        n_gone=(change == "gone").any(),
+        n_removed=(change == "removed").any(),
         n_new=(change == "new").any(),
     )
     changes_by_model = game_changes.group_by("metric", "model")
@@ -210,7 +210,9 @@ def diff(
         maintain_order="left",
     )
     n_games = pl.col(_GAME_COUNT_SCHEMA.names()).fill_null(0)
-    is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0) & pl.col("difference").is_not_null()
+    is_same = (
+        (pl.col("n_removed") == 0) & (pl.col("n_new") == 0) & pl.col("difference").is_not_null()
+    )
     rows = rows.with_columns(n_games).with_columns(
         pl.when(~is_same).then("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
@@ -221,12 +223,11 @@ def diff(
     rows = add_holm_p_values(rows, [])
     if margin is not None:
         rows = _add_regression_test(rows, margin, confidence)
-    is_significant_change = is_significant(pl.col("p_holm"), confidence)
-    is_beyond_chance = (
-        pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_significant_change)
-    )
     return rows.with_columns(
-        is_beyond_chance=is_beyond_chance, level=round(1 - confidence, 15)
+        is_significant=pl.when(is_same)
+        .then(pl.col("difference") != 0)
+        .otherwise(is_significant(pl.col("p_holm"), confidence)),
+        level=round(1 - confidence, 15),
     ).select(
         *list(DIFF_COLUMNS)[:-1],
         *(() if margin is None else MARGIN_COLUMNS),
@@ -279,23 +280,23 @@ def _lake_requests(
 
 
 def _add_regression_test(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
-    """Add p_fall (one-sided, adjusted by Holm), fall_seen and is_regression to the rows."""
+    """Add p_drop (one-sided, adjusted by Holm), detectable_drop and is_regression to the rows."""
     level = (1 - confidence) / max(1, rows["p_value"].count())
     drop_tests = [
         _test_drop(basis, p, margin, level) if p is not None else (None, None)
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
     drop_columns = pl.DataFrame(
-        drop_tests, {"raw": pl.Float64, "fall_seen": pl.Float64}, orient="row"
+        drop_tests, {"raw": pl.Float64, "detectable_drop": pl.Float64}, orient="row"
     )
     is_below_margin = pl.col("difference") < -margin
     is_regression = (
         pl.when(pl.col("raw").is_null())
         .then(is_below_margin)
-        .otherwise(is_significant(pl.col("p_fall"), confidence))
+        .otherwise(is_significant(pl.col("p_drop"), confidence))
     )
     tested = add_holm_p_values(
-        pl.concat([rows, drop_columns], how="horizontal"), [], "raw", "p_fall"
+        pl.concat([rows, drop_columns], how="horizontal"), [], "raw", "p_drop"
     )
     return tested.with_columns(is_regression=is_regression)
 
@@ -357,13 +358,13 @@ def _mark_unchanged_settings(result: MetricResult, games: pl.DataFrame) -> Metri
 
 
 def _classify_games(lake_requests: Sequence[_LakeRequest], metrics: Sequence[str]) -> pl.DataFrame:
-    """Return the games that either lake counts, with `change`: `common`, `gone` or `new`.
+    """Return the games that either lake counts, with `change`: `common`, `removed` or `new`.
 
     The other columns are those of `CHANGED_GAMES_COLUMNS` and the `cluster` of each game.
     """
     counted_games = pl.concat(
         _counted_games(lake, request, metrics).with_columns(change=pl.lit(change))
-        for (lake, request), change in zip(lake_requests, ("gone", "new"), strict=True)
+        for (lake, request), change in zip(lake_requests, ("removed", "new"), strict=True)
     )
     change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
     grouped_games = counted_games.group_by("metric", *_GAME_KEY)

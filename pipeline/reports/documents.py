@@ -16,7 +16,7 @@ from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, empty_table
 from pipeline.games import game_type_names
-from pipeline.lake import StoredLake, reopened
+from pipeline.lake import StoredLake, reopen_lake
 from pipeline.lake.row_stream import iter_table_rows
 from pipeline.metrics.evidence import sorted_page
 from pipeline.metrics.registry import lake_method
@@ -371,7 +371,7 @@ def _resume_search(lake: StoredLake, after: str | None) -> tuple[StoredLake, int
     if match is None:
         raise UsageError(f"`{after}` is not the key of an interrupted search, such as 3.20000")
     ingest_id, row = map(int, match.groups())
-    return lake if ingest_id == lake.ingest_id else reopened(lake, ingest_id), row
+    return lake if ingest_id == lake.ingest_id else reopen_lake(lake, ingest_id), row
 
 
 def _word_pattern(word: str) -> str:

@@ -82,7 +82,7 @@ def games(
     competition: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "NAME", "Only games that count for this competition", "games.competitions"
+            "NAME", "Only games that count for this competition", "games.win_rate_competitions"
         ),
     ] = None,
     setting_id: Annotated[
@@ -483,7 +483,7 @@ def missing(
     )
     n_missing = pl.col("n_expected") - pl.col("n_finished")
     return (
-        expected_games(lake.cached(played_games))
+        expected_games(lake.compute_once(played_games))
         .lazy()
         .filter(selection_condition(model=model, competition=competition), n_missing > 0)
         .with_columns(n_missing=n_missing)

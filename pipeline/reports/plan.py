@@ -42,8 +42,8 @@ PLAN_COLUMNS: Mapping[str, column.Column] = {
     "difference": column.proportion_column(
         "the difference to detect; by default the observed difference, as in `compare`"
     ),
-    "thin": SMALL_SAMPLE_COLUMN,
-    "other_thin": SMALL_SAMPLE_COLUMN,
+    "small_sample_terms": SMALL_SAMPLE_COLUMN,
+    "other_small_sample_terms": SMALL_SAMPLE_COLUMN,
     "power": column.proportion_column(
         "the probability that the test detects the difference, if it exists"
     ),
@@ -200,7 +200,7 @@ def _ranked_pairs(
     ranked, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
         incomplete_models = missing_competitions_by_model(lake, result.request.edition).filter(
-            pl.col("lacks").list.len() > 0
+            pl.col("missing_competitions").list.len() > 0
         )
         ranked = ranked.join(incomplete_models, on="model", how="anti", maintain_order="left")
         requirement += " and lack no competition"

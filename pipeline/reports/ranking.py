@@ -52,7 +52,7 @@ from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, radar_areas
 from pipeline.text_format import EMPTY_TEXT, NULL_TEXT
 from pipeline.vocabulary import Edition, Engine
 
-_LETTER_COLUMNS = ("letters", "family")
+_LETTER_COLUMNS = ("group_letters", "family")
 _REASON_LIST = pl.format("{}: {}", "metric", "reason").drop_nulls()
 
 MAX_VALUE_COLUMNS = 60
@@ -98,8 +98,8 @@ def leaderboard(
     """Rank the models by win rate, with all metrics and their intervals.
 
     Each value is over all game types. Notes below the table say why a value is missing. The win
-    rates of two models differ significantly only if the models share no letter in `letters`: all
-    pairs of ranked models are compared at the 5 % level (1 − the confidence level), adjusted by
+    rates of two models differ significantly only if the models share no letter in `group_letters`:
+    all pairs of ranked models are compared at the 5 % level (1 − the confidence level), adjusted by
     Holm's method. A model with missing games is marked with *, and `missing` is their number. A
     model that lacks a whole competition has no rank, because its win rate measures something else.
     A value is marked with † if one of its terms has fewer than five independent settings.
@@ -133,7 +133,7 @@ def leaderboard(
     `by`, each row is a model and a group of these columns, which follow the model; this is a slice,
     too. Other arguments have the same meaning as in `metrics`.
 
-    >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
+    >>> lake.leaderboard().select("rank", "model", "group_letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
     >>> chameleon = lake.leaderboard(game_type="chameleon", sort="judgement")
     >>> chameleon.select("rank", "model", "judgement").rows()[0]
@@ -275,7 +275,7 @@ def _slice_rows(rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -
 
 
 def rank_models(
-    rows: pl.DataFrame, lacks: pl.DataFrame, *, include_incomplete: bool = False
+    rows: pl.DataFrame, missing_competitions: pl.DataFrame, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
     """Return the leaderboard's rows, sorted by rank, without the letters.
 
@@ -286,13 +286,13 @@ def rank_models(
 
     Args:
         rows: The rows of all metrics over all game types.
-        lacks: For each model, the competitions that it lacks, as returned by
+        missing_competitions: For each model, the competitions that it lacks, as returned by
             `missing_competitions_by_model`.
         include_incomplete: Whether models that lack a whole competition get a rank.
 
     Returns:
-        One row for each model, with the columns of `LEADERBOARD_COLUMNS` without `letters` and
-        `family`.
+        One row for each model, with the columns of `LEADERBOARD_COLUMNS` without
+        `group_letters` and `family`.
     """
     # The metrics are named, because a lake without games has no rows that contain them.
     estimates = pivot_metrics(rows, metric_names(PAPER), ["model"], METRIC_ESTIMATE_COLUMNS)
@@ -303,14 +303,16 @@ def rank_models(
         .first(),
         reasons=_REASON_LIST,
     )
-    is_incomplete = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
+    is_incomplete = pl.lit(value=not include_incomplete) & (
+        pl.col("missing_competitions").list.len() > 0
+    )
     is_unranked = is_incomplete | pl.col("model").is_null()
     # Means of fractions that are equal can differ in their last digit.
     win_rate = pl.col("win_rate").round(SIGNIFICANT_DIGITS)
     rank = pl.when(~is_unranked).then(win_rate).rank("min", descending=True)
     return (
         estimates.join(model_columns, on="model", nulls_equal=True)
-        .join(lacks, on="model", how="left", nulls_equal=True)
+        .join(missing_competitions, on="model", how="left", nulls_equal=True)
         .with_columns(rank=rank.cast(pl.Int64))
         .sort("rank", -win_rate, "model", nulls_last=True)
         .select([name for name in leaderboard_columns() if name not in _LETTER_COLUMNS])
@@ -329,17 +331,17 @@ def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
         confidence: Confidence level, between 0 and 1.
 
     Returns:
-        One row for each model with a value: `model`, `letters`, and `family`, the number of pairs.
-        The last two are null if there are more than `MAX_LETTERED_MODELS` models.
+        One row for each model with a value: `model`, `group_letters`, and `family`, the number of
+        pairs. The last two are null if there are more than `MAX_LETTERED_MODELS` models.
     """
     has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     result_with_values = result._replace(rows=result.rows.filter(has_value))
     models = result_with_values.rows.sort("value", descending=True, maintain_order=True)[
         "model"
     ].to_list()
-    schema = {"model": pl.String, "letters": pl.String}
+    schema = {"model": pl.String, "group_letters": pl.String}
     if len(models) > MAX_LETTERED_MODELS:
-        unlettered = pl.DataFrame({"model": models, "letters": None}, schema=schema)
+        unlettered = pl.DataFrame({"model": models, "group_letters": None}, schema=schema)
         return unlettered.with_columns(family=pl.lit(None, pl.Int64))
     pairs = list(combinations(models, 2))
     differences = add_holm_p_values(
@@ -357,7 +359,7 @@ def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
     differs = np.zeros((len(models), len(models)), np.bool_)
     differs[np.triu_indices(len(models), 1)] = is_significant_pair.fill_null(value=False)
     letter_rows = pl.DataFrame(
-        {"model": models, "letters": compact_letters(differs)}, schema=schema
+        {"model": models, "group_letters": compact_letters(differs)}, schema=schema
     )
     return letter_rows.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))
 
@@ -380,7 +382,7 @@ RADAR_COLUMNS: Mapping[str, column.Column] = {
     ),
     "ci_low": column.area_column("the lower end of its confidence interval, by the delta method"),
     "ci_high": column.area_column("the upper end of its confidence interval"),
-    "thin": SMALL_SAMPLE_COLUMN,
+    "small_sample_terms": SMALL_SAMPLE_COLUMN,
     **{
         name: column.proportion_column(f"the value of {name} over all game types").with_heading(
             metric_title(name)
@@ -444,8 +446,8 @@ def radar(
     rows_with_areas = rows.join(
         areas, on="model", how="left", nulls_equal=True, maintain_order="left"
     )
-    small_samples = pl.concat_list(f"{name}_thin" for name in axes)
-    return rows_with_areas.with_columns(thin=small_samples).select(*RADAR_COLUMNS)
+    small_samples = pl.concat_list(f"{name}_small_sample_terms" for name in axes)
+    return rows_with_areas.with_columns(small_sample_terms=small_samples).select(*RADAR_COLUMNS)
 
 
 def area_axes(rows: pl.DataFrame) -> list[str]:

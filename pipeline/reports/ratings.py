@@ -88,7 +88,7 @@ def ratings(
 
     check_confidence(confidence)
     is_included = selection_condition(game_type=game_type) & (pl.col("side") != Side.NONE)
-    setting = task_id_expression("setting_id", lake.cached(task_id_by_setting))
+    setting = task_id_expression("setting_id", lake.compute_once(task_id_by_setting))
     seats = lake.table("players").filter(is_included).with_columns(setting)
     seats_with_credit = seats.join(hidden_side_credit(lake), on="game_id").collect(
         engine="streaming"

@@ -16,7 +16,7 @@ from pipeline import sql_files
 from pipeline.column import polars_schema as column_schema
 from pipeline.errors import UsageError, suggest_names, suggest_similar_names
 from pipeline.events.contracts import TABLES, row_description, table_schema
-from pipeline.lake import StoredLake, by_system
+from pipeline.lake import StoredLake, concat_by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, row_queries as in_sql
 from pipeline.metrics.registry import (
     GAME_TYPE_COLUMN,
@@ -170,7 +170,7 @@ def _compute_for_each_system(
     compute_rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
 ) -> pl.DataFrame:
     """Compute a view's rows for each system of the lake, with the given columns."""
-    return by_system(lake, compute_rows).select(columns)
+    return concat_by_system(lake, compute_rows).select(columns)
 
 
 def suggest_grouping(column: str, views: Collection[str]) -> str | None:

@@ -1,4 +1,8 @@
-"""`magic view`: a server of the pages, for a browser on this machine."""
+"""Run the web server of `magic view`: socket, time limits, connection limit and log messages.
+
+The command `magic view` calls `serve`. The application itself is in `pipeline.server.app`;
+uvicorn handles the connections.
+"""
 
 import asyncio
 import errno
@@ -30,20 +34,22 @@ _QUIET_SECONDS = 60.0
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if a request is not complete in time, with its body."""
+    """HTTP connection that is closed if a request is incomplete after the time limit."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the time limit for the first request of the new connection."""
         super().connection_made(transport)
         self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
+        """Parse received bytes, and start or stop the time limit of the request."""
         super().data_received(data)
         self._set_deadline()
 
     def _set_deadline(self) -> None:
-        """Starts the time of a request at its first byte, and stops it when all of it is there."""
+        """Start the time limit if a request is incomplete; cancel it if the request is complete."""
         is_complete = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
         if self._deadline is None and not is_complete:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
@@ -53,23 +59,25 @@ class Connection(H11Protocol):
 
 
 class OneLine(logging.Handler):
-    """Says what the server's library reports, each message once a minute, and nothing at the end.
+    """Log handler that reports each error of the server at most once a minute.
 
-    A defect comes with its traceback, an error of the system without.
+    An `OSError` is reported in one line, any other exception with its traceback. Nothing is
+    reported after `is_over` is set, that is, while the server shuts down.
     """
 
     def __init__(self, say: Callable[[str], object]) -> None:
         super().__init__(logging.ERROR)
         self.is_over = False
         self._say = say
-        self._said: dict[str, float] = {}
+        self._reported_at: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Report the record, unless its message was reported within the last minute."""
         message = record.getMessage().strip().partition("\n")[0]
         now = time.monotonic()
-        if self.is_over or now - self._said.get(message, -_QUIET_SECONDS) < _QUIET_SECONDS:
+        if self.is_over or now - self._reported_at.get(message, -_QUIET_SECONDS) < _QUIET_SECONDS:
             return
-        self._said[message] = now
+        self._reported_at[message] = now
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, OSError) or error is None:
             self._say(f"{message}: {error}" if error else message)
@@ -91,14 +99,24 @@ def serve(
     opens_browser: bool = False,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serves the pages of the lake, called by its name, until Ctrl-C; says the address first.
+    """Serve the pages of a lake until the user presses Ctrl-C.
 
-    Port 0 is any that is free.
+    The address is reported first. If `host` is not a loopback address, the address contains an
+    access token that the browser needs.
 
-    Beyond this machine, the address has a token that a browser needs. Raises PipelineError if
-    the port is taken.
+    Args:
+        lake: The lake to display.
+        name: Name of the lake on the pages.
+        host: Host name or IP address to listen on.
+        port: Port to listen on; 0 selects a free port.
+        opens_browser: Whether to open the address in a web browser.
+        say: Called with each message for the user.
+
+    Raises:
+        PipelineError: If the server cannot listen on the host and port.
+        UsageError: If the port is not between 0 and 65535.
     """
-    with _listening(host, port) as listening:
+    with _listening_socket(host, port) as listening:
         taken = listening.getsockname()[1]
         token = None if host in LOOPBACK else Token(secrets.token_urlsafe(24), taken)
         shown = reachable(host)
@@ -138,19 +156,28 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that reports nothing of what it cuts off when it is to end."""
+    """Uvicorn server that reports no errors of connections that its shutdown interrupts."""
 
     def __init__(self, config: uvicorn.Config, log: OneLine) -> None:
         super().__init__(config)
         self._log = log
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop reporting errors, then shut down as uvicorn does."""
         self._log.is_over = True  # what is cut off now is no news
         super().handle_exit(sig, frame)
 
 
 def reachable(host: str) -> str:
-    """An address that a browser can open: for "all addresses", the one that leads to a network."""
+    """Return a host address that a browser can open to reach the server.
+
+    Args:
+        host: Host on which the server listens.
+
+    Returns:
+        This machine's address in its network if `host` stands for all addresses ("", `0.0.0.0` or
+        `::`), or its loopback address without a network; otherwise `host`.
+    """
     family, elsewhere = {
         "0.0.0.0": (socket.AF_INET, "192.0.2.1"),
         "": (socket.AF_INET, "192.0.2.1"),
@@ -166,12 +193,14 @@ def reachable(host: str) -> str:
         return "127.0.0.1" if family == socket.AF_INET else "::1"
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that takes connections; raises PipelineError if the port is taken."""
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the port; raise PipelineError if it cannot listen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    accepts_both_families = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:  # whoever reads the address may ask at once
-        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+        return socket.create_server(
+            (host, port), family=family, dualstack_ipv6=accepts_both_families
+        )
     except OverflowError:
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None
     except OSError as error:

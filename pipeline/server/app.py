@@ -1,4 +1,7 @@
-"""The application: addresses, and the frame around each page."""
+"""Web application of `magic view`: request checks, page computation in threads, routes and frame.
+
+`pipeline.server.serve` runs it. It renders the pages of `pipeline.pages` with Starlette.
+"""
 
 import asyncio
 import hmac
@@ -26,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pipeline import pages
 from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
-from pipeline.lake import reopened
+from pipeline.lake import reopen_lake
 from pipeline.metrics.registry import use_lake_metrics
 from pipeline.pages.content import describe_slice
 from pipeline.pages.templating import TEMPLATES, bind_links, template_environment
@@ -50,69 +53,89 @@ HEADERS: Mapping[str, str] = {
 LONGEST_ADDRESS = 16_000
 NO_TOKEN = "Open the address that the server printed: it has the token."
 WRONG_TOKEN = f"The token is wrong: each start of the server has another. {NO_TOKEN}"
-_OWN = ("same-origin", "none")
+_SAME_SITE_VALUES = ("same-origin", "none")
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused, with the status of the answer."""
+    """HTTP status and reason for rejecting a request.
+
+    Attributes:
+        status: HTTP status code of the response.
+        reason: Sentence for the user.
+    """
 
     status: int
     reason: str
 
 
 class Token(NamedTuple):
-    """What a browser has to know beyond this machine. Servers of a host have cookies apart."""
+    """Access token that a browser must send if the server listens beyond this machine.
+
+    Attributes:
+        text: The secret text.
+        port: Port of the server; it is part of the cookie's name, so that several servers of one
+            host use separate cookies.
+    """
 
     text: str
     port: int
 
     @property
     def cookie(self) -> str:
+        """Name of the cookie that contains the token."""
         return f"magic-token-{self.port}"
 
     def is_in_request(self, headers: Headers) -> bool:
-        """Whether the request has it: in its cookie, or as what a program sends."""
+        """Return whether the cookie or the Authorization header contains the token."""
         sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         return matches(sent, self.text) or self.is_of_program(headers)
 
     def is_of_program(self, headers: Headers) -> bool:
-        """Whether it is in a header that no link makes a browser send."""
+        """Return whether the Authorization header, which no link can set, has the token."""
         return matches(headers.get("authorization", ""), f"Bearer {self.text}")
 
 
 class Guard:
-    """The application behind checks of each request."""
+    """ASGI middleware that rejects requests from other sites and requests without the token."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], token: Token | None) -> None:
-        """`hosts` are those that a request can be for; with a token, it can be for any."""
+        """Wrap the application.
+
+        Args:
+            app: The application that handles accepted requests.
+            hosts: Accepted values of the Host header; with a token, every host is accepted.
+            token: The access token; None if the server is reachable only from this machine.
+        """
         self._app = app
         self._hosts = hosts
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass an accepted request to the application; otherwise send a refusal or a redirect."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
         sent = QueryParams(scope["query_string"]).get("token") if self._token else None
         if refusal := self._refusal(scope, Headers(scope=scope), sent):
-            await _refused(scope, refusal)(scope, receive, send)
+            await _refusal_response(scope, refusal)(scope, receive, send)
         elif self._token and sent is not None:
             # To the same address without the token, which the browser keeps.
-            answer = RedirectResponse(_target(scope), 303)
+            answer = RedirectResponse(_address_after_login(scope), 303)
             answer.set_cookie(self._token.cookie, self._token.text, httponly=True, samesite="lax")
             await answer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers, sent: str | None) -> Refusal | None:
+        """Return why the request is rejected; None if it is accepted."""
         if scope["method"] not in ("GET", "HEAD"):
             return Refusal(405, "This server only shows pages: use GET.")
         if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return Refusal(414, f"The address is longer than {LONGEST_ADDRESS:,} characters.")
         if self._token is None and headers.get("host", "").lower() not in self._hosts:
             return Refusal(421, "This server has another name: use the address that it printed.")
-        if not _is_own(headers):
+        if not _is_from_allowed_source(headers):
             return Refusal(403, "The request comes from a page of another site.")
         # The address has the token, or the cookie or a header has it.
         if self._token is not None and sent is None and not self._token.is_in_request(headers):
@@ -123,28 +146,30 @@ class Guard:
 
 
 def is_foreign(headers: Headers) -> bool:
-    """Whether the browser says that a page of another site led here."""
-    return headers.get("sec-fetch-site", "none") not in _OWN
+    """Return whether the browser declares that another site caused the request."""
+    return headers.get("sec-fetch-site", "none") not in _SAME_SITE_VALUES
 
 
 def may_be_foreign(headers: Headers, token: Token | None) -> bool:
-    """Whether a page of another site can have led here.
+    """Return whether another site may have caused the request.
 
-    To another machine without encryption, browsers send only where the user comes from, and for
-    pages of other sites perhaps not even that: only what comes from a page here is surely wanted.
+    Over plain HTTP to another machine, browsers send only the Referer header, and possibly not even
+    that. Only a Referer of this server, or a token in the Authorization header, is trusted then.
     """
     if token is None or "sec-fetch-site" in headers:
         return is_foreign(headers)
-    return not (token.is_of_program(headers) or _is_here(headers.get("referer", ""), headers))
+    return not (
+        token.is_of_program(headers) or _is_address_of_server(headers.get("referer", ""), headers)
+    )
 
 
 def matches(text: str, token: str) -> bool:
-    """Whether it is the token; the time taken does not depend on how similar they are."""
+    """Return whether the text equals the token, in constant time against timing attacks."""
     return hmac.compare_digest(text.encode(), token.encode())
 
 
-def _is_here(address: str, headers: Headers) -> bool:
-    """Whether an address that a browser sends is of this server."""
+def _is_address_of_server(address: str, headers: Headers) -> bool:
+    """Return whether the address that the browser sent belongs to this server."""
     host = headers.get("host", "").lower()
     try:
         return bool(host) and urlsplit(address).netloc.lower() == host
@@ -152,10 +177,10 @@ def _is_here(address: str, headers: Headers) -> bool:
         return False
 
 
-def _is_own(headers: Headers) -> bool:
-    """Whether one of our pages or the user sends it; another site can only lead here by a link."""
+def _is_from_allowed_source(headers: Headers) -> bool:
+    """Return whether the user, a page of this server or a plain link caused the request."""
     origin = headers.get("origin")
-    if origin is not None and not _is_here(origin, headers):
+    if origin is not None and not _is_address_of_server(origin, headers):
         return False
     is_led = (
         headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
@@ -164,9 +189,9 @@ def _is_own(headers: Headers) -> bool:
 
 
 def local(address: str) -> str:
-    """The address if it is of this server, and that of the first page if it leads elsewhere.
+    r"""Return the address if it is a path of this server, otherwise `/`.
 
-    Browsers take `//host`, `/\\host` and signs that they skip before these for another host.
+    Browsers treat `//host` and `/\host` as another host, and ignore some characters before them.
     """
     is_path = address.startswith("/") and not address.startswith("//")
     is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
@@ -174,7 +199,17 @@ def local(address: str) -> str:
 
 
 def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
-    """Why there is no page, in the requested form; it has no content of the lake."""
+    """Return an error response as JSON or plain text.
+
+    Args:
+        form: "json" for JSON; any other form gives plain text.
+        status: HTTP status code.
+        title: Title of the error; only JSON contains it.
+        reason: Sentence for the user.
+
+    Returns:
+        A response that contains nothing of the lake and is not cached.
+    """
     headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
     if form == "json":
         body = json.dumps({"error": reason, "title": title, "status": status}) + "\n"
@@ -182,18 +217,19 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
     return PlainTextResponse(f"{reason}\n", status, headers)
 
 
-def _refused(scope: Scope, refusal: Refusal) -> Response:
+def _refusal_response(scope: Scope, refusal: Refusal) -> Response:
+    """Return the response to a rejected request: a form if a browser lacks the token."""
     accepted = Headers(scope=scope).get("accept", "")
     if refusal.status == 401 and "text/html" in accepted:
         template = template_environment().get_template("token.html")
-        body = template.render(reason=refusal.reason, next=_target(scope))
+        body = template.render(reason=refusal.reason, next=_address_after_login(scope))
         return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
     form = "json" if scope["path"].endswith(".json") else "text"
     return fault_answer(form, refusal.status, "Refused", refusal.reason)
 
 
-def _target(scope: Scope) -> str:
-    """The address that a request with a token leads to, or that one without it was for."""
+def _address_after_login(scope: Scope) -> str:
+    """Return the address to open after login: `next`, or the address without the token."""
     query = QueryParams(scope["query_string"])
     if "next" in query:
         return local(query["next"])
@@ -218,7 +254,13 @@ MOST_CHARACTERS = 64 * 2**20
 
 
 class Task(Struct, frozen=True):
-    """The name, form and parameters of a page to make."""
+    """A page to render.
+
+    Attributes:
+        page: Name of the page.
+        form: Format of the response.
+        query: Parameters of the page by name.
+    """
 
     page: str
     form: Form
@@ -226,9 +268,15 @@ class Task(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The text of a page, or its `data`. HTML is a fragment, with the page's title and slice.
+    """A rendered page, or the error that prevented it.
 
-    If `is_fault`, the text says why there is no page.
+    Attributes:
+        status: HTTP status code.
+        title: Title of the page.
+        text: HTML fragment, JSON or CSV of the page; the error message if `is_fault`.
+        is_fault: Whether the page could not be rendered.
+        data: Content of an image; empty for other forms.
+        slice: Descriptions of the selected part of the lake, for the title of the HTML page.
     """
 
     status: int
@@ -240,13 +288,19 @@ class Reply(Struct, frozen=True):
 
 
 def fault(status: int, text: str, title: str = "Not shown") -> Reply:
-    """Return the reply that says why a page is not shown."""
+    """Return the reply with the error message for a page that cannot be displayed."""
     return Reply(status, title, text, is_fault=True)
 
 
 @dataclass(eq=False)
 class _Page:
-    """A page that is waited for, in the making, or made."""
+    """A page that is queued, being rendered, or finished.
+
+    Attributes:
+        task: The task that renders the page.
+        n_readers: Number of requests that wait for the page.
+        is_started: Whether a thread renders or has rendered the page.
+    """
 
     task: "asyncio.Task[Reply]"
     n_readers: int = 0
@@ -254,12 +308,13 @@ class _Page:
 
     @property
     def size(self) -> int:
+        """Number of characters and bytes of the finished page."""
         reply = self.task.result()
         return len(reply.text) + len(reply.data)
 
 
 class Making:
-    """Makes pages. Several requests for the same page share one computation."""
+    """Cache of rendered pages, in which simultaneous requests share one computation."""
 
     def __init__(self) -> None:
         self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
@@ -272,15 +327,26 @@ class Making:
         lane: str,
         leaving: Collection["asyncio.Task[None]"] = (),
     ) -> Reply | None:
-        """Return the page, or None if a task of `leaving` is done first: its reader is gone.
+        """Return the rendered page; None if its reader disconnects first.
 
-        A page without readers is not begun any more. One that has begun is completed, because
-        polars cannot be interrupted.
+        If no reader waits any longer, a page that is still queued is cancelled. A page that a
+        thread already renders is completed, because polars cannot be interrupted.
+
+        Args:
+            lake: The lake to display.
+            task: The page to render.
+            lane: Name of the thread pool, a key of `LANES`.
+            leaving: Tasks that finish when the reader disconnects.
+
+        Returns:
+            The page or its error; None if a task of `leaving` finished first.
         """
         key = (lake.state, task.page, task.form, *sorted(task.query.items()))
         if key not in self._pages:
-            self._pages[key] = page = _Page(asyncio.create_task(self._make(key, lake, task, lane)))
-            page.task.add_done_callback(lambda made: self._keep(key, made, lane))
+            self._pages[key] = page = _Page(
+                asyncio.create_task(self._render_in_thread(key, lake, task, lane))
+            )
+            page.task.add_done_callback(lambda made: self._cache_page(key, made, lane))
         page = self._pages[key]
         self._pages.move_to_end(key)
         page.n_readers += 1
@@ -293,7 +359,10 @@ class Making:
                 del self._pages[key]
         return page.task.result() if page.task.done() else None
 
-    async def _make(self, key: tuple[object, ...], lake: Lake, task: Task, lane: str) -> Reply:
+    async def _render_in_thread(
+        self, key: tuple[object, ...], lake: Lake, task: Task, lane: str
+    ) -> Reply:
+        """Render the page in a new thread, as soon as the thread pool has a free place."""
         loop = asyncio.get_running_loop()
         made: asyncio.Future[Reply] = loop.create_future()
 
@@ -308,8 +377,8 @@ class Making:
             Thread(target=make, daemon=True).start()
             return await made
 
-    def _keep(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
-        """Keep a page that was made without an error; drop those that were not read for longest."""
+    def _cache_page(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
+        """Cache a page that has no error, and drop the least recently used pages if needed."""
         if made.cancelled():
             return
         page = self._pages[key]
@@ -322,7 +391,7 @@ class Making:
 
 
 def answer(lake: Lake, task: Task) -> Reply:
-    """Return the page in its form, or the reason why it cannot be shown."""
+    """Return the rendered page, or a reply with the error message if rendering fails."""
     try:
         with use_lake_metrics(lake):
             return reply(lake, task)
@@ -337,7 +406,11 @@ def answer(lake: Lake, task: Task) -> Reply:
 
 
 def reply(lake: Lake, task: Task) -> Reply:
-    """Return the page in its form; raise PipelineError for what cannot be shown."""
+    """Render a page in its requested form.
+
+    Raises:
+        PipelineError: If the page cannot be rendered, for example because of a wrong parameter.
+    """
     values = pages.parameters(task.page, task.query)
     if task.form == "csv":
         return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, values)))
@@ -359,14 +432,14 @@ def reply(lake: Lake, task: Task) -> Reply:
     return Reply(status, shown.title, str(text), slice=describe_slice(shown, values))
 
 
-_TYPES: Mapping[Form, str] = {
+_CONTENT_TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
     "json": "application/json; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-_FILES = ("csv", "svg", "png")
+_DOWNLOADED_FORMS = ("csv", "svg", "png")
 """Forms that a browser saves."""
 
 
@@ -374,9 +447,13 @@ FORMS = {"json": "JSON", "csv": "CSV"}
 
 
 def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str:
-    """Return the page with the menu, whose links keep its edition and system.
+    """Return the complete HTML document of a page, with the menu.
 
-    `name` is the lake's. Without a task it is a page of the server itself.
+    Args:
+        name: Name of the lake.
+        lake: The displayed lake.
+        reply: The rendered fragment.
+        task: The page, whose edition and system the menu's links keep; None for error pages.
     """
     page, query = (task.page, task.query) if task else ("", {})
     began = (lake.last_ingest or {}).get("started_at")
@@ -395,14 +472,14 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
     return template_environment().get_template("frame.html").render(context)
 
 
-async def _left(request: Request) -> None:
-    """Return when the connection of the request is closed."""
+async def _wait_for_disconnect(request: Request) -> None:
+    """Wait until the client closes the connection of the request."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 class Site:
-    """The pages of one lake."""
+    """Routes of the web server for one lake."""
 
     def __init__(self, lake: Lake, name: str, token: Token | None) -> None:
         self._lake = lake
@@ -411,7 +488,11 @@ class Site:
         self._making = Making()
 
     def app(self, hosts: Collection[str]) -> Starlette:
-        """Return the application; `hosts` are those that requests can be for."""
+        """Return the Starlette application.
+
+        Args:
+            hosts: Accepted values of the Host header.
+        """
         guard = Middleware(Guard, hosts=hosts, token=self._token)
         return Starlette(
             routes=[
@@ -422,92 +503,105 @@ class Site:
             ],
             middleware=[guard],
             lifespan=self._lifespan,
-            exception_handlers={404: self._missing, 500: self._defect},
+            exception_handlers={404: self._missing_page_response, 500: self._server_error_response},
         )
 
     async def root(self, request: Request) -> Response:
-        """Redirect to the leaderboard that the address asks for."""
+        """Redirect `/` to the leaderboard, with the parameters of the address."""
         query = request.url.query
         return RedirectResponse("/leaderboard" + (f"?{query}" if query else ""), 303)
 
     async def page(self, request: Request) -> Response:
-        """Return a page in one of its forms."""
+        """Return the response to a request for a page."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
-        if name not in pages.NAMES or form not in _TYPES:
-            return await self._missing(request, None)
+        if name not in pages.NAMES or form not in _CONTENT_TYPES:
+            return await self._missing_page_response(request, None)
         lane = pages.page(name).lane
         query = dict(request.query_params)
-        given = [one for one, _ in request.query_params.multi_items()]
-        if twice := [one for one in query if given.count(one) > 1]:
+        parameter_names = [parameter for parameter, _ in request.query_params.multi_items()]
+        if repeated_parameters := [
+            parameter for parameter in query if parameter_names.count(parameter) > 1
+        ]:
             text = (
-                f"the address has {', '.join(twice)} more than once: a page takes one value of each"
+                f"the address has {', '.join(repeated_parameters)} more than once: "
+                "a page takes one value of each"
             )
-            return self._fault(form, fault(400, text))
+            return self._error_response(form, fault(400, text))
         task = Task(name, form, query)
         if lane in USER_LANES and query and may_be_foreign(request.headers, self._token):
-            return self._asks_first(task)
-        leaving = asyncio.create_task(_left(request))
+            return self._confirmation_response(task)
+        leaving = asyncio.create_task(_wait_for_disconnect(request))
         try:
-            lake = await asyncio.to_thread(self._newest)
+            lake = await asyncio.to_thread(self._reopen_lake_if_changed)
             reply = await self._making.reply(lake, task, lane, [leaving])
         except PipelineError as error:
-            return self._fault(form, fault(500, str(error)))
+            return self._error_response(form, fault(500, str(error)))
         finally:
             leaving.cancel()
         if reply is None:
             return Response(status_code=499)  # nobody reads it
-        return self._answer(lake, task, reply)
+        return self._page_response(lake, task, reply)
 
-    def _newest(self) -> Lake:
-        """Return the lake in its newest state; it is opened again only if that has changed."""
+    def _reopen_lake_if_changed(self) -> Lake:
+        """Return the lake in its newest state; open it again only if the state has changed."""
         try:
             is_newest = self._lake.is_newest()
         except LakeError:  # it is gone, or damaged; to open it says which
             is_newest = False
         if not is_newest:
-            self._lake = reopened(self._lake)
+            self._lake = reopen_lake(self._lake)
         return self._lake
 
-    def _answer(self, lake: Lake, task: Task, reply: Reply) -> Response:
-        """Return the page in its form, or why there is none."""
+    def _page_response(self, lake: Lake, task: Task, reply: Reply) -> Response:
+        """Return the HTTP response that contains the rendered page or its error message."""
         headers = {"cache-control": "no-cache"}
         if reply.is_fault:
-            return self._fault(task.form, reply)
+            return self._error_response(task.form, reply)
         if task.form == "html":
             text = framed(self._name, lake, reply, task)
-            return Response(text, reply.status, headers, _TYPES["html"])
-        if task.form in _FILES:
+            return Response(text, reply.status, headers, _CONTENT_TYPES["html"])
+        if task.form in _DOWNLOADED_FORMS:
             headers["content-disposition"] = f'attachment; filename="{task.page}.{task.form}"'
-        return Response(reply.data or reply.text, reply.status, headers, _TYPES[task.form])
+        return Response(reply.data or reply.text, reply.status, headers, _CONTENT_TYPES[task.form])
 
-    def _fault(self, form: str, reply: Reply, go_on: str = "", label: str = "") -> Response:
-        """Return why something is not shown, in the requested form, with a link that leads on."""
-        if form != "html" and form in _TYPES:
+    def _error_response(
+        self, form: str, reply: Reply, go_on: str = "", label: str = ""
+    ) -> Response:
+        """Return an error response in the requested form; HTML can have a link to continue."""
+        if form != "html" and form in _CONTENT_TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
         template = template_environment().get_template("fault.html")
         body = template.render(title=reply.title, message=reply.text, go_on=go_on, label=label)
         text = framed(self._name, self._lake, Reply(reply.status, reply.title, body))
-        return Response(text, reply.status, None, _TYPES["html"])
+        return Response(text, reply.status, None, _CONTENT_TYPES["html"])
 
-    def _asks_first(self, task: Task) -> Response:
-        """Return a page that asks, because another site's page can lead to a query."""
+    def _confirmation_response(self, task: Task) -> Response:
+        """Return a page that asks for confirmation, because another site may link to a query."""
         led = "A page of another site led here"
         if task.form != "html":
-            return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))
+            return self._error_response(
+                task.form, fault(403, f"{led}: start from a page here.", "Not run")
+            )
         reason = fault(403, f"{led}. Look at the address before you run it.", "Run this?")
-        return self._fault("html", reason, pages.address(task.page, task.query), "Run it")
+        return self._error_response("html", reason, pages.address(task.page, task.query), "Run it")
 
-    async def _missing(self, request: Request, error: Exception | None) -> Response:
+    async def _missing_page_response(self, request: Request, error: Exception | None) -> Response:
+        """Return the response for an address without a page."""
         form = request.url.path.rpartition(".")[2]
-        return self._fault(form, fault(404, "There is no page at this address.", "No such page"))
+        return self._error_response(
+            form, fault(404, "There is no page at this address.", "No such page")
+        )
 
-    async def _defect(self, request: Request, error: Exception) -> Response:
+    async def _server_error_response(self, request: Request, error: Exception) -> Response:
+        """Return the response for an unexpected exception in the server."""
         form = request.url.path.rpartition(".")[2]
-        return self._fault(form, fault(500, f"a defect of the server: {type(error).__name__}"))
+        return self._error_response(
+            form, fault(500, f"a defect of the server: {type(error).__name__}")
+        )
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Make the first page before a browser requests it."""
+        """Render the leaderboard at the start of the server, before a browser requests it."""
         first = Task("leaderboard", "html", {})
         making = asyncio.create_task(
             self._making.reply(self._lake, first, pages.page(first.page).lane)

@@ -121,7 +121,7 @@ def choose_vote_target(dice: Dice, cast: Cast, voter: int, *, may_break_rules: b
     return first if dice.chance(0.5) else second
 
 
-def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
+def write_vote(dice: Dice, voter: int, seat: int, role: str) -> str:
     """Return a text that the benchmark registers as a vote for a seat.
 
     Args:
@@ -235,7 +235,7 @@ def log_role_answers(
             text = f"{text[:-1]}, because {dice.pick(reasons)}."
         metric[player] = int(is_right)
         text = add_end_mark(dice, add_aside(dice, text, 0.13))
-        log.say(player, text, msg_type="metric_consistency")
+        log.add_message(player, text, msg_type="metric_consistency")
     return metric
 
 
@@ -314,22 +314,22 @@ def _play_clues(
     new_game_text = (
         " This is a totally new game. Don't take content from the above exmaples into the current"
     )
-    log.moderate(
+    log.add_moderator_message(
         f"Now the game starts!{f'{new_game_text} game.' if game.model.is_pgm else ''} "
         f"The topic is: {setting.topic}"
     )
-    log.say(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
-    log.say(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
+    log.add_message(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
+    log.add_message(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
     consistency, pgm = {}, {}
     for seat, player in SEATS_AND_PLAYERS:
         consistency[str(seat - 1)] = log_role_answers(dice, log, game, "chameleon")
         if seat == 1:
-            log.moderate(
+            log.add_moderator_message(
                 "Now everyone gives one clue (but never include the secret word). "
                 "You cannot repeat what others has said. We will start with Player 1."
             )
         clue = _clue_text(dice, setting, game, seat)
-        log.say(player, clue, msg_type="clue")
+        log.add_message(player, clue, msg_type="clue")
         opinions = _draw_opinions(dice, game)
         pgm[str(seat - 1)] = {
             "gold": [int(opinions.gold[seat]) for seat in SEATS],
@@ -340,9 +340,9 @@ def _play_clues(
                 speaker = PLAYERS[speaker_seat - 1]
                 text = _analysis_text(dice, setting, speaker_seat, opinions, True)
                 is_good = opinions.gold[speaker_seat] and speaker_seat != game.hidden
-                log.say(speaker, text, [speaker], "pgm", is_good_pgm=is_good)
+                log.add_message(speaker, text, [speaker], "pgm", is_good_pgm=is_good)
         for speaker_seat, speaker in SEATS_AND_PLAYERS:
-            log.say(
+            log.add_message(
                 speaker,
                 _analysis_text(dice, setting, speaker_seat, opinions, False),
                 msg_type="metric_pgm",
@@ -375,18 +375,18 @@ def _play_vote(
     """Play the vote, and return the votes as logged and the `win_flag`."""
     is_pgm = game.model.is_pgm
     separator, line_end = ("", "\n") if is_pgm else (" ", "")
-    log.moderate(
+    log.add_moderator_message(
         f"Now vote which of the other players (excluding yourself) is the chameleon.{separator}"
         f'You cannot vote for yourself. You must use the template "I vote for Player xx."{line_end}'
     )
     votes = {}
     for seat, player in SEATS_AND_PLAYERS:
         target_seat = choose_vote_target(dice, game, seat, may_break_rules=not is_pgm)
-        text = vote_text(dice, seat, target_seat, "chameleon")
+        text = write_vote(dice, seat, target_seat, "chameleon")
         votes[player] = registered_vote(text)
         if game.is_pgm(seat) and dice.chance(0.45):
-            text = vote_text(dice, seat, dice.pick(other_seats(seat)), "chameleon")
-        log.say(player, text, [player], "accuse", step=int(is_pgm))
+            text = write_vote(dice, seat, dice.pick(other_seats(seat)), "chameleon")
+        log.add_message(player, text, [player], "accuse", step=int(is_pgm))
     return votes, _play_verdict(dice, log, setting, game, most_voted_player(votes))
 
 
@@ -397,7 +397,7 @@ def _play_verdict(
     hidden = PLAYERS[setting.hidden - 1]
     is_pgm = game.model.is_pgm
     if voted is None:
-        log.moderate(
+        log.add_moderator_message(
             f"There are even notes. The chameleon {hidden} wins."
             if is_pgm
             else "There are even votes. The accusation does not stand. "
@@ -405,12 +405,12 @@ def _play_verdict(
         )
         return 3
     if voted != hidden:
-        log.moderate(
+        log.add_moderator_message(
             f"The most-voted player is {voted}. The accusation is incorrect. "
             f"{hidden} is the chameleon. {hidden} won the game!"
         )
         return 2
-    log.moderate(
+    log.add_moderator_message(
         f"The accusation is correct! {hidden} is the chameleon! Now {hidden} can guess the secret "
         'code. You should say: I guess the code is "..."'
     )
@@ -421,14 +421,14 @@ def _play_verdict(
     roll = dice.random()
     guess = pick_by_roll(roll, PHRASES_BY_ROLL["guesses"]).format(topic=setting.topic, word=word)
     guess = guess if roll < 0.97 else add_aside(dice, guess, 0.3)
-    log.say(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
+    log.add_message(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
     if is_right:
-        log.moderate(
+        log.add_moderator_message(
             f"{hidden} guessed the code correctly! The secret word is {setting.word}. {hidden} won!"
         )
         return 1
     winners = [PLAYERS[seat - 1] for seat in other_seats(setting.hidden)]
-    log.moderate(
+    log.add_moderator_message(
         f"{hidden} guessed the code wrong! The secret word is {setting.word}. {winners} won!"
     )
     return 0
@@ -544,18 +544,20 @@ def play_undercover(
     game = Cast.assign(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(timestamp, 0 if model.is_pgm else 1)
     hidden = PLAYERS[setting.hidden - 1]
-    log.moderate("Now the game starts!", step=0)
-    log.say(MODERATOR, f"Your word is: {setting.hidden_word}", hidden, step=0)
+    log.add_moderator_message("Now the game starts!", step=0)
+    log.add_message(MODERATOR, f"Your word is: {setting.hidden_word}", hidden, step=0)
     for seat in other_seats(setting.hidden):
-        log.say(MODERATOR, f"Your word is: {setting.civilian_word}", PLAYERS[seat - 1], step=0)
-    log.moderate(
+        log.add_message(
+            MODERATOR, f"Your word is: {setting.civilian_word}", PLAYERS[seat - 1], step=0
+        )
+    log.add_moderator_message(
         "Now everyone gives one clue (but never include the secret word). "
         "You cannot repeat what others has said. We will start with Player 1."
     )
     consistency, pgm = {}, {}
     for round_key in ("0", "1"):
         if round_key == "1":
-            log.moderate(
+            log.add_moderator_message(
                 "Now we starting another round of giving clue, we still start from Player 1"
             )
         suspicions = _play_undercover_clues(dice, log, setting, game, is_first=round_key == "0")
@@ -597,7 +599,7 @@ def _play_undercover_clues(
         else:
             hint = dice.pick(HINTS[setting.word(seat)])
         text = add_end_mark(dice, dice.pick(PHRASES["hint_forms"]).format(hint))
-        log.say(player, text, msg_type="clue")
+        log.add_message(player, text, msg_type="clue")
     for seat in SEATS:
         if game.is_pgm(seat):
             _log_private_thoughts(dice, log, setting, game, seat)
@@ -620,7 +622,7 @@ def _log_undercover_analyses(
     """Append the three analyses, and return one entry of `pgm_metric`."""
     inter_correct = [dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS]
     for seat, player in SEATS_AND_PLAYERS:
-        log.say(
+        log.add_message(
             player,
             _undercover_analysis_text(dice, seat, suspicions, inter_correct[seat - 1]),
             msg_type="metric_pgm",
@@ -669,7 +671,7 @@ def _log_private_thoughts(
         f"{number}Based on the clues, {PLAYERS[first - 1]} and {PLAYERS[second - 1]} seem to be "
         f"describing something related to {described_word}. Therefore I am {role}."
     )
-    log.say(speaker, add_aside(dice, text, 0.7), speaker, "pgm")
+    log.add_message(speaker, add_aside(dice, text, 0.7), speaker, "pgm")
     text = _undercover_analysis_text(
         dice, seat, _draw_suspicions(dice, game), dice.chance(0.5), first_number=2
     )
@@ -678,24 +680,24 @@ def _log_private_thoughts(
             "\n5. With my next clue I will hint at "
             f"{dice.pick(PHRASES['plans'])} and watch who nods."
         )
-    log.say(speaker, text, speaker, "pgm")
+    log.add_message(speaker, text, speaker, "pgm")
 
 
 def _play_undercover_vote(dice: Dice, log: Transcript, game: Cast) -> tuple[dict[str, str], int]:
     """Play the vote, and return the votes as logged and the `win_flag`."""
     is_pgm, hidden = game.model.is_pgm, PLAYERS[game.hidden - 1]
     template = ' You must use the template "I vote for Player xx."' if is_pgm else ""
-    log.moderate(
+    log.add_moderator_message(
         "Now vote which of the other players (excluding yourself) is the undercover. "
         f"You cannot vote for yourself.{template}"
     )
     votes = {}
     for seat, player in SEATS_AND_PLAYERS:
-        text = vote_text(dice, seat, choose_vote_target(dice, game, seat), "undercover")
+        text = write_vote(dice, seat, choose_vote_target(dice, game, seat), "undercover")
         votes[player] = registered_vote(text) or (player if is_pgm else "")
-        log.say(player, text, [player], "text" if is_pgm else "accuse", step=int(is_pgm))
+        log.add_message(player, text, [player], "text" if is_pgm else "accuse", step=int(is_pgm))
     accused = most_voted_player(votes)
-    log.moderate(_undercover_verdict_text(accused, hidden, is_pgm=is_pgm))
+    log.add_moderator_message(_undercover_verdict_text(accused, hidden, is_pgm=is_pgm))
     return votes, 2 if accused is None else int(accused != hidden)
 
 

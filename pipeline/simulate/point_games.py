@@ -158,31 +158,31 @@ class Negotiation:
         last_round = dice.pick(ROUND_OF_AGREEMENT) if has_agreement else N_ROUNDS
         if dice.chance(COST_SHARING_OUTAGE_RATE):
             self.n_answers_before_outage = dice.between(1, 6 * last_round - 1)
-        self.log.moderate(
+        self.log.add_moderator_message(
             f"Now the game starts! The background is: {self.setting.topic}",
             "Now everyone propose the cost distribution.We will start with Player 1.",
         )
         for round_number in range(1, last_round + 1):
             if round_number > 1 and self.is_pgm:
                 log_forecast(dice, self.log, tested, PHRASES["moves_of_airlines"])
-            backers = self._propose(
+            backers = self._log_proposals(
                 round_number, author if has_agreement and round_number == last_round else 0
             )
             self.n_rounds = round_number
-            if self._vote(backers):
-                self.log.moderate("You all already agree the same proposal ")
+            if self._log_votes(backers):
+                self.log.add_moderator_message("You all already agree the same proposal ")
                 return "agree"
             if round_number < N_ROUNDS:
-                self.log.moderate(
+                self.log.add_moderator_message(
                     f"At {round_number}'s round, you all haven't achieve the consistency. "
                     "Please continue a new round of negotiation. "
                 )
-        self.log.moderate(
+        self.log.add_moderator_message(
             f"You have negotiated for {N_ROUNDS} turn, no consistency achieved, negotiation failed."
         )
         return "fail"
 
-    def _propose(self, round_number: int, author: int) -> dict[int, int]:
+    def _log_proposals(self, round_number: int, author: int) -> dict[int, int]:
         """Play the proposals of a round, and return the votes for the author's proposal if any."""
         previous_wishes = self.wishes
         if round_number > 1:
@@ -214,9 +214,9 @@ class Negotiation:
                 raise OutageError
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
 
-    def _vote(self, choices: dict[int, int]) -> bool:
+    def _log_votes(self, choices: dict[int, int]) -> bool:
         """Play the votes of a round, and return whether they agree."""
-        self.log.moderate(
+        self.log.add_moderator_message(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
             if self.is_pgm
@@ -226,7 +226,7 @@ class Negotiation:
         )
         choices = choices or self._disagreeing_votes()
         for seat, player in SEATS_AND_PLAYERS:
-            text = _vote_text(self.dice, seat, choices[seat])
+            text = _write_vote(self.dice, seat, choices[seat])
             text = self._log_answer(seat, text, step=int(self.is_pgm))
             if text.startswith(OUTAGE_MARK):  # it names the speaker, which counts as a vote
                 self.votes[player] = player
@@ -259,7 +259,7 @@ class Negotiation:
         if self.n_answers_before_outage == 0:
             text = outage_text(self.dice, player)
         self.n_answers_before_outage -= 1
-        self.log.say(player, text, step=step)
+        self.log.add_message(player, text, step=step)
         return text
 
 
@@ -333,7 +333,7 @@ def _share_line(airline: str, share: float, previous_share: float, share_form: s
     return line.replace(".", ",") if share_form == "comma" else line
 
 
-def _vote_text(dice: Dice, voter: int, seat: int) -> str:
+def _write_vote(dice: Dice, voter: int, seat: int) -> str:
     """Return a vote for the proposal of a seat, in a form that the benchmark registers."""
     roll = dice.random()
     if roll < 0.97:
@@ -382,7 +382,7 @@ def play_prisoners_dilemma(
     """
     topic = _rules_text(setting)
     log = Transcript(timestamp)
-    log.moderate(
+    log.add_moderator_message(
         "Now the game starts!",
         topic,
         "This the first round. Now everyone give your decision. We will start with Player 1.",
@@ -406,11 +406,11 @@ def play_prisoners_dilemma(
         _add_round_points(setting, decisions, scores)
         if round_number < N_ROUNDS:
             first, second, third = decisions
-            log.moderate(
+            log.add_moderator_message(
                 f"Round {round_number} is over.\nPlayer 1 said: {first} \n"
                 f"Player 2 said: {second}  \nPlayer 3 said: {third}\n{NEXT_ROUND_TEXT}"
             )
-    log.moderate(f"{N_ROUNDS} rounds of decisions have been completed.")
+    log.add_moderator_message(f"{N_ROUNDS} rounds of decisions have been completed.")
     return {
         **log_header(dice, setting.tested, model, topic, topic_values=setting.points),
         "history": log.history,
@@ -474,7 +474,7 @@ def play_public_good(
         The log.
     """
     log = Transcript(timestamp)
-    log.moderate(
+    log.add_moderator_message(
         f"Now the game starts! The background is: \n\nYou have {STARTING_POINTS} starting points "
         "to contribute to the communal pool each round. You need to remember how much money you "
         f"still have after each round and avoid to exceed the all {STARTING_POINTS} points in "
@@ -491,8 +491,10 @@ def play_public_good(
             statements = " \n".join(
                 f"{player} said: {text}" for player, text in zip(PLAYERS, texts, strict=True)
             )
-            log.moderate(f"Round {round_number} is over. \n {statements} \n {NEXT_ROUND_TEXT}")
-    log.moderate(f"{setting.n_rounds} rounds of decisions have been completed.")
+            log.add_moderator_message(
+                f"Round {round_number} is over. \n {statements} \n {NEXT_ROUND_TEXT}"
+            )
+    log.add_moderator_message(f"{setting.n_rounds} rounds of decisions have been completed.")
     scores = game.scores(setting.multiplier)
     rules = {"game_round": setting.n_rounds, "multiplier": setting.multiplier}
     return {

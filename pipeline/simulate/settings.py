@@ -580,7 +580,7 @@ class Transcript:
         self.turn = 0
         self.history: list[Message] = []
 
-    def say(
+    def add_message(
         self,
         agent: str,
         content: str,
@@ -610,7 +610,7 @@ class Transcript:
         self.history.append(message)
         self.turn += step
 
-    def moderate(self, *contents: str, step: int = 1) -> None:
+    def add_moderator_message(self, *contents: str, step: int = 1) -> None:
         """Append messages of the moderator to all players, within one turn.
 
         Args:
@@ -618,8 +618,8 @@ class Transcript:
             step: The number of turns to advance after the last message.
         """
         for content in contents[:-1]:
-            self.say(MODERATOR, content, step=0)
-        self.say(MODERATOR, contents[-1], step=step)
+            self.add_message(MODERATOR, content, step=0)
+        self.add_message(MODERATOR, contents[-1], step=step)
 
 
 @lru_cache(maxsize=256)
@@ -707,7 +707,7 @@ def log_decisions(log: Transcript, decisions: list[str]) -> None:
         decisions: The texts of the three players.
     """
     for player, text in zip(PLAYERS, decisions, strict=True):
-        log.say(player, text, MODERATOR)
+        log.add_message(player, text, MODERATOR)
 
 
 def log_forecast(
@@ -736,4 +736,4 @@ def log_forecast(
         lines += [f"{subject} {dice.pick(predictions)}" for subject in (speaker, rival)]
     if aside := random_aside(dice, 0.3, ROUND_ASIDES):
         lines.append(aside)
-    log.say(speaker, "\n".join(lines), speaker)
+    log.add_message(speaker, "\n".join(lines), speaker)

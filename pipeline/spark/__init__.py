@@ -74,7 +74,7 @@ _SECONDS = 10
 
 
 def open_session(master: str | None = None) -> "SparkSession":
-    """The session that runs in this process, or a new one on the master.
+    """Return the Spark session of this process, or start one on the master.
 
     The master is the one given, else $SPARK_MASTER, else this machine with all its cores. Raises
     PipelineError without the extra; UsageError without Java, for a master that does not answer, and
@@ -85,7 +85,7 @@ def open_session(master: str | None = None) -> "SparkSession":
 
     running = SparkSession.getActiveSession()
     if running is None:
-        return _started(master or os.environ.get(MASTER) or "local[*]")
+        return _start_session(master or os.environ.get(MASTER) or "local[*]")
     its = running.conf.get("spark.master")
     if master not in (None, its):
         raise UsageError(f"Spark already runs on {its} in this process: stop it to use {master}")
@@ -100,7 +100,7 @@ def _check_java() -> None:
 
 
 def _check_answers(master: str) -> None:
-    """Raises UsageError if nothing listens at any address of a cluster; Spark asks for a minute."""
+    """Raise UsageError if no address of a cluster can be reached; Spark would wait a minute."""
     addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
     reasons = []
     for host, _, port in addresses:
@@ -112,7 +112,7 @@ def _check_answers(master: str) -> None:
     raise UsageError(f"no Spark master answers: {', '.join(reasons)}")
 
 
-def _started(master: str) -> "SparkSession":
+def _start_session(master: str) -> "SparkSession":
     if not master.startswith(_MASTERS):
         raise UsageError(
             f"no Spark master `{master}`: use one such as local[*], spark://HOST:7077, yarn, "
@@ -129,33 +129,33 @@ def _started(master: str) -> "SparkSession":
 
     applications: list[str] = []
     settings = SparkConf().setMaster(master).setAppName("magic")
-    settings.setAll([*_settings(master).items()])
+    settings.setAll([*_session_settings(master).items()])
     try:
-        with _environment(master):
+        with _set_environment(master):
             with delay_interrupts():
-                stderr = {"stderr": _log_of_java()}
+                stderr = {"stderr": _java_stderr()}
                 gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
-            atexit.register(_end, gateway.proc, applications)
-            with _interruptible():
+            atexit.register(_terminate_java, gateway.proc, applications)
+            with _allow_interrupt():
                 context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line_message(error)}") from None
     # py4j logs with a traceback what is also raised.
     logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
     applications.append(str(context.applicationId))
-    atexit.register(_stop, context)
+    atexit.register(_stop_session, context)
     return SparkSession(context)
 
 
-def _stop(context: "SparkContext") -> None:
-    """Ends the session, and with it its executors, before Java ends under them."""
+def _stop_session(context: "SparkContext") -> None:
+    """Stop the session with its executors, before Java ends."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that Java ended before
         context.stop()
 
 
-def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
-    """Ends Java, which ends by itself when nobody speaks to it, unless it is in the midst of it.
+def _terminate_java(java: Popen[bytes], applications: Sequence[str]) -> None:
+    """Terminate Java, which would only end by itself if it is not busy.
 
     What executors of a local cluster wrote, beside Spark's own files, goes as well.
     """
@@ -174,8 +174,8 @@ def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
         work.rmdir()
 
 
-def _log_of_java() -> int | None:
-    """Where Java's stderr goes: nowhere, or to ours where somebody asked for it.
+def _java_stderr() -> int | None:
+    """Return where Java's stderr goes: to /dev/null, or to stderr if that is requested.
 
     What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
     wants that has a `log4j2.properties` of their own.
@@ -186,8 +186,8 @@ def _log_of_java() -> int | None:
 
 
 @contextmanager
-def cancelling(context: "SparkContext") -> Iterator[None]:
-    """Ends all jobs at Ctrl-C, which a cluster would go on with else."""
+def cancel_jobs_on_interrupt(context: "SparkContext") -> Iterator[None]:
+    """Cancel all Spark jobs at Ctrl-C, because a cluster would continue them."""
     try:
         yield
     except KeyboardInterrupt:
@@ -197,8 +197,8 @@ def cancelling(context: "SparkContext") -> Iterator[None]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Lets Ctrl-C end the wait for a master, and any other as in the rest of Python."""
+def _allow_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end the wait for a Spark master."""
     handler = signal.getsignal(signal.SIGINT)
     # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
     signal.siginterrupt(signal.SIGINT, True)
@@ -214,12 +214,12 @@ def _interruptible() -> Iterator[None]:
 
 
 def is_local(master: str) -> bool:
-    """Whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
+    """Return whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
     return master.startswith("local")
 
 
-def _settings(master: str) -> dict[str, str]:
-    """What a session is started with; a cluster's own settings are its keeper's."""
+def _session_settings(master: str) -> dict[str, str]:
+    """Return the settings of a new session; a cluster's own settings are not changed."""
     settings = {"spark.ui.showConsoleProgress": "false"}
     if is_local(master):
         settings |= {
@@ -233,8 +233,8 @@ def _settings(master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _environment(master: str) -> Iterator[None]:
-    """Sets what Spark takes from the environment alone, where nobody has set it."""
+def _set_environment(master: str) -> Iterator[None]:
+    """Set the environment variables that Spark needs, unless they are set."""
     # Executors run this very interpreter, which has what we need.
     wanted = {"PYSPARK_PYTHON": sys.executable}
     if is_local(master):
@@ -256,7 +256,7 @@ _AT_ONCE = 8
 
 
 class SparkViews:
-    """The lake's tables at its one state, and the views given, where a query first names them.
+    """The lake's tables in one state, and views, as Spark views that are created when used.
 
     They are temporary views of a session of their own, so that another lake's, or those of whom the
     session belongs to, stay what they are. The executors read the lake's files where they are: its
@@ -275,11 +275,11 @@ class SparkViews:
         self._made: set[str] = set()
 
     def run_query(self, sql: str) -> pl.DataFrame:
-        """The result of a query in our SQL."""
+        """Return the result of a query in magic's SQL dialect."""
         return self.run_queries([sql])[0]
 
     def run_queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
-        """The results of several, which the cluster computes side by side.
+        """Return the results of several queries, which the cluster runs in parallel.
 
         Raises QueryError where it fails to, and LakeError where an executor cannot read the lake's
         files.
@@ -289,7 +289,10 @@ class SparkViews:
 
         try:
             frames = [self.session.sql(self._translated(sql)) for sql in sqls]
-            with cancelling(self.session.sparkContext), ThreadPoolExecutor(_AT_ONCE) as pool:
+            with (
+                cancel_jobs_on_interrupt(self.session.sparkContext),
+                ThreadPoolExecutor(_AT_ONCE) as pool,
+            ):
                 return list(pool.map(lambda frame: pl.DataFrame(frame.toArrow()), frames))
         except (PySparkException, Py4JError) as error:
             if ".parquet" in str(error):  # plans do not name files
@@ -422,10 +425,10 @@ class _Cluster:
         def work(
             of_partition: Iterable[_Part],
         ) -> Iterator[tuple[int, list[WorkerFindings], list[StagedFiles]]]:
-            return (_done(job, known.value if known else None, part) for part in of_partition)
+            return (_run_task(job, known.value if known else None, part) for part in of_partition)
 
         try:
-            with cancelling(self._context):
+            with cancel_jobs_on_interrupt(self._context):
                 done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
@@ -443,7 +446,7 @@ class _Cluster:
         """Leaves the session to the process, which may have other uses for it."""
 
 
-def _done(
+def _run_task(
     job: IngestJob, known: bytes | None, part: _Part
 ) -> tuple[int, list[WorkerFindings], list[StagedFiles]]:
     """Runs on an executor: one worker, from its first task to its files."""

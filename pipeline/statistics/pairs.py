@@ -679,8 +679,8 @@ def degrees_of_freedom(pilot: PilotData) -> float:
 
 
 def standard_deviation_per_setting(
-    one: RateEstimate,
-    other: RateEstimate,
+    first_rate: RateEstimate,
+    second_rate: RateEstimate,
     n_settings: tuple[int, int],
     pilots: Sequence[PilotData],
     *,
@@ -694,8 +694,8 @@ def standard_deviation_per_setting(
     moved down or the higher one up, whichever gives the larger variance.
 
     Args:
-        one: The rate of one model in the pilot.
-        other: The rate of the other model.
+        first_rate: The rate of one model in the pilot.
+        second_rate: The rate of the other model.
         n_settings: The number of settings of each rate.
         pilots: What the models have in common, or if unpaired what each has with itself.
         difference: The difference to detect, in the metric's unit.
@@ -706,7 +706,9 @@ def standard_deviation_per_setting(
     """
     if min(pilot.n_settings for pilot in pilots) < 2:
         return None
-    sides = sorted(zip((one, other), n_settings, strict=True), key=lambda side: side[0].rate)
+    sides = sorted(
+        zip((first_rate, second_rate), n_settings, strict=True), key=lambda side: side[0].rate
+    )
 
     def variances(*rates: float) -> list[float]:
         sides_at_rates = zip(sides, rates, strict=True)
@@ -716,7 +718,7 @@ def standard_deviation_per_setting(
 
     (low, _), (high, _) = sides
     observed = math.prod(variances(low.rate, high.rate))
-    rate_difference = abs(difference) / one.range
+    rate_difference = abs(difference) / first_rate.range
     lowered_rate, raised_rate = (
         max(0.0, high.rate - rate_difference),
         min(1.0, low.rate + rate_difference),

@@ -40,7 +40,7 @@ AnyLocation: TypeAlias = str | Path | Location
 
 
 def parse_location(path: AnyLocation) -> Location:
-    """The location of a path or URL, or of the text that `str` gives of a location.
+    """Return the location of a path or URL, or of the string that `str` returns for a location.
 
     Raises UsageError for an empty path, which a variable that is not set leaves: it would be that
     of the current folder.
@@ -55,45 +55,48 @@ def parse_location(path: AnyLocation) -> Location:
 
 
 def is_remote(path: AnyLocation) -> bool:
-    """Whether it is a URL of an object store."""
+    """Return whether the path is a URL of an object store."""
     text = str(path)
     return "://" in text and not text.startswith("file://")
 
 
 def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
-    """A file's bytes, null for a pipe and such; `check_size` can refuse by raising."""
+    """Return a file's bytes, or None for pipes and devices.
+
+    `check_size` may raise to refuse a size.
+    """
     if is_remote(file):
         return _remote(file).read(check_size)
-    return local.read_file(file, check_size)
+    return local.read_local_file(file, check_size)
 
 
 def open_file(file: str) -> BinaryIO:
-    """A file opened for reading, at any position."""
-    return _remote(file).open() if is_remote(file) else local.open_file(file)
+    """Open a file for reading with random access."""
+    return _remote(file).open() if is_remote(file) else local.open_local_file(file)
 
 
 def is_regular_file(file: str) -> bool:
-    """Whether opening the file cannot wait forever; a missing one fails when it is opened."""
-    return is_remote(file) or local.is_regular(file)
+    """Return whether opening the file cannot block; opening a missing file fails."""
+    return is_remote(file) or local.is_regular_local_file(file)
 
 
 def file_version(file: str) -> tuple[int, ...] | None:
-    """A key of the file's state, which changes with its content; null if unknown."""
-    return None if is_remote(file) else local.version(file)
+    """Return a key that changes with the file's content, or None if there is none."""
+    return None if is_remote(file) else local.local_file_version(file)
 
 
 def was_deleted(file: str) -> bool:
-    """Whether a file of this machine that was listed is not there any more."""
-    return not is_remote(file) and local.is_gone(file)
+    """Return whether a local file that was listed no longer exists."""
+    return not is_remote(file) and local.does_not_exist(file)
 
 
 def list_objects(url: str) -> Iterator[tuple[str, int]]:
-    """Key and size of all objects below a URL, in the order of their keys."""
-    return _remote(url).objects()
+    """Iterate over the key and size of all objects below a URL, sorted by key."""
+    return _remote(url).iter_objects()
 
 
 def object_size(url: str) -> int | None:
-    """The size of the object at a URL, null if there is none of just this name."""
+    """Return the size of the object at a URL in bytes, or None if there is no such object."""
     return _remote(url).size()
 
 
@@ -107,5 +110,5 @@ def _remote(url: str) -> "RemoteLocation":
 
 
 def local_path(path: str) -> str:
-    """The path that a URL with `file://` stands for; any other text is returned unchanged."""
+    """Return the path of a `file://` URL; return any other string unchanged."""
     return unquote(path.removeprefix("file://")) if path.startswith("file://") else path

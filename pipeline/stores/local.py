@@ -13,11 +13,11 @@ from typing import BinaryIO, NamedTuple
 
 
 class ChangedError(Exception):
-    """Raised if a file has changed since its reading began."""
+    """Raised if a file changes while it is read."""
 
 
 class File(NamedTuple):
-    """A file in a folder."""
+    """The name and size of a file in a folder."""
 
     name: str
     n_bytes: int
@@ -25,7 +25,7 @@ class File(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A file being written at `path`, on this machine; `finish` gives it its name in the folder."""
+    """A local file that is being written at `path`; `finish` moves it to its final name."""
 
     path: Path
     finish: Callable[[str], None]
@@ -40,7 +40,9 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class LocalLocation:
-    """A path on this machine. Its methods raise `OSError` with one line of text.
+    """A path on this machine.
+
+    Its methods raise `OSError` with a message of one line.
 
     `parse_location` makes it again of its `str`, also in another process. `is_local` says that any
     tool can open it by its path. `RemoteLocation` has the same methods for an object store.
@@ -57,11 +59,11 @@ class LocalLocation:
         return str(self.path)
 
     def __truediv__(self, name: str) -> "LocalLocation":
-        """The file or folder of this name in it."""
+        """Return the location of the file or folder with this name in the folder."""
         return LocalLocation(self.path / name)
 
     def list_files(self) -> list[File]:
-        """The files directly within, none if there is no such folder."""
+        """List the files directly in the folder; none if the folder does not exist."""
         try:
             listed = list(self.path.iterdir())
         except FileNotFoundError:
@@ -76,19 +78,19 @@ class LocalLocation:
         return sorted(files)
 
     def list_names(self) -> set[str]:
-        """The names of the files and folders directly within."""
+        """List the names of files and folders directly in the folder."""
         return {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
 
     def exists(self) -> bool:
-        """Whether something is there."""
+        """Return whether the path exists."""
         return self.path.exists()
 
     def create_folder(self) -> None:
-        """Makes the folder, where folders need to be made."""
+        """Create the folder; object stores need no folders."""
         self.path.mkdir(parents=True, exist_ok=True)
 
     def create_draft(self, name: str) -> Draft:
-        """A new file in it with this name, until it is finished under another."""
+        """Create a file in the folder with a temporary name."""
         begun = self.path / name
 
         def finish(name: str) -> None:
@@ -103,15 +105,15 @@ class LocalLocation:
         return Draft(begun, finish)
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
-        """Deletes the file."""
+        """Delete the file."""
         self.path.unlink(missing_ok=missing_ok)
 
     def open(self) -> BinaryIO:
-        """The file opened for reading, at any position."""
+        """Open the file for reading with random access."""
         return self.path.open("rb")
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Some of the file's bytes, fewer where it ends."""
+        """Return bytes of the file from `start`, at most `n_bytes`."""
         handle = os.open(self.path, _FLAGS)
         try:
             return os.pread(handle, n_bytes, start)
@@ -120,7 +122,7 @@ class LocalLocation:
 
     @contextmanager
     def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
-        """Holds a lock of this name; raises TimeoutError if others hold it for that long.
+        """Hold the lock of this name; raise TimeoutError if others hold it for so many seconds.
 
         What it gives raises `OSError` if the lock was lost meanwhile.
         """
@@ -134,8 +136,10 @@ class LocalLocation:
             raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
 
 
-def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
-    """Return a file's bytes, null for a pipe and such; `check_size` can refuse by raising.
+def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+    """Return a file's bytes, or None for pipes and devices.
+
+    `check_size` may raise to refuse a size.
 
     Opened, read and closed by handle, since there are millions of them.
     """
@@ -148,7 +152,7 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         # The kernel's own files have no size, and reading one can wait forever or never end.
         data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
-            data = _rest(handle, data, check_size)
+            data = _read_rest(handle, data, check_size)
         after = os.fstat(handle)
         if after.st_mtime_ns != status.st_mtime_ns or after.st_size != status.st_size:
             raise ChangedError
@@ -157,8 +161,8 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         os.close(handle)
 
 
-def open_file(file: str) -> io.BufferedReader | io.BytesIO:
-    """Return a file opened for reading; as an empty one if it has no size, as in /proc."""
+def open_local_file(file: str) -> io.BufferedReader | io.BytesIO:
+    """Open a file for reading; a file without a size, as in /proc, is opened as an empty file."""
     opened = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
     if os.fstat(opened.fileno()).st_size:
         return opened
@@ -166,8 +170,8 @@ def open_file(file: str) -> io.BufferedReader | io.BytesIO:
     return io.BytesIO()
 
 
-def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
-    """Return the data with what follows, for a file that is being written or read in parts."""
+def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
+    """Return the data and all bytes after it, for a file that is read in parts."""
     parts = [data]
     n_bytes = len(data)
     while data and (data := os.read(handle, 1 << 20)):
@@ -177,8 +181,8 @@ def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
     return b"".join(parts)
 
 
-def version(file: str) -> tuple[int, ...] | None:
-    """Return a key of the file's state, which changes with its content; null if it is missing."""
+def local_file_version(file: str) -> tuple[int, ...] | None:
+    """Return a key that changes with the file's content, or None if the file is missing."""
     try:
         status = os.stat(file)  # noqa: PTH116
     except OSError:
@@ -187,8 +191,8 @@ def version(file: str) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def is_gone(file: str) -> bool:
-    """Say whether there is nothing of this name, not even a link that leads nowhere.
+def does_not_exist(file: str) -> bool:
+    """Return whether the path does not exist, not even as a broken link.
 
     False for a path that cannot be examined, for example because it is too long.
     """
@@ -199,8 +203,8 @@ def is_gone(file: str) -> bool:
     return False
 
 
-def is_regular(file: str) -> bool:
-    """Say whether opening the file cannot wait forever; a missing one fails when it is opened."""
+def is_regular_local_file(file: str) -> bool:
+    """Return whether opening the file cannot block; opening a missing file fails."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116
     except OSError:
@@ -208,7 +212,7 @@ def is_regular(file: str) -> bool:
 
 
 def new_temporary_file() -> Path:
-    """Return a new empty file that nobody else uses."""
+    """Create an empty temporary file with a unique name."""
     handle, name = tempfile.mkstemp(prefix="magic-", suffix=".parquet")
     os.close(handle)
     return Path(name)

@@ -45,7 +45,7 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class RemoteLocation:
-    """A prefix or an object of a store, by its URL without a slash at its end."""
+    """An object or a prefix in an object store: its URL without a trailing slash."""
 
     url: str
 
@@ -58,50 +58,55 @@ class RemoteLocation:
         return RemoteLocation(f"{self.url}/{name}")
 
     def list_files(self) -> list[File]:
-        with _plain_errors(self.url):
+        """List the objects directly below the prefix."""
+        with _reraise_as_os_error(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
-            File(_last(entry["path"]), entry["size"], entry["last_modified"])
+            File(_last_path_part(entry["path"]), entry["size"], entry["last_modified"])
             for entry in listed["objects"]
         )
 
     def list_names(self) -> set[str]:
-        with _plain_errors(self.url):
+        """List the names of objects and prefixes directly below the prefix."""
+        with _reraise_as_os_error(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
-        return {_last(path) for path in paths}
+        return {_last_path_part(path) for path in paths}
 
-    def objects(self) -> Iterator[tuple[str, int]]:
-        """Yields key and size of all objects below, in the order of their keys."""
+    def iter_objects(self) -> Iterator[tuple[str, int]]:
+        """Iterate over the key and size of all objects below the prefix, sorted by key."""
         start = len(self._key) + 1 if self._key else 0
-        with _plain_errors(self.url):
+        with _reraise_as_os_error(self.url):
             for batch in obstore.list(self._store, self._key or None):
                 for entry in batch:
                     yield entry["path"][start:], entry["size"]
 
     def size(self) -> int | None:
-        """The object's size, null if there is no object of this name."""
+        """Return the object's size in bytes, or None if there is no such object."""
         if not self._key:
             return None
         try:
-            with _plain_errors(self.url):
+            with _reraise_as_os_error(self.url):
                 return obstore.head(self._store, self._key)["size"]
         except FileNotFoundError:
             return None
 
     def exists(self) -> bool:
+        """Return whether an object or prefix exists."""
         return bool(self.list_names()) or self.size() is not None
 
     def create_folder(self) -> None:
+        """Do nothing, because object stores need no folders."""
         self.list_names()  # which fails where there is no such bucket
 
     def create_draft(self, name: str) -> Draft:
+        """Create a local file that is uploaded when it is finished."""
         path = new_temporary_file()
 
         def finish(name: str) -> None:
             final = self / name
             try:
-                with _plain_errors(final.url):
+                with _reraise_as_os_error(final.url):
                     obstore.put(final._store, final._key, path)
             finally:
                 path.unlink()
@@ -109,33 +114,36 @@ class RemoteLocation:
         return Draft(path, finish)
 
     def delete_file(self, *, missing_ok: bool = False) -> None:
+        """Delete the object."""
         try:
-            with _plain_errors(self.url):
+            with _reraise_as_os_error(self.url):
                 obstore.delete(self._store, self._key)
         except FileNotFoundError:
             if not missing_ok:
                 raise
 
     def read(self, check_size: Callable[[int], None]) -> bytes:
-        """The object's bytes; `check_size` can refuse by raising."""
-        with _plain_errors(self.url):
+        """Return the object's bytes; `check_size` may raise to refuse the size."""
+        with _reraise_as_os_error(self.url):
             answer = obstore.get(self._store, self._key)
             check_size(answer.meta["size"])
             return bytes(answer.bytes())
 
     def open(self) -> BinaryIO:
+        """Open the object for reading with random access."""
         size = self.size()
         if size is None:
             raise FileNotFoundError(f"{self.url}: no such object")
         return cast(BinaryIO, io.BufferedReader(_Ranges(self, size), _BUFFER_BYTES))
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Some of the object's bytes."""
-        with _plain_errors(self.url):
+        """Return bytes of the object from `start`, at most `n_bytes`."""
+        with _reraise_as_os_error(self.url):
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        return holding(Lease(self._store, self._key, self.url), seconds)
+        """Hold the lock of this name; raise TimeoutError if others hold it for so many seconds."""
+        return hold_lease(Lease(self._store, self._key, self.url), seconds)
 
     @property
     def _store(self) -> ObjectStore:
@@ -148,16 +156,16 @@ class RemoteLocation:
 
 @lru_cache
 def _store(root: str) -> ObjectStore:
-    with _plain_errors(root):
+    with _reraise_as_os_error(root):
         return from_url(root, retry_config=_RETRIES)
 
 
-def _last(path: str) -> str:
+def _last_path_part(path: str) -> str:
     return path.rpartition("/")[2]
 
 
 class _Ranges(io.RawIOBase):
-    """An object read by ranges, so that an archive of any size is read as it is needed."""
+    """A file object that reads an object by byte ranges, so only the needed part is downloaded."""
 
     def __init__(self, location: RemoteLocation, size: int) -> None:
         self._location = location
@@ -192,18 +200,18 @@ class _Ranges(io.RawIOBase):
 
 
 @contextmanager
-def _plain_errors(url: str) -> Iterator[None]:
-    """Turns what the library raises into an `OSError` of one line."""
+def _reraise_as_os_error(url: str) -> Iterator[None]:
+    """Re-raise the library's errors as OSError with a message of one line."""
     try:
         yield
     except (FileNotFoundError, NotFoundError):
         raise FileNotFoundError(f"{url}: no such object") from None
     except (BaseError, ValueError) as error:  # the latter for keys that the library cannot hold
-        raise OSError(f"{url}: {_reason(str(error))}") from None
+        raise OSError(f"{url}: {_error_reason(str(error))}") from None
 
 
-def _reason(text: str) -> str:
-    """The store's own words in an error, or what to do, or the error's first line."""
+def _error_reason(text: str) -> str:
+    """Return the store's own error message, a hint, or the first line of the error."""
     for word, hint in _HINTS.items():
         if word in text:
             return hint
@@ -229,7 +237,7 @@ _LOST = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError
 
 
 class Lease(Struct):
-    """The lock object; `tag` is that of our own last put."""
+    """A lock object in the store; `tag` is the tag of the last write by this process."""
 
     store: ObjectStore
     key: str
@@ -238,38 +246,41 @@ class Lease(Struct):
     is_lost: bool = False
 
     def acquire(self, seconds: float) -> None:
-        """Takes the lock; raises TimeoutError if others hold it for that long."""
+        """Acquire the lock; raise TimeoutError if others hold it for so many seconds."""
         end = time.monotonic() + seconds
         seen: str | None = None
         seen_at = time.monotonic()
         while True:
-            tag, content = self._look()
+            tag, content = self._read_lock()
             if tag != seen:
                 seen, seen_at = tag, time.monotonic()
             is_stale = time.monotonic() - seen_at > STALE_SECONDS
-            if (tag is None or content == _FREE or is_stale) and self._put(_ours(), tag):
+            if (tag is None or content == _FREE or is_stale) and self._write_if_unchanged(
+                _unique_content(), tag
+            ):
                 return
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.url}: locked for {seconds:.0f} seconds")
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
-    def beat(self) -> None:
-        """Shows that the holder lives; finds out if it was taken for dead."""
-        self.is_lost = not self._put(_ours(), self.tag)
+    def renew(self) -> None:
+        """Renew the lock, and detect if another process took it over."""
+        self.is_lost = not self._write_if_unchanged(_unique_content(), self.tag)
 
     def release(self) -> None:
+        """Release the lock, so that others can acquire it at once."""
         if not self.is_lost:
-            self._put(_FREE, self.tag)
+            self._write_if_unchanged(_FREE, self.tag)
 
     def raise_if_lost(self) -> None:
-        """Raises OSError if the lock was lost."""
+        """Raise OSError if the lock was lost."""
         if self.is_lost:
             raise OSError(
                 f"{self.url}: the lock was lost because this process was paused for "
                 "too long; run the same command again"
             )
 
-    def _look(self) -> tuple[str | None, bytes]:
+    def _read_lock(self) -> tuple[str | None, bytes]:
         try:
             answer = obstore.get(self.store, self.key)
             return answer.meta["e_tag"], bytes(answer.bytes())
@@ -278,8 +289,8 @@ class Lease(Struct):
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
 
-    def _put(self, content: bytes, tag: str | None) -> bool:
-        """Writes the object if it is as it was seen; says whether it was."""
+    def _write_if_unchanged(self, content: bytes, tag: str | None) -> bool:
+        """Write the object if it is unchanged since it was read; return whether it was."""
         try:
             done = obstore.put(
                 self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
@@ -292,19 +303,19 @@ class Lease(Struct):
         return True
 
 
-def _ours() -> bytes:
-    """Content that nobody else writes, since a tag can be a hash of the content."""
+def _unique_content() -> bytes:
+    """Return content that no other process writes, because a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
     ).encode()
 
 
 @contextmanager
-def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
-    """Holds the lock; gives what raises `OSError` if it was lost."""
+def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
+    """Hold the lock; yield a function that raises OSError if the lock was lost."""
     lease.acquire(seconds)
     stop = threading.Event()
-    beats = threading.Thread(target=_beat, args=(lease, stop), daemon=True)
+    beats = threading.Thread(target=_renew_lease, args=(lease, stop), daemon=True)
     beats.start()
     try:
         yield lease.raise_if_lost
@@ -315,11 +326,11 @@ def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
             lease.release()
 
 
-def _beat(lease: Lease, stop: threading.Event) -> None:
+def _renew_lease(lease: Lease, stop: threading.Event) -> None:
     last = time.monotonic()
     while not lease.is_lost and not stop.wait(BEAT_SECONDS):
         try:
-            lease.beat()
+            lease.renew()
             last = time.monotonic()
         except OSError:  # of the network, perhaps for a moment
             lease.is_lost = time.monotonic() - last > STALE_SECONDS / 2

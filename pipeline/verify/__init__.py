@@ -74,8 +74,8 @@ _TO_DO = (
 )
 
 
-def unseen_ingests(lake: StoredLake) -> Finding | None:
-    """What the newest version of `documents` has of ingests after the lake's last.
+def ingests_missing_from_commits(lake: StoredLake) -> Finding | None:
+    """Return a finding if `documents` has ingests after the lake's last commit, or None.
 
     An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
     """
@@ -133,7 +133,7 @@ _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.Pola
 
 
 class FileFindings(Struct):
-    """What was found in the files of a table. `foreign` are game types unknown here."""
+    """The errors found in the files of a table. `foreign` are game types of missing packages."""
 
     table: str
     foreign: frozenset[str] = frozenset()
@@ -144,7 +144,7 @@ class FileFindings(Struct):
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
     def add_finding(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
-        """Notes what a check found, the first of it with the row."""
+        """Count errors of a check, and keep the row if fewer than `limit` rows are kept."""
         self.counts[check] += n
         rows = self.rows.setdefault(check, [])
         if len(rows) < limit:
@@ -159,8 +159,8 @@ class FileFindings(Struct):
 
 
 def check_files(lake: StoredLake, table: str, limit: int) -> FileFindings:
-    """Looks at every file of a table, and at every row."""
-    found = FileFindings(table, _foreign(lake))
+    """Check every file and every row of a table."""
+    found = FileFindings(table, _unknown_game_types(lake))
     try:
         logged = pl.DataFrame(lake.delta_table(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
@@ -213,8 +213,8 @@ def _difference(
     return "file_hash", {"sha256": sha256}
 
 
-def _foreign(lake: StoredLake) -> frozenset[str]:
-    """The game types whose roles the lake has, of packages that are not installed."""
+def _unknown_game_types(lake: StoredLake) -> frozenset[str]:
+    """Return the game types in the lake that belong to packages that are not installed."""
     try:
         return frozenset(lake.unknown_game_types)
     except (LakeError, *_DAMAGED) as error:
@@ -225,7 +225,7 @@ def _foreign(lake: StoredLake) -> frozenset[str]:
 def _check_file(
     file: Location, logged: dict[str, Any], found: FileFindings, limit: int, schema: pl.Schema
 ) -> None:
-    """Looks at the rows of one file, which are to have these columns."""
+    """Check the rows of one file, which must have the columns of `schema`."""
     contract = pl.Schema(table_schema(found.table))
     try:
         with file.open() as opened:
@@ -247,7 +247,7 @@ def _check_file(
                 # An older lake has null in columns that its files lack.
                 whole_rows = rows.match_to_schema(contract, missing_columns="insert")
                 _check_rows(whole_rows, found, limit)
-            unlike = list(_unlike(parquet.metadata, logged))
+            unlike = list(_contradicted_statistics(parquet.metadata, logged))
     except _DAMAGED as error:
         raise_if_resources_exhausted(error)
         found.is_readable = False
@@ -260,7 +260,7 @@ def _check_file(
 
 
 def _check_rows(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
-    """Holds rows against their contract, but those of games that only another package knows."""
+    """Check rows against their contract, except rows of games that only another package defines."""
     contract = TABLES[found.table]
     key = [name for name in _KEYS if name in rows.columns]
     if found.foreign and "game_id" in rows.columns and "game_type" in rows.columns:
@@ -279,8 +279,10 @@ def _check_rows(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
 _KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "path")
 
 
-def _unlike(footer: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[dict[str, object]]:
-    """The statistics of a file's footer that differ from the log's; ranges there are bounds."""
+def _contradicted_statistics(
+    footer: pq.FileMetaData, logged: dict[str, Any]
+) -> Iterator[dict[str, object]]:
+    """Return the statistics of a file's footer that contradict the log; ranges there are bounds."""
     of_file = json.loads(delta_statistics(footer))
     if of_file["numRecords"] != (expected := logged["num_records"]) and expected is not None:
         yield {"statistic": "num_records", "found": of_file["numRecords"], "logged": expected}
@@ -316,7 +318,7 @@ _BY = {
 
 
 class Check(NamedTuple):
-    """A check as its file's header declares it, made for one table where `table` is not null."""
+    """A check as defined by its file's header, for one table if `table` is not None."""
 
     name: str
     severity: str
@@ -336,7 +338,7 @@ class Check(NamedTuple):
 
 
 def all_checks() -> list[Check]:
-    """Every check there is, for every table that it is made for."""
+    """Return every check for every table that it applies to."""
     checks = []
     for name in sql_files.list_files(FOLDER):
         header = sql_files.read_header(f"{FOLDER}/{name}")
@@ -353,7 +355,7 @@ def all_checks() -> list[Check]:
 
 
 def _is_of(kind: str, name: str) -> bool:
-    """Whether a table is of the kind that the header of a check names."""
+    """Return whether a table is of the kind that the header of a check names."""
     table = TABLES[name]
     match kind:
         case "of games":
@@ -370,19 +372,19 @@ def _is_of(kind: str, name: str) -> bool:
 
 
 def check_title(check: Check) -> str:
-    """The check's name, with its table where it has one."""
+    """Return the check's name, with its table if it has one."""
     return f"{check.name} of {check.table}" if check.table else check.name
 
 
 def tables_of(check: Check) -> set[str]:
-    """The lake's tables that a check reads."""
+    """Return the lake's tables that a check reads."""
     return set(_WORD.findall(check.sql_query)) & set(TABLES)
 
 
 def run_checks(
     lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
-    """The findings of the checks; a check without rows has none."""
+    """Run the checks and return their findings; a check without rows has no finding."""
     findings = []
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
@@ -393,7 +395,7 @@ def run_checks(
             on_progress(check_title(check))
             if check.table and not n_rows[check.table]:
                 continue  # such a check gives rows of its table
-            if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
+            if finding := _finding(connection, check, _number_of_slices(n_rows, check), limit):
                 findings.append(finding)
     return findings
 
@@ -404,7 +406,7 @@ def _finding(
     n_rows = 0
     rows: list[dict[str, object]] = []
     for number in range(n_slices):
-        sliced = _sliced(check, number, n_slices)
+        sliced = _query_of_slice(check, number, n_slices)
         n_wanted = max(limit - len(rows), 1)
         page = warehouse.run_trusted_query(connection, f"{sliced}\nLIMIT {n_wanted}")
         n_found = page.height
@@ -419,15 +421,15 @@ def _finding(
     return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:limit])
 
 
-def _n_slices(n_rows: dict[str, int], check: Check) -> int:
-    """In how many parts to run a check, so that each reads a bounded number of rows."""
+def _number_of_slices(n_rows: dict[str, int], check: Check) -> int:
+    """Return the number of parts to run a check in, so that each reads a bounded number of rows."""
     _, sliced = _BY.get(check.by, ("", set()))
     most = max((n_rows[table] for table in tables_of(check) & sliced), default=0)
     return -(-most // SLICE_ROWS) or 1
 
 
-def _sliced(check: Check, number: int, n_slices: int) -> str:
-    """The check's query on one part of the tables: the parts take the names of the whole tables."""
+def _query_of_slice(check: Check, number: int, n_slices: int) -> str:
+    """Return the check's query on one part of the tables; parts have the names of the tables."""
     query = f"SELECT * FROM (\n{check.sql_query}\n) AS found"
     key, sliced = _BY.get(check.by, ("", set()))
     tables = tables_of(check) & sliced if n_slices > 1 else ()
@@ -451,7 +453,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Verification(Struct):
-    """What was found wrong, as rows of `FAULT_SCHEMA`, and how much was looked at.
+    """The result of a verification: errors as rows of `FAULT_SCHEMA`, and how much was checked.
 
     `left_out` are the checks that could not be made, since a table cannot be read.
     """
@@ -464,7 +466,7 @@ class Verification(Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is damaged or unseen: warnings and contradictions are neither."""
+        """Whether nothing is damaged or missing; warnings and contradictions do not count."""
         return not self.left_out and ERROR not in self.faults["severity"]
 
     @property
@@ -488,7 +490,7 @@ def verify(
     limit: int = DEFAULT_LIMIT,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Verification:
-    """Looks at every row of the lake; `faults` has at most `limit` rows for each check and table.
+    """Check every row of the lake; `faults` has at most `limit` rows for each check and table.
 
     `on_progress` is called with what is checked next. Raises LakeError for what is no
     readable lake, and UsageError for a limit below 1.
@@ -511,7 +513,7 @@ def verify(
     possible = [check for check in known if not tables_of(check) & unreadable]
     findings += run_checks(lake, possible, limit, on_progress)
     # Of the newest state, since an ingest may have ended meanwhile.
-    findings += filter(None, [unseen_ingests(open_lake(path))])
+    findings += filter(None, [ingests_missing_from_commits(open_lake(path))])
     left_out = [check_title(check) for check in known if check not in possible]
     rows = [
         (

@@ -1,8 +1,8 @@
-"""DuckDB over a lake: a view for each table, and for what users ask nothing else within reach.
+"""Opens DuckDB connections to a lake, and runs queries of users and of this package on them.
 
-The only module that opens DuckDB. DuckDB's settings alone do not keep it to reading: a folder that
-is allowed can be written to, and a COPY inside of WITH passes as a SELECT. So the lake's files are
-shown to it through `LakeFiles`, which has no way of writing, and `connect` allows no other place.
+Metrics, reports, `magic sql` and the ingest use it; no other module opens DuckDB. DuckDB's settings
+do not make it read-only: it can write to any allowed folder, and a COPY inside WITH passes as a
+SELECT. Therefore DuckDB reads the lake only through `LakeFiles`, a file system that cannot write.
 """
 
 import atexit
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pipeline.processes import delay_interrupts
 
-with delay_interrupts():  # it ends Python by itself where its loading is broken off
+with delay_interrupts():  # DuckDB ends the process if Ctrl-C interrupts its import.
     import duckdb
 
 from pipeline.errors import (
@@ -39,26 +39,26 @@ from pipeline.plugins import PluginError
 from pipeline.processes import available_cores
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.warehouse.statements import (
-    SCHEME,
+    LAKE_URL_SCHEME,
     Advise,
     ComputedView,
     ViewsByName,
+    add_comments,
     as_polars,
-    check_values,
-    comment,
+    can_list_views,
+    check_parameter_values,
+    count_lines_before_statement,
     create_computed_view,
     create_lake_view,
     create_table_view,
     create_view,
-    lines_above,
-    lists_names,
-    meanings,
-    missing_column,
-    plain_message,
+    format_duckdb_error,
+    missing_column_message,
+    parse_read_statement,
     query_error,
-    quoted,
-    reading,
-    referenced,
+    quote_qualified_name,
+    referenced_views,
+    view_descriptions,
 )
 
 if TYPE_CHECKING:
@@ -66,39 +66,40 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What DuckDB needs for each of its threads, to sort and join more than it can hold.
+# DuckDB needs this much memory per thread to sort and join data that exceeds the memory.
 THREAD_MEMORY_BYTES = 2**28
-# Memory for our own queries whose results grow with the lake; the rest goes to the disk.
+# Memory limit of trusted queries whose results grow with the lake; other data goes to disk.
 BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
-# Bytes of messages up to which further threads cost more than they give: each makes the patterns
-# and tables of a query for itself.
-_FOR_ONE_THREAD = 2**23
-_SECONDS_BETWEEN_LOOKS = 0.1
-_MOST_KEPT = 16
-_MOST_AT_ONCE = 64  # one more waits
-_NOWHERE = "nowhere"
-# It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
+# A lake with fewer bytes of messages is read in one thread, because each thread compiles a query's
+# regular expressions and builds its tables again, which then takes longer than it saves.
+_MIN_BYTES_FOR_THREADS = 2**23
+_POLL_SECONDS = 0.1
+_MAX_CACHED_CONNECTIONS = 16
+_MAX_CONCURRENT_QUERIES = 64  # Further queries wait.
+_MISSING_FOLDER = "nowhere"
+# DuckDB must not fetch extensions, write to disk, or read a Python variable as a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
-    "extension_directory": _NOWHERE,
-    "home_directory": _NOWHERE,
-    "secret_directory": _NOWHERE,
+    "extension_directory": _MISSING_FOLDER,
+    "home_directory": _MISSING_FOLDER,
+    "secret_directory": _MISSING_FOLDER,
     "temp_directory": "",
 }
-# Of a database in a file.
-_STORAGE: dict[str, str | int] = {
-    "storage_compatibility_version": "v1.4.0",  # the oldest that the tests open it with
-    "default_block_size": 2**14,  # the least: there are many columns, and few rows
+# Further settings of a database in a file.
+_DATABASE_FILE_CONFIGURATION: dict[str, str | int] = {
+    "storage_compatibility_version": "v1.4.0",  # The tests open the file with this version too.
+    "default_block_size": 2**14,  # The minimum, because there are many columns and few rows.
 }
-# After the views are created, in this order: each removes what those before it need.
-_LOCKS = (
+# Executed in this order after the views are created, because each statement removes a permission
+# that the previous ones need.
+_LOCKDOWN_STATEMENTS = (
     "SET TimeZone = 'UTC'",
-    f"SET allowed_directories = ['{SCHEME}://']",
+    f"SET allowed_directories = ['{LAKE_URL_SCHEME}://']",
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
@@ -107,26 +108,37 @@ _LOCKS = (
 def connect(
     lake: StoredLake,
     views: ViewsByName,
-    wanted: str | None = None,
+    query: str | None = None,
     *,
     memory: int | None = None,
     scratch: Path | None = None,
     threads: int | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that sees the lake's tables at its one state, and these views.
+    """Open a DuckDB connection with the lake's tables and the given views, which can only read.
 
-    Only views that the query `wanted` can name are created, since all take a second; None: all.
-    The connection can read the lake's files and nothing else, writes nothing, and its settings are
-    locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
-    more goes to the folder `scratch`, if there is one.
+    The connection reads only the lake's files and cannot write. Its settings are locked.
+
+    Args:
+        lake: The lake, at one state.
+        views: The views by name.
+        query: Only tables and views that this query can name are created, because creating all
+            takes a second; None creates all.
+        memory: Memory limit in bytes; None for DuckDB's default, most of the machine's memory.
+        scratch: Folder for data that exceeds the memory; None for no such folder.
+        threads: Number of threads of DuckDB; None for one per available core.
+
+    Raises:
+        PluginError: If the SQL of a view of another package fails.
+        QueryError: If DuckDB cannot create the views.
     """
-    connection = _opened(threads or available_cores(), memory, scratch)
+    connection = _open_connection(threads or available_cores(), memory, scratch)
     try:
-        with _interruptible():
-            # Global, so that cursors have it too: a query for one game reads little but footers.
+        with _reraise_keyboard_interrupt():
+            # The setting is global so that it also applies to cursors. A query for one game reads
+            # mostly footers, so caching them makes it much faster.
             connection.execute("SET GLOBAL parquet_metadata_cache = true")
-            _make_views(connection, lake, views, wanted)
-            for lock in _LOCKS:
+            _create_views(connection, lake, views, query)
+            for lock in _LOCKDOWN_STATEMENTS:
                 connection.execute(lock)
     except PluginError:
         connection.close()
@@ -134,42 +146,51 @@ def connect(
     except duckdb.Error as error:
         connection.close()
         raise_if_resources_exhausted(error)
-        raise read_error(QueryError(plain_message(error))) from None
+        raise read_error(QueryError(format_duckdb_error(error))) from None
     return connection
 
 
-# To make a connection takes longer than many a query; those that were used last are kept.
-_kept: OrderedDict[tuple[object, ...], duckdb.DuckDBPyConnection] = OrderedDict()
+# The most recently used connections, because opening one takes longer than many queries.
+_cached_connections: OrderedDict[tuple[object, ...], duckdb.DuckDBPyConnection] = OrderedDict()
 
 
 @atexit.register
-def _close() -> None:
-    # DuckDB complains of a connection that outlives the interpreter.
-    _kept.clear()
+def _clear_cached_connections() -> None:
+    # DuckDB reports an error for a connection that outlives the interpreter.
+    _cached_connections.clear()
 
 
 def query_small(
-    lake: StoredLake, views: ViewsByName, select: str, wanted: str | None = None
+    lake: StoredLake, views: ViewsByName, select: str, query: str | None = None
 ) -> pl.DataFrame:
-    """The rows of a SELECT of our own, which are few, by a connection that is kept for the state.
+    """Return the rows of a trusted SELECT with a small result, using a cached connection.
 
-    It sees what `wanted` can name, by default the SELECT. Where its memory is not enough, the rows
-    come from one as by `connect_with_memory_limit`.
+    If the memory limit of the cached connection is too low, the query runs again on a connection
+    from `connect_with_memory_limit`, which can use the disk.
+
+    Args:
+        lake: The lake, at one state.
+        views: The views by name.
+        select: The SELECT, which is written by us and not by a user.
+        query: The connection has the tables and views that this query can name; None for `select`.
+
+    Raises:
+        QueryError: If the query fails.
     """
-    tables, needed = referenced(wanted or select, views)
+    tables, needed = referenced_views(query or select, views)
     key = (lake.state, *tables, *((name, str(view)) for name, view in needed.items()))
-    connection = _kept.pop(key, None) or connect(
-        lake, views, wanted or select, memory=BOUNDED_MEMORY, threads=1
+    connection = _cached_connections.pop(key, None) or connect(
+        lake, views, query or select, memory=BOUNDED_MEMORY, threads=1
     )
-    _kept[key] = connection
-    while len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
+    _cached_connections[key] = connection
+    while len(_cached_connections) > _MAX_CACHED_CONNECTIONS:
+        _cached_connections.popitem(last=False)
     cursor = connection.cursor()
     try:
-        rows = _attended(cursor, lambda: cursor.sql(select).to_arrow_table())
+        rows = _run_interruptibly(cursor, lambda: cursor.sql(select).to_arrow_table())
     except duckdb.OutOfMemoryException:
-        with connect_with_memory_limit(lake, views, select) as anew:
-            return pl.concat(iter_parts(anew, select))
+        with connect_with_memory_limit(lake, views, select) as new_connection:
+            return pl.concat(iter_parts(new_connection, select))
     except duckdb.Error as error:
         raise query_error(error, select, tables) from None
     return pl.DataFrame(rows)
@@ -177,25 +198,33 @@ def query_small(
 
 @contextmanager
 def connect_with_memory_limit(
-    lake: StoredLake, views: ViewsByName, wanted: str, *, sorts_texts: bool = False
+    lake: StoredLake, views: ViewsByName, query: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
+    """Open a connection that uses at most `BOUNDED_MEMORY` bytes and a temporary folder.
 
-    What is more goes to a temporary folder. Only for statements of our own. Raises MachineError
-    where neither has room.
+    Only for trusted statements, which are written by us and not by a user.
+
+    Args:
+        lake: The lake, at one state.
+        views: The views by name.
+        query: Only tables and views that this query can name are created.
+        sorts_texts: Whether a statement sorts rows with long texts; it then runs in one thread.
+
+    Yields:
+        The connection, as opened by `connect`.
+
+    Raises:
+        MachineError: If neither the memory nor the temporary folder has enough room.
     """
-    # A sort holds the texts of 122,880 rows in each thread, so one thread has the most room.
-    is_alone = sorts_texts or sum(lake.file_sizes_bytes("messages").values()) < _FOR_ONE_THREAD
-    threads = 1 if is_alone else _threads(BOUNDED_MEMORY)
+    # Sorting holds the texts of 122,880 rows in memory for each thread, so one thread is used.
+    is_single_threaded = (
+        sorts_texts or sum(lake.file_sizes_bytes("messages").values()) < _MIN_BYTES_FOR_THREADS
+    )
+    threads = 1 if is_single_threaded else _n_threads_for_memory(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
         connect(
-            lake,
-            views,
-            wanted,
-            memory=BOUNDED_MEMORY,
-            scratch=Path(scratch),
-            threads=threads,
+            lake, views, query, memory=BOUNDED_MEMORY, scratch=Path(scratch), threads=threads
         ) as connection,
     ):
         try:
@@ -204,26 +233,34 @@ def connect_with_memory_limit(
             cause = error.__context__ if isinstance(error, QueryError) else error
             if isinstance(cause, duckdb.OutOfMemoryException):
                 raise MachineError(
-                    "not enough memory, or no room in the temporary folder: ask for less, as by "
-                    "--model, or name a larger folder by TMPDIR"
+                    "there is not enough memory, or no room in the temporary folder: select fewer "
+                    "games, for example with --model, or set TMPDIR to a larger folder"
                 ) from None
             raise_if_resources_exhausted(cause or error)
             raise
 
 
 def view_columns(name: str, views: ViewsByName) -> pl.Schema:
-    """The columns of one of the views; no lake is needed."""
+    """Return the column names and types of a view without a lake.
+
+    Args:
+        name: Name of the view.
+        views: The views by name.
+
+    Raises:
+        KeyError: If there is no such view.
+    """
     if isinstance(view := views[name], ComputedView):
         return view.schema
-    tables, needed = referenced(quoted(name), views)
-    with _opened(1, None) as connection:
-        connection.execute(_LOCKS[0])
+    tables, needed = referenced_views(quote_qualified_name(name), views)
+    with _open_connection(1, None) as connection:
+        connection.execute(_LOCKDOWN_STATEMENTS[0])
         for table in tables:
             create_table_view(connection, [], table)
-        for of_view, made_of in needed.items():
-            if isinstance(made_of, SqlView):
-                create_view(connection, of_view, made_of)
-        rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
+        for view_name, needed_view in needed.items():
+            if isinstance(needed_view, SqlView):
+                create_view(connection, view_name, needed_view)
+        rows = connection.sql(f"FROM {quote_qualified_name(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
 
@@ -231,16 +268,28 @@ def view_columns(name: str, views: ViewsByName) -> pl.Schema:
 def ingest_connection(
     lake: StoredLake | None, tables: Sequence[str], scratch: Path, memory: int
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection for statements of our own, over some tables of the lake: empty ones for None.
+    """Open a connection for the statements of an ingest, over some tables of the lake.
 
-    What is more than `memory` bytes goes to the folder `scratch`. Raises LakeError for what goes
-    wrong as long as it is open.
+    Args:
+        lake: The lake before the ingest; None for empty tables.
+        tables: Names of the tables.
+        scratch: Folder for data that exceeds the memory.
+        memory: Memory limit in bytes.
+
+    Yields:
+        The connection, with one view per table.
+
+    Raises:
+        LakeError: If a statement fails while the connection is open, for example without memory.
     """
     try:
-        with _interruptible(), _opened(_threads(memory), memory, scratch) as connection:
+        with (
+            _reraise_keyboard_interrupt(),
+            _open_connection(_n_threads_for_memory(memory), memory, scratch) as connection,
+        ):
             connection.execute("SET preserve_insertion_order = false")
             has_files = lake and any(map_tables(lake.file_sizes_bytes, tables))
-            files = _shown(connection, lake) if lake and has_files else None
+            files = _register_lake_files(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.register_table(table) if files else []
                 create_table_view(connection, names, table)
@@ -257,47 +306,53 @@ def ingest_connection(
             raise read_error(error) from None
         raise LakeError(
             "the results of the ingest could not be merged; nothing was changed: "
-            f"{plain_message(error) if isinstance(error, duckdb.Error) else error}"
+            f"{format_duckdb_error(error) if isinstance(error, duckdb.Error) else error}"
         ) from None
 
 
-def new_database(file: Path) -> duckdb.DuckDBPyConnection:
-    """A connection to a new database in the file, for statements of our own."""
-    return duckdb.connect(file, config={**_CONFIGURATION, **_STORAGE, "threads": 1})
+def create_database_file(file: Path) -> duckdb.DuckDBPyConnection:
+    """Create a new DuckDB database in a file, and return the connection to it."""
+    return duckdb.connect(
+        file, config={**_CONFIGURATION, **_DATABASE_FILE_CONFIGURATION, "threads": 1}
+    )
 
 
-def _threads(memory: int) -> int:
-    """How many threads this memory is enough for; with more, DuckDB could not spill to disk."""
+def _n_threads_for_memory(memory: int) -> int:
+    """Return the number of threads that DuckDB can run in this memory and still spill to disk."""
     return max(1, min(available_cores(), memory // THREAD_MEMORY_BYTES))
 
 
-def _opened(
+def _open_connection(
     threads: int, memory: int | None, scratch: Path | None = None
 ) -> duckdb.DuckDBPyConnection:
+    """Open a connection without tables, whose settings can still be changed."""
     configuration = {**_CONFIGURATION, "threads": threads}
     if memory is not None:
         configuration["memory_limit"] = f"{memory}B"
     if scratch is not None:
         configuration["temp_directory"] = str(scratch)
     connection = duckdb.connect(config=configuration)
-    # It would be drawn on stdout, among the results. In a notebook it is drawn as a widget, and
-    # DuckDB refuses the setting if there are none.
+    # The progress bar would be printed on stdout among the results. In a notebook it is a widget,
+    # and DuckDB rejects the setting if there are no widgets.
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     return connection
 
 
-def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: ViewsByName, wanted: str | None
+def _create_views(
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: ViewsByName, query: str | None
 ) -> None:
-    tables, needed = referenced(wanted, views)
-    map_tables(lake.file_sizes_bytes, tables)  # opened here, several at once; below they are known
-    files = _shown(connection, lake)
+    """Create the tables and views that the query can name, with comments if it can list them."""
+    tables, needed = referenced_views(query, views)
+    map_tables(
+        lake.file_sizes_bytes, tables
+    )  # Opens the tables in parallel; lake caches the sizes.
+    files = _register_lake_files(connection, lake)
     for table in tables:
         create_lake_view(connection, lake, table, files.register_table)
     for name, view in needed.items():
         if isinstance(view, ComputedView):
-            file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
+            file = files.register_computed_file(f"{name}.json", partial(_to_json_lines, view, lake))
             create_computed_view(connection, name, view, file)
         else:
             try:
@@ -305,15 +360,15 @@ def _make_views(
             except duckdb.Error as error:
                 if not view.package:
                     raise
-                what = f"the SQL of {name}, of the package {view.package}, fails"
-                raise PluginError(f"{what}: {plain_message(error)}") from None
-    if lists_names(wanted):
-        comment(connection, meanings(tables, needed))
+                failure = f"the SQL of {name}, of the package {view.package}, fails"
+                raise PluginError(f"{failure}: {format_duckdb_error(error)}") from None
+    if can_list_views(query):
+        add_comments(connection, view_descriptions(tables, needed))
 
 
-def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFiles":
-    """The lake's files, for the connection to read."""
-    # Imported here: fsspec takes 20 ms to load, and the first ingest into a lake has no files yet.
+def _register_lake_files(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFiles":
+    """Make the lake's files readable by the connection, and return the registered file system."""
+    # Imported here because fsspec loads in 20 ms, and the first ingest into a lake needs no files.
     from pipeline.warehouse.filesystem import LakeFiles
 
     files = LakeFiles(lake)
@@ -321,18 +376,19 @@ def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFile
     return files
 
 
-def _json_lines(view: ComputedView, lake: StoredLake) -> bytes:
+def _to_json_lines(view: ComputedView, lake: StoredLake) -> bytes:
+    """Return the rows of a computed view as JSON, one row a line."""
     rows = view.rows(lake)
-    if rows.schema != view.schema:  # DuckDB would read other types as null
-        raise TypeError(f"the columns are not those declared: {rows.schema}")
-    file = BytesIO()
-    rows.write_ndjson(file)
-    return file.getvalue()
+    if rows.schema != view.schema:  # DuckDB would read values of other types as null.
+        raise TypeError(f"the columns differ from the view's schema: {rows.schema}")
+    buffer = BytesIO()
+    rows.write_ndjson(buffer)
+    return buffer.getvalue()
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ends by Ctrl-C what it ended in the main thread, where DuckDB has an error of its own."""
+def _reraise_keyboard_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt in place of the error that DuckDB raises after Ctrl-C."""
     try:
         yield
     except RuntimeError as error:
@@ -341,72 +397,87 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
-def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
-    working = None
+def _run_interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Run the work in a thread and return its result, so that Ctrl-C can interrupt DuckDB."""
+    future = None
     try:
-        with delay_interrupts():  # else it might run with nobody to end it
-            working = _threads_of_process().submit(work)
-        # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
-        while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+        with delay_interrupts():  # Otherwise the work could start without a future to cancel.
+            future = _query_thread_pool().submit(work)
+        # The wait has a timeout, because Ctrl-C does not wake a waiting thread if polars is loaded.
+        while not wait([future], _POLL_SECONDS).done:
             pass
-        return working.result()
+        return future.result()
     except BaseException:
-        # More than once: DuckDB ignores an interrupt that comes before the query has begun. And
-        # whatever else comes: a connection that is busy cannot be closed.
+        # Repeated, because DuckDB ignores an interrupt before the query has begun. Done after any
+        # exception, because a busy connection cannot be closed.
         with delay_interrupts():
-            while working and not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+            while future and not wait([future], _POLL_SECONDS).done:
                 connection.interrupt()
         raise
 
 
 @cache
-def _threads_of_process() -> ThreadPoolExecutor:
-    """The threads, which are kept: starting one takes longer than many queries."""
-    return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
+def _query_thread_pool() -> ThreadPoolExecutor:
+    """Return the process's thread pool, because starting a thread is slower than many queries."""
+    return ThreadPoolExecutor(_MAX_CONCURRENT_QUERIES, "duckdb")
 
 
 def define_user_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
-    """Lets queries on the locked connection call a user's SELECT by this name.
+    """Create a view of a user's SELECT on a locked connection.
 
-    Raises QueryError for what is not one reading statement, or a wrong one.
+    Args:
+        connection: The connection, as opened by `connect`.
+        name: Name of the view.
+        select: The user's SELECT.
+
+    Raises:
+        QueryError: If the text is not exactly one statement that reads, or if it is invalid.
     """
     try:
-        create_query_view(connection, name, reading(connection, select))
+        create_query_view(connection, name, parse_read_statement(connection, select))
     except duckdb.Error as error:
-        text = missing_column(connection, error, select)
-        raise query_error(error, select, text=text) from None
+        message = missing_column_message(connection, error, select)
+        raise query_error(error, select, message=message) from None
 
 
 def create_query_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
-    """Lets queries on the connection call the SELECT by this name."""
+    """Create or replace a temporary view of a trusted SELECT."""
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select}")
 
 
 def register_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
-    """Lets queries on the connection read the rows by this name."""
+    """Register a polars frame as a table that queries on the connection can read."""
     connection.register(name, rows.to_arrow())
 
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> None:
-    """Writes the result of a SELECT of our own to a Parquet file for our own use."""
-    copy = f"COPY ({select}) TO {quote_literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
-    _attended(connection, lambda: connection.execute(copy))
+    """Write the result of a trusted SELECT to a Parquet file."""
+    statement = f"COPY ({select}) TO {quote_literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
+    _run_interruptibly(connection, lambda: connection.execute(statement))
 
 
 def parquet_files_select(files: Sequence[Path]) -> str:
-    """A SELECT of all rows in Parquet files of our own, at least one."""
+    """Return a SELECT of all rows of one or more Parquet files."""
     return f"FROM read_parquet([{', '.join(quote_literal(str(file)) for file in files)}])"
 
 
 def iter_batches(
-    connection: duckdb.DuckDBPyConnection, select: str, rows: int
+    connection: duckdb.DuckDBPyConnection, select: str, n_rows: int
 ) -> Iterator[pa.Table]:
-    """The result of a SELECT of our own, so many rows at a time; the first has none of them."""
-    reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
-    # A query for the columns alone would be planned again, which can take longer than the rows.
+    """Yield the result of a trusted SELECT in batches of rows.
+
+    Args:
+        connection: The connection.
+        select: The SELECT, which is written by us and not by a user.
+        n_rows: Maximum number of rows in a batch.
+
+    Yields:
+        First a table without rows, which has the result's schema, then the batches.
+    """
+    reader = _run_interruptibly(connection, lambda: connection.sql(select).to_arrow_reader(n_rows))
+    # The schema comes with the rows, because planning a second query can take longer than both.
     yield pa.Table.from_batches([], reader.schema)
-    while (batch := _attended(connection, lambda: next(reader, None))) is not None:
+    while (batch := _run_interruptibly(connection, lambda: next(reader, None))) is not None:
         yield pa.Table.from_batches([batch])
 
 
@@ -417,28 +488,50 @@ def run_query(
     parameters: Mapping[str, str] | None = None,
     advise: Advise | None = None,
 ) -> pl.DataFrame:
-    """The result of one reading statement; raises QueryError for any other, or a wrong one.
+    """Run one statement of a user, which must only read, and return its rows.
 
-    `names` are the tables and views that the statement could have named, and `parameters` the
-    values of those that it writes as in `$model`. `advise` returns a hint for a missing column.
+    Args:
+        connection: The connection, as opened by `connect`.
+        sql: The text of the statement.
+        names: The tables and views that the statement can name, for hints in messages.
+        parameters: Values of the parameters that the statement writes as `$model`, by name.
+        advise: Returns a hint for a missing column, given its name and the tables' columns.
+
+    Returns:
+        The rows, with the types that `as_polars` describes.
+
+    Raises:
+        QueryError: If the text is not exactly one statement that reads, or if it is invalid.
     """
     try:
-        statement = reading(connection, sql)
-        check_values(connection, statement, parameters or {})
+        statement = parse_read_statement(connection, sql)
+        check_parameter_values(connection, statement, parameters or {})
     except duckdb.Error as error:
         raise query_error(error, sql) from None
-    above = lines_above(statement, sql)
-    return run_trusted_query(connection, statement, names, parameters, above=above, advise=advise)
+    n_lines_above = count_lines_before_statement(statement, sql)
+    return run_trusted_query(
+        connection, statement, names, parameters, n_lines_above=n_lines_above, advise=advise
+    )
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises QueryError as `run_query` does for what is wrong before it runs; nothing is run."""
+    """Check that a statement of a user is valid and only reads, without running it.
+
+    Args:
+        connection: The connection, as opened by `connect`.
+        sql: The text of the statement.
+
+    Raises:
+        QueryError: If the text is not exactly one statement that reads, or if it is invalid.
+    """
     statement = sql
     try:
-        statement = reading(connection, sql)
-        _bound(connection, statement, None)
+        statement = parse_read_statement(connection, sql)
+        _bind_statement(connection, statement, None)
     except duckdb.Error as error:
-        raise query_error(error, statement, above=lines_above(statement, sql)) from None
+        raise query_error(
+            error, statement, n_lines_above=count_lines_before_statement(statement, sql)
+        ) from None
 
 
 def run_trusted_query(
@@ -447,44 +540,66 @@ def run_trusted_query(
     names: Collection[str] = tuple(TABLES),
     parameters: Mapping[str, str] | None = None,
     *,
-    above: int = 0,
+    n_lines_above: int = 0,
     advise: Advise | None = None,
 ) -> pl.DataFrame:
-    """The result of a statement that is known to read only, such as our own.
+    """Run a statement that is known to only read, and return its rows.
 
-    `above` is how many lines are above it in the text that it is from, `advise` as in
-    `run_query`.
+    Args:
+        connection: The connection.
+        statement: The statement, which was checked before or is written by us.
+        names: The tables and views that the statement can name, for hints in messages.
+        parameters: Values of the statement's parameters by name.
+        n_lines_above: Number of lines above the statement in the user's text, for error positions.
+        advise: Returns a hint for a missing column, given its name and the tables' columns.
+
+    Returns:
+        The rows, with the types that `as_polars` describes.
+
+    Raises:
+        QueryError: If the statement fails, or if polars has no type for a column.
     """
     try:
-        return _attended(connection, lambda: _fetched(connection, statement, parameters))
+        return _run_interruptibly(
+            connection, lambda: _fetch_rows(connection, statement, parameters)
+        )
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        text = missing_column(connection, error, statement, advise)
-        raise query_error(error, statement, names, above, text) from None
+        message = missing_column_message(connection, error, statement, advise)
+        raise query_error(error, statement, names, n_lines_above, message) from None
 
 
-def _fetched(
+def _fetch_rows(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> pl.DataFrame:
-    rows = _bound(connection, statement, parameters)
+    """Run the statement and return its rows, with numbered names for duplicate columns."""
+    rows = _bind_statement(connection, statement, parameters)
     if len(set(rows.columns)) < len(rows.columns):
-        rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
+        rows = rows.project("*")  # This numbers duplicate column names: seat, seat_1.
     return as_polars(rows)
 
 
-def _bound(
+def _bind_statement(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> duckdb.DuckDBPyRelation:
-    """The rows of a statement, which are computed when they are fetched."""
+    """Return the relation of a statement, whose rows are computed when they are fetched."""
     values = dict(parameters) if parameters else None
     try:
         return connection.sql(statement, params=values)
     except (duckdb.BinderException, duckdb.CatalogException):
-        connection.execute(statement, values)  # which fails likewise, and says at which place
+        connection.execute(statement, values)  # Fails too, and its error has the position.
         raise
 
 
 def iter_parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
-    """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
+    """Yield the result of a trusted SELECT as polars frames of at most `BATCH_ROWS` rows.
+
+    Args:
+        connection: The connection.
+        select: The SELECT, which is written by us and not by a user.
+
+    Yields:
+        The frames; the first has no rows.
+    """
     yield from map(pl.DataFrame, iter_batches(connection, select, BATCH_ROWS))

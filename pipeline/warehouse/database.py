@@ -1,4 +1,7 @@
-"""A lake as a DuckDB database in a file, for tools that know nothing of lakes."""
+"""Writes a lake as a DuckDB database file, for tools that cannot read a lake.
+
+The catalogue of a lake uses it; it depends on the connections and views of this package.
+"""
 
 from pathlib import Path
 
@@ -7,51 +10,64 @@ import duckdb
 from pipeline.errors import LakeError, raise_if_resources_exhausted
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.warehouse import new_database, register_rows
-from pipeline.warehouse.filesystem import OwnUrls
+from pipeline.warehouse import create_database_file, register_rows
+from pipeline.warehouse.filesystem import LakeFilesByUrl
 from pipeline.warehouse.statements import (
     ComputedView,
     ViewsByName,
-    comment,
+    add_comments,
     create_lake_view,
     create_schema,
     create_view,
-    meanings,
-    plain_message,
-    quoted,
+    format_duckdb_error,
+    quote_qualified_name,
+    view_descriptions,
 )
 
-_ROWS = "stored_rows"
+_ROWS_NAME = "stored_rows"
 
 
 def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
-    """Writes a new database: the lake's tables as views of its files, and the views.
+    """Write a DuckDB database file with a view for each table of the lake and for each given view.
 
-    The files are named by absolute paths or URLs. What Python computes is a table, with its rows.
-    All have comments.
+    The table views read the lake's files by absolute paths or URLs. A view that Python computes is
+    stored as a table. All tables, views and columns have comments.
+
+    Args:
+        file: Path of the new database.
+        lake: The lake, at one state.
+        views: The views by name.
+
+    Raises:
+        LakeError: If DuckDB cannot create the database.
     """
-    known = meanings(TABLES, views)
+    descriptions = view_descriptions(TABLES, views)
     try:
-        with new_database(file) as connection:
+        with create_database_file(file) as connection:
             connection.execute("BEGIN TRANSACTION")
-            remote = None if lake.path.is_local else OwnUrls(lake)
-            if remote:
-                connection.register_filesystem(remote)
+            file_system = None if lake.path.is_local else LakeFilesByUrl(lake)
+            if file_system:
+                connection.register_filesystem(file_system)
             for table in TABLES:
                 create_lake_view(
-                    connection, lake, table, remote.register_table if remote else lake.table_files
+                    connection,
+                    lake,
+                    table,
+                    file_system.register_table if file_system else lake.table_files,
                 )
             for name, view in views.items():
                 if isinstance(view, ComputedView):
-                    register_rows(connection, _ROWS, view.rows(lake))
+                    register_rows(connection, _ROWS_NAME, view.rows(lake))
                     create_schema(connection, name)
-                    connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {_ROWS}")
-                    connection.unregister(_ROWS)
-                    known[name] = known[name]._replace(kind="TABLE")
+                    connection.execute(
+                        f"CREATE TABLE {quote_qualified_name(name)} AS FROM {_ROWS_NAME}"
+                    )
+                    connection.unregister(_ROWS_NAME)
+                    descriptions[name] = descriptions[name]._replace(kind="TABLE")
                 else:
                     create_view(connection, name, view)
-            comment(connection, known)
+            add_comments(connection, descriptions)
             connection.execute("COMMIT")
     except duckdb.Error as error:
         raise_if_resources_exhausted(error)
-        raise LakeError(f"the catalogue cannot be made: {plain_message(error)}") from None
+        raise LakeError(f"the catalogue cannot be created: {format_duckdb_error(error)}") from None

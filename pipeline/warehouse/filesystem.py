@@ -1,4 +1,7 @@
-"""A lake's files as DuckDB is shown them: under names of ours, to be read and nothing else."""
+"""File systems through which DuckDB reads a lake's files, and nothing else.
+
+Connections register them with DuckDB. They depend on fsspec and on the lake's stores.
+"""
 
 import threading
 from collections.abc import Callable
@@ -12,93 +15,113 @@ from fsspec import AbstractFileSystem
 from pipeline.errors import error_reason
 from pipeline.lake import StoredLake
 from pipeline.stores import Location
-from pipeline.warehouse.statements import SCHEME
+from pipeline.warehouse.statements import LAKE_URL_SCHEME
 
-# DuckDB keeps what it read of a file for as long as this stays the same: they never change.
+# DuckDB caches a file while its modification time is the same; files of a lake never change.
 _MODIFIED_AT = datetime.fromtimestamp(0, UTC)
 
 
 class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """The Parquet files of the requested tables of a lake's state, and no others.
+    """Read-only file system for DuckDB that contains only the registered files of a lake.
 
-    Beside them are files that are on no disk: what is in them is computed when DuckDB opens them.
-    What DuckDB would write it opens here first, and is refused.
+    The files are Parquet files of the lake's tables, and files in memory whose content is computed
+    when DuckDB opens them. DuckDB opens a file here before writing, which raises PermissionError.
     """
 
-    protocol = SCHEME
+    protocol = LAKE_URL_SCHEME
     cachable = False
 
     def __init__(self, lake: StoredLake) -> None:
         super().__init__()
         self._lake = lake
         self._files: dict[str, tuple[Location, int]] = {}
-        self._computed: dict[str, _Computed] = {}
+        self._lazy_contents: dict[str, _LazyContent] = {}
 
     def register_table(self, table: str) -> list[str]:
-        """The names of the table's files, which can be read from now on."""
+        """Make the files of a table readable.
+
+        Args:
+            table: Name of the table.
+
+        Returns:
+            The sorted names by which DuckDB can read the files.
+        """
         folder = self._lake.table_folder(table)
         files = {
-            self._shown(folder / name): (folder / name, n_bytes)
+            self._name_in_duckdb(folder / name): (folder / name, n_bytes)
             for name, n_bytes in self._lake.file_sizes_bytes(table).items()
         }
         self._files |= files
         return sorted(files)
 
-    def computed(self, name: str, content: Callable[[], bytes]) -> str:
-        """The name of a file with this content, which is computed once, when it is opened."""
-        file = f"{SCHEME}://computed/{name}"
-        self._computed[file] = _Computed(content)
+    def register_computed_file(self, name: str, compute: Callable[[], bytes]) -> str:
+        """Register a file in memory, and return the name by which DuckDB can read it.
+
+        Args:
+            name: Last part of the file's name.
+            compute: Returns the content; it is called once, when the file is first opened.
+
+        Returns:
+            The full name of the file.
+        """
+        file = f"{LAKE_URL_SCHEME}://computed/{name}"
+        self._lazy_contents[file] = _LazyContent(compute)
         return file
 
-    def _shown(self, file: Location) -> str:
-        """The name of a file: its place in the lake."""
+    def _name_in_duckdb(self, file: Location) -> str:
+        """Return the name by which DuckDB reads a Parquet file: `lake://TABLE/FILE`."""
         table, name = str(file).split("/")[-2:]
-        return f"{SCHEME}://{table}/{name}"
+        return f"{LAKE_URL_SCHEME}://{table}/{name}"
 
     def glob(self, path: str, **_: object) -> list[str]:
+        """Return the path itself, because names of registered files are no patterns."""
         self._check(path)
         return [path]
 
     def info(self, path: str, **_: object) -> dict[str, Any]:
+        """Return the name, size in bytes and type of a registered file."""
         self._check(path)
-        in_memory = self._computed.get(path)
-        n_bytes = len(in_memory.content()) if in_memory else self._files[path][1]
+        lazy_content = self._lazy_contents.get(path)
+        n_bytes = len(lazy_content.content()) if lazy_content else self._files[path][1]
         return {"name": path, "size": n_bytes, "type": "file"}
 
     def modified(self, path: str) -> datetime:
+        """Return the same modification time for each registered file."""
         self._check(path)
         return _MODIFIED_AT
 
-    def open(self, path: str, mode: str = "rb", **_: object) -> "_Reader | BytesIO":
+    def open(self, path: str, mode: str = "rb", **_: object) -> "_RangeReader | BytesIO":
+        """Open a registered file for reading; any other mode raises PermissionError."""
         if mode != "rb":
             raise PermissionError("the lake can only be read")
         self._check(path)
-        if in_memory := self._computed.get(path):
-            return BytesIO(in_memory.content())
-        return _Reader(path, *self._files[path])
+        if lazy_content := self._lazy_contents.get(path):
+            return BytesIO(lazy_content.content())
+        return _RangeReader(path, *self._files[path])
 
     def _check(self, path: str) -> None:
-        if path not in self._files and path not in self._computed:
+        """Raise FileNotFoundError if the path is not registered."""
+        if path not in self._files and path not in self._lazy_contents:
             raise FileNotFoundError("the lake's tables have no file of this name")
 
 
-class OwnUrls(LakeFiles):
-    """The same files by their own URLs, for a lake on an object store."""
+class LakeFilesByUrl(LakeFiles):
+    """The files of a lake on an object store, under their own URLs."""
 
     def __init__(self, lake: StoredLake) -> None:
         super().__init__(lake)
         self.protocol = str(lake.path).partition("://")[0]
 
-    def _shown(self, file: Location) -> str:
+    def _name_in_duckdb(self, file: Location) -> str:
         return str(file)
 
 
-class _Computed:
-    """What a file holds, computed once: one query opens it several times, in several threads."""
+class _LazyContent:
+    """Content of a file, computed once because threads of a query open the file several times."""
 
     def __init__(self, compute: Callable[[], bytes]) -> None:
         self._compute = compute
-        # DuckDB's threads have another context, without the metrics that were added to the lake.
+        # Copied because DuckDB's threads lack the context with the metrics added to the lake.
         self._context = copy_context()
         self._lock = threading.Lock()
         self._content: bytes | None = None
@@ -110,31 +133,31 @@ class _Computed:
             return self._content
 
 
-class _Reader:
-    """An open file. DuckDB's threads share it, and each first seeks, then reads."""
+class _RangeReader:
+    """Open file with a separate position for each thread, because DuckDB's threads share it."""
 
     def __init__(self, name: str, file: Location, n_bytes: int) -> None:
         self._name = name
         self._file = file
         self._n_bytes = n_bytes
-        self._own = threading.local()
+        self._thread_local = threading.local()
 
     def seek(self, position: int) -> int:
-        self._own.position = position
+        self._thread_local.position = position
         return position
 
     def tell(self) -> int:
-        return getattr(self._own, "position", 0)
+        return getattr(self._thread_local, "position", 0)
 
     def read(self, n_bytes: int) -> bytes:
         try:
             data = self._file.read_range(self.tell(), n_bytes)
-        except OSError as error:  # whose text has the place on this machine
+        except OSError as error:  # Its own message has the file's path on this machine.
             raise OSError(f"{self._name}: {error_reason(error)}") from None
         if len(data) < min(n_bytes, self._n_bytes - self.tell()):
-            raise OSError(f"{self._name}: cut short, it had {self._n_bytes} bytes")
-        self._own.position = self.tell() + len(data)
+            raise OSError(f"{self._name}: the file is truncated; it had {self._n_bytes} bytes")
+        self._thread_local.position = self.tell() + len(data)
         return data
 
     def close(self) -> None:
-        """Nothing is held open between reads."""
+        """Do nothing, because no file stays open between reads."""

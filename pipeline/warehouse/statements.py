@@ -1,7 +1,7 @@
-"""SQL for DuckDB: what a query may be, its errors, the views that it needs, and its result.
+"""Checks queries, creates the views that they need, and converts their results and errors.
 
-A query may be one statement that reads, by DuckDB's own parser. This gives clear refusals; the real
-protection is that DuckDB can see only the lake's files.
+The connections in `pipeline.warehouse` use it; it depends on DuckDB's parser. The check of a
+query gives clear errors; the protection is that DuckDB can read only the lake's files.
 """
 
 import re
@@ -23,70 +23,91 @@ from pipeline.lake.tables import ROLES_TABLE, renamed_words
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.vocabulary import LOSS
 
-# DuckDB makes several statements of a PIVOT; the last one reads.
-_KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
-_READING = (
+# DuckDB splits a PIVOT into several statements (MULTI), of which the last one reads.
+_ALLOWED_STATEMENT_TYPES = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
+_READING_KEYWORDS = (
     *("select", "from", "with", "values", "table", "describe", "desc", "show", "summarize"),
     *("pivot", "pivot_wider", "unpivot", "pivot_longer"),
 )
-_EXPLAIN = re.compile(
+_EXPLAIN_PREFIX = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
-_INSTEAD = {
-    "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE` (in Python: "
+_ALTERNATIVES = {
+    "copy": "write only the SELECT, and name the file, as in `magic sql QUERY -o FILE` (in Python: "
     "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
     "create": "use WITH (in Python: `temporary`)",
 }
-_FIRST = re.compile(r"[\s(]*(\w*)")
-# What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
-_WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
-# A call of `query`, which runs a text; and one whose text is put together, and so not seen here.
-_RUN = re.compile(r'\bquery"?\s*\(')
-_COMPOSED = re.compile(rf"{_RUN.pattern}\s*(?!'_'\s*\))")
-# Left out of messages: how to get an extension, and places in DuckDB's code.
-_ADVICE = re.compile(r"Please try installing|\nStack Trace:")
-_NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
-# What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
-_MEANT = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
-_OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
-# Where DuckDB says that a query is wrong: the line, cut if it is long, and a mark below.
-_PLACE = re.compile(r"\nLINE (?P<number>\d+): (?P<line>[^\n]*)\n(?P<blanks> *)(?P<mark>\^+)\s*\Z")
-# What can end a read of ours, and says nothing about the file.
-_NOT_OF_A_FILE = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
-_OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
+_FIRST_WORD = re.compile(r"[\s(]*(\w*)")
+# Parts of a SELECT that can write: statements in WITH, and a function that runs its argument.
+_WRITING_EXPRESSION = re.compile(
+    r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b"
+)
+# A call of `query`, which runs a string; and such a call with a computed string, which cannot be
+# checked.
+_QUERY_CALL = re.compile(r'\bquery"?\s*\(')
+_COMPUTED_QUERY_CALL = re.compile(rf"{_QUERY_CALL.pattern}\s*(?!'_'\s*\))")
+# Removed from messages: how to install an extension, and positions in DuckDB's code.
+_DUCKDB_ADVICE = re.compile(r"Please try installing|\nStack Trace:")
+_MISSING_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
+# DuckDB's suggestion for a name. Only suggestions of these kinds name nothing that is forbidden.
+_SUGGESTION = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
+_PUBLIC_SUGGESTION = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
+# The position of an error: the line of the query, shortened if it is long, and a mark below it.
+_ERROR_POSITION = re.compile(
+    r"\nLINE (?P<number>\d+): (?P<line>[^\n]*)\n(?P<blanks> *)(?P<mark>\^+)\s*\Z"
+)
+# Exceptions that can interrupt the reading of a file and are no error of the file.
+_INTERRUPTING_ERRORS = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
+_INTERNAL_PREFIXES = ("pg_", "duckdb_", "json_execute_")
 
 
-def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """The one statement of the text; raises QueryError for none or more, or one that may write."""
+def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Return the one statement of the text, after checking that it only reads.
+
+    Args:
+        connection: A connection, for DuckDB's parser.
+        sql: The text of a user's query.
+
+    Returns:
+        The text of the statement, without comments around it.
+
+    Raises:
+        QueryError: If the text has no statement or several, or if the statement may write.
+    """
     statements = connection.extract_statements(sql)
     if not statements:
         raise QueryError('the query is empty; give one, for example "FROM games"')
     if len(statements) != 1:
-        raise QueryError(f"give only one statement at a time, not {len(statements)}")
-    plain = _EXPLAIN.sub("", code(statements[0].query))
-    first = _FIRST.match(plain)
-    word = first[1] if first else ""
-    # The explained statement is checked as well: with ANALYZE it is also run.
-    kinds = {_kind(inner) for inner in connection.extract_statements(plain)}
-    if not kinds <= _KINDS or word not in _READING:
-        raise _refused(word)
-    if _COMPOSED.search(plain):
-        raise QueryError("give query() one plain text, or write the query itself")
-    # What query() runs is in a string.
-    runs = f"{plain} {sql.lower()}" if _RUN.search(plain) else plain
-    if writing := _WRITING.search(runs):
-        raise _refused(writing[1] or writing[2])
+        raise QueryError(f"run only one statement at a time, not {len(statements)}")
+    normalized_query = _EXPLAIN_PREFIX.sub("", normalize_query_text(statements[0].query))
+    first_word = _FIRST_WORD.match(normalized_query)
+    word = first_word[1] if first_word else ""
+    # The statement inside EXPLAIN is checked too, because EXPLAIN ANALYZE runs it.
+    statement_types = {
+        _statement_type(inner) for inner in connection.extract_statements(normalized_query)
+    }
+    if not statement_types <= _ALLOWED_STATEMENT_TYPES or word not in _READING_KEYWORDS:
+        raise _forbidden_statement_error(word)
+    if _COMPUTED_QUERY_CALL.search(normalized_query):
+        raise QueryError("pass one string to query(), or write its query directly")
+    # The normalized query has no strings, but query() runs one.
+    has_query_call = _QUERY_CALL.search(normalized_query)
+    executed_text = f"{normalized_query} {sql.lower()}" if has_query_call else normalized_query
+    if writing_expression := _WRITING_EXPRESSION.search(executed_text):
+        raise _forbidden_statement_error(writing_expression[1] or writing_expression[2])
     return statements[0].query
 
 
-def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
-    """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
+def check_parameter_values(
+    connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]
+) -> None:
+    """Raise QueryError if a parameter has no value, or if a value has no parameter."""
     statements = connection.extract_statements(sql)
     names = {name for statement in statements for name in statement.named_parameters}
     if missing := sorted(names - {*values}):
-        signs = ", ".join(f"${name}" for name in missing)
+        parameters = ", ".join(f"${name}" for name in missing)
         raise QueryError(
-            f"no value for {signs}: give one, for example `--parameter {missing[0]}=VALUE` "
+            f"no value for {parameters}: give one, for example `--parameter {missing[0]}=VALUE` "
             "(in Python: `parameters`)"
         )
     if unused := sorted({*values} - names):
@@ -96,31 +117,39 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collec
         )
 
 
-def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
-    """The kind of a statement, None for one that DuckDB parses and has no name for in Python."""
+def _statement_type(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """Return the type of a statement; None if DuckDB's Python package has no name for it."""
     try:
         return statement.type
     except ValueError:
         return None
 
 
-def _refused(word: str) -> QueryError:
-    hint = _INSTEAD.get(word, "use SELECT")
-    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {hint}")
+def _forbidden_statement_error(word: str) -> QueryError:
+    """Return the error for a statement that begins with `word` and may write."""
+    alternative = _ALTERNATIVES.get(word, "use SELECT")
+    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {alternative}")
 
 
-def code(sql: str) -> str:
-    """The text in lower case, without comments, and with `_` in place of each string."""
+def normalize_query_text(sql: str) -> str:
+    """Return the query in lower case, without comments, and with `'_'` in place of each string.
+
+    Args:
+        sql: The text of a query.
+
+    Raises:
+        QueryError: If the text cannot be encoded as UTF-8.
+    """
     try:
-        text = sql.encode()
+        data = sql.encode()
     except UnicodeEncodeError:
         raise QueryError("the query is not valid UTF-8") from None
-    tokens = duckdb.tokenize(sql)  # places are those of bytes
-    ends = [*(start for start, _ in tokens), len(text)][1:]
-    parts = {duckdb.token_type.comment: " ", duckdb.token_type.string_const: "'_' "}
+    tokens = duckdb.tokenize(sql)  # Positions count bytes.
+    token_ends = [*(start for start, _ in tokens), len(data)][1:]
+    replacements = {duckdb.token_type.comment: " ", duckdb.token_type.string_const: "'_' "}
     return "".join(
-        parts.get(kind) or text[start:end].decode().lower()
-        for (start, kind), end in zip(tokens, ends, strict=True)
+        replacements.get(kind) or data[start:end].decode().lower()
+        for (start, kind), end in zip(tokens, token_ends, strict=True)
     )
 
 
@@ -128,156 +157,187 @@ def query_error(
     error: duckdb.Error,
     sql: str,
     names: Collection[str] = tuple(TABLES),
-    above: int = 0,
-    text: str | None = None,
+    n_lines_above: int = 0,
+    message: str | None = None,
 ) -> QueryError:
-    """The error of a query with the `text`, else `plain_message`, and where in the query it is.
+    """Return the error of a failed query, with its message and its position in the query.
 
-    `above` is the number of lines of its text above what DuckDB read.
+    Args:
+        error: The error of DuckDB.
+        sql: The text that DuckDB read.
+        names: The existing tables and views, for hints.
+        n_lines_above: Number of lines above `sql` in the user's text.
+        message: The message; None for that of `format_duckdb_error`.
     """
-    return QueryError(text or plain_message(error, names), _place(error, sql, above))
+    return QueryError(
+        message or format_duckdb_error(error, names),
+        _format_error_position(error, sql, n_lines_above),
+    )
 
 
-def lines_above(statement: str, sql: str) -> int:
-    """How many lines of the text are above its only statement: DuckDB leaves out comments."""
-    before, separator, _ = sql.partition(statement)
-    return before.count("\n") if separator else 0
+def count_lines_before_statement(statement: str, sql: str) -> int:
+    """Return the number of lines before the statement, because DuckDB drops comments before it."""
+    text_before, separator, _ = sql.partition(statement)
+    return text_before.count("\n") if separator else 0
 
 
-def _place(error: duckdb.Error, sql: str, above: int) -> str:
-    """The line of the query with DuckDB's mark below it, empty if there is none.
+def _format_error_position(error: duckdb.Error, sql: str, n_lines_above: int) -> str:
+    """Return the line of the query with DuckDB's mark below it; empty if the error has no position.
 
-    Only what the query says: the message may quote a text of a log that looks like a place.
+    The line must occur in the query, because a message can quote a log that looks like a position.
     """
-    match = _PLACE.search(str(error))
+    match = _ERROR_POSITION.search(str(error))
     if not match or match["line"].removeprefix("...").removesuffix("...") not in sql:
         return ""
-    heading = f"LINE {int(match['number']) + above}: "
-    blanks = len(match["blanks"]) - len(f"LINE {match['number']}: ")
+    prefix = f"LINE {int(match['number']) + n_lines_above}: "
+    column = len(match["blanks"]) - len(f"LINE {match['number']}: ")
     line = match["line"]
-    # DuckDB sets its mark as if a tab had no width.
+    # DuckDB places its mark as if a tab had no width.
     n_tabs = 0
-    while line[: blanks + n_tabs + 1].count("\t") > n_tabs:
+    while line[: column + n_tabs + 1].count("\t") > n_tabs:
         n_tabs += 1
-    mark = " " * (len(heading) + blanks + n_tabs) + match["mark"]
-    return f"{heading}{line.replace(chr(9), ' ')}\n{mark}"
+    mark = " " * (len(prefix) + column + n_tabs) + match["mark"]
+    return f"{prefix}{line.replace(chr(9), ' ')}\n{mark}"
 
 
-def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
-    """The error in one line: without its place, DuckDB's advice, and our own places.
+def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
+    """Return the message of DuckDB's error in one line, without its position and DuckDB's advice.
 
-    `names` are the existing tables and views: DuckDB would also name internal ones. Raises
-    KeyboardInterrupt or MemoryError where that ended a read of ours, which DuckDB hides.
+    Args:
+        error: The error of DuckDB.
+        names: The existing tables and views, for hints; DuckDB would also suggest internal ones.
+
+    Raises:
+        KeyboardInterrupt: If Ctrl-C interrupted the reading of a file, which DuckDB hides.
+        MemoryError: If the reading of a file ran out of memory, which DuckDB hides.
     """
     match error:
         case duckdb.PermissionException():
             return "a query can read only the lake's tables, not files, URLs or other databases"
         case duckdb.OutOfMemoryException():
             return (
-                "the query needs more memory than is allowed: query less at a time, or give it "
+                "the query needs more memory than is allowed: select fewer rows, or allow it "
                 "more with `magic sql --memory` (in Python: `memory`)"
             )
-    message = _ADVICE.split(_PLACE.sub("", str(error)))[0]
+    message = _DUCKDB_ADVICE.split(_ERROR_POSITION.sub("", str(error)))[0]
     lines = [line.strip() for line in message.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
-    if lines and lines[0].startswith("Traceback"):  # of our files
-        kind, _, reason = lines[-1].partition(":")
-        if kind in _NOT_OF_A_FILE:
-            raise _NOT_OF_A_FILE[kind]
-        return reason.strip() or kind
+    if lines and lines[0].startswith("Traceback"):  # From LakeFiles.
+        error_name, _, reason = lines[-1].partition(":")
+        if error_name in _INTERRUPTING_ERRORS:
+            raise _INTERRUPTING_ERRORS[error_name]
+        return reason.strip() or error_name
     text = " ".join(lines)
-    if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(text)):
-        return unknown_table_error(missing[1], names)
-    meant = _MEANT.search(text)
-    if meant and not (_OPEN_KINDS.match(text) and not meant["name"].startswith(_OF_DUCKDB)):
-        return _MEANT.sub("", text)
+    if isinstance(error, duckdb.CatalogException) and (
+        missing_table := _MISSING_TABLE.search(text)
+    ):
+        return unknown_table_error(missing_table[1], names)
+    suggestion = _SUGGESTION.search(text)
+    if suggestion and not (
+        _PUBLIC_SUGGESTION.match(text) and not suggestion["name"].startswith(_INTERNAL_PREFIXES)
+    ):
+        return _SUGGESTION.sub("", text)
     return text
 
 
 def unknown_table_error(name: str, names: Collection[str]) -> str:
-    """The message for an unknown name, with the known name that may be meant."""
-    of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()
-    close = [without_schema] if without_schema in names else [of_schema]
-    if meant := suggest_similar_names(close, names) or suggest_similar_names(
+    """Return the message for an unknown table or view, with a similar name if there is one.
+
+    Args:
+        name: The unknown name, with or without a schema.
+        names: The existing tables and views.
+    """
+    full_name, without_schema = name.lower(), name.rpartition(".")[2].lower()
+    similar_to = [without_schema] if without_schema in names else [full_name]
+    if hint := suggest_similar_names(similar_to, names) or suggest_similar_names(
         [without_schema], names
     ):
-        return f"no table or view `{name}`: {meant}"
+        return f"no table or view `{name}`: {hint}"
     return (
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
         "list the views too"
     )
 
 
-# The error for a column that a query names and that does not exist.
-
 Advise = Callable[[str, Collection[str]], str | None]
-"""What somebody should do who asks for a column of these tables and views, none of which has it."""
+"""Returns a hint for a missing column, given its name and the tables and views of the query."""
 
-_MISSING = re.compile(
+_MISSING_COLUMN = re.compile(
     r'Binder Error: (?:(?:Values list|Table) "[^"]*" does not have a column named|'
     r'(?:Referenced column|Column)(?= "[^"]*" (?:in \w+ list )?(?:not found|does not exist))) '
     r'"(?P<name>[^"]+)"'
 )
-_CANDIDATES = re.compile(r"Candidate bindings: ([^\n]*)")
-_DOTTED = re.compile(r"\w+(?:\.\w+)*")
-_COLUMNS = """SELECT DISTINCT concat_ws('.', nullif(schema_name, 'main'), table_name), column_name
+_CANDIDATE_COLUMNS = re.compile(r"Candidate bindings: ([^\n]*)")
+_QUALIFIED_NAME = re.compile(r"\w+(?:\.\w+)*")
+_LIST_COLUMNS_QUERY = """SELECT DISTINCT
+    concat_ws('.', nullif(schema_name, 'main'), table_name), column_name
 FROM duckdb_columns()
 WHERE database_name = current_database() AND NOT internal"""
 
 
-def missing_column(
+def missing_column_message(
     connection: duckdb.DuckDBPyConnection,
     error: duckdb.Error,
     statement: str,
     advise: Advise | None = None,
 ) -> str | None:
-    """What is wrong, and what may be meant, if a column does not exist; else None.
+    """Return the message for a missing column with a similar name or a hint; None for other errors.
 
-    DuckDB's own message lists columns that are hardly alike, and none for a column after a point.
+    DuckDB's own message lists columns with other names, and none if the column follows a dot.
+
+    Args:
+        connection: The connection on which the statement failed.
+        error: The error of DuckDB.
+        statement: The statement that failed.
+        advise: Returns a hint, given the column's name and the columns of the statement's tables.
     """
-    if not (match := _MISSING.match(str(error))):
+    if not (match := _MISSING_COLUMN.match(str(error))):
         return None
     name = match["name"]
-    columns = _columns(connection, statement)
+    columns = _columns_of_named_tables(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
-    known = {column for names_of in columns.values() for column in names_of}
-    # The columns that DuckDB names, which may be those of a subquery, with their tables.
-    candidates = _CANDIDATES.search(str(error))
-    named = re.findall(r'"([^"]+)"', candidates[1]) if candidates else []
-    known.update(column.rpartition(".")[2] for column in named)
-    hint = advice or suggest_similar_names([name.lower()], sorted(known))
+    candidates = {column for table_columns in columns.values() for column in table_columns}
+    # DuckDB's candidates are qualified by their tables, and can be columns of a subquery.
+    candidate_match = _CANDIDATE_COLUMNS.search(str(error))
+    duckdb_candidates = re.findall(r'"([^"]+)"', candidate_match[1]) if candidate_match else []
+    candidates.update(column.rpartition(".")[2] for column in duckdb_candidates)
+    hint = advice or suggest_similar_names([name.lower()], sorted(candidates))
     if hint is None and columns:
         quotes = f"; {suggest_quotes(name)}" if f'"{name}"' in statement else ""
-        hint = f"run `magic schema {' '.join(sorted(columns))}` to list those there are{quotes}"
+        hint = f"run `magic schema {' '.join(sorted(columns))}` to list the columns{quotes}"
     return f"no column `{name}`: {hint}" if hint else None
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, list[str]]:
-    """The tables and views that the statement names, with their columns."""
-    plain = code(statement).replace('"', "")
-    named = {name.removeprefix("main.") for name in _DOTTED.findall(plain)}
+def _columns_of_named_tables(
+    connection: duckdb.DuckDBPyConnection, statement: str
+) -> dict[str, list[str]]:
+    """Return the columns of each table and view that the statement names."""
+    query_text = normalize_query_text(statement).replace('"', "")
+    names_in_query = {name.removeprefix("main.") for name in _QUALIFIED_NAME.findall(query_text)}
     columns: dict[str, list[str]] = {}
-    for table, column in connection.execute(_COLUMNS).fetchall():
-        if table.lower() in named:
+    for table, column in connection.execute(_LIST_COLUMNS_QUERY).fetchall():
+        if table.lower() in names_in_query:
             columns.setdefault(table, []).append(column)
     return columns
 
 
-# The views that a query needs: of the tables, and of other views.
-
-# How the names begin under which DuckDB is shown a lake's files.
-SCHEME = "lake"
+# The URL scheme of the lake's files in DuckDB.
+LAKE_URL_SCHEME = "lake"
 _WORD = re.compile(r"\w+")
-# Words by which a query asks what there is.
-_LISTINGS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
-# Functions that take a name, or a whole query, as a text.
-_RUNNING = {"query", "query_table"}
+# Words in queries that list tables, views or columns.
+_CATALOG_WORDS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+# Functions that take the name of a table, or a whole query, as a string.
+_QUERY_FUNCTIONS = {"query", "query_table"}
 
 
 class ComputedView(NamedTuple):
-    """A view whose rows Python computes from the lake, which is done when a query reads them.
+    """A view whose rows Python computes from the lake when a query reads them.
 
-    `schema` has its columns with their types. `row` and `columns` are those of a `SqlView`.
+    Attributes:
+        rows: Computes the rows.
+        schema: Names and types of the columns.
+        row: What a row is, as in a `SqlView`.
+        columns: Descriptions of the columns, as in a `SqlView`.
     """
 
     rows: Callable[[StoredLake], pl.DataFrame]
@@ -289,133 +349,170 @@ class ComputedView(NamedTuple):
 ViewsByName = Mapping[str, SqlView | ComputedView]
 
 
-def referenced(
+def referenced_views(
     query: str | None, views: ViewsByName
 ) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
-    """The tables and views that a query can name, and those that they use; None: all."""
-    reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
+    """Return the tables and views that a query can name, and those that these views use.
+
+    Args:
+        query: The text of a query; None for all tables and views.
+        views: All views by name.
+
+    Returns:
+        The names of the tables, and the views by name.
+    """
+    used_names = (
+        {*TABLES, *views}
+        if can_list_views(query)
+        else _find_used_tables_and_views(_words_that_can_be_names(query or ""), views)
+    )
     return (
-        [table for table in TABLES if table in reached],
-        {name: view for name, view in views.items() if name in reached},
+        [table for table in TABLES if table in used_names],
+        {name: view for name, view in views.items() if name in used_names},
     )
 
 
-def lists_names(query: str | None) -> bool:
-    """Whether the query lists tables and views; without a query, it may."""
-    return query is None or bool(_LISTINGS & _words_in(query))
+def can_list_views(query: str | None) -> bool:
+    """Return whether the query reads the catalogue of tables and views; True without a query."""
+    return query is None or bool(_CATALOG_WORDS & _words_that_can_be_names(query))
 
 
-def _reached(words: set[str], views: ViewsByName) -> set[str]:
-    existing, reached = {*TABLES, *views}, set[str]()
-    while unread := {name for name in existing - reached if words.issuperset(name.split("."))}:
-        reached |= unread
-        made_of = [view.select for name in unread if isinstance(view := views.get(name), SqlView)]
-        words = {word for select in made_of for word in _words(select)}
-    return reached
+def _find_used_tables_and_views(words: set[str], views: ViewsByName) -> set[str]:
+    """Return the tables and views whose names are among the words, and those that the views use."""
+    all_names, used_names = {*TABLES, *views}, set[str]()
+    while new_names := {
+        name for name in all_names - used_names if words.issuperset(name.split("."))
+    }:
+        used_names |= new_names
+        selects = [
+            view.select for name in new_names if isinstance(view := views.get(name), SqlView)
+        ]
+        words = {word for select in selects for word in _lower_case_words(select)}
+    return used_names
 
 
 def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
-    """What the columns of a view mean: its own descriptions, and those of what it uses.
+    """Return the descriptions of a view's columns: its own, and those of the tables that it reads.
 
-    A column that tables describe differently is left out.
+    A column that the tables describe differently has no description, unless the view has its own.
+
+    Args:
+        name: Name of the view.
+        views: All views by name.
+
+    Returns:
+        The descriptions by column.
     """
-    tables, made_of = referenced(quoted(name), views)
-    alike: dict[str, set[str]] = {}
-    # A view of rows of players asks `roles` only which games are meant.
-    for table in [
-        table_or_view for table_or_view in tables if table_or_view != ROLES_TABLE
-    ] or tables:
-        for column, declared in TABLES[table].columns().items():
-            alike.setdefault(column, set()).add(declared.description or "")
-    texts_of = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
-    for table_or_view in (
-        *(table_or_view for table_or_view in made_of if table_or_view.startswith("shared.")),
-        name,
-    ):
-        texts_of |= views[table_or_view].columns
-    return texts_of
+    tables, used_views = referenced_views(quote_qualified_name(name), views)
+    texts_by_column: dict[str, set[str]] = {}
+    # Views of players read `roles` only to select games, so its descriptions do not apply.
+    for table in [table for table in tables if table != ROLES_TABLE] or tables:
+        for column, column_spec in TABLES[table].columns().items():
+            texts_by_column.setdefault(column, set()).add(column_spec.description or "")
+    descriptions = {
+        column: texts.pop() for column, texts in texts_by_column.items() if len(texts) == 1
+    }
+    for view_name in (*(used for used in used_views if used.startswith("shared.")), name):
+        descriptions |= views[view_name].columns
+    return descriptions
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
-    """Makes a view, and its schema."""
+    """Create a view, and its schema if the name has one."""
     create_schema(connection, name)
-    connection.execute(f"CREATE VIEW {quoted(name)} AS {view.select}")
+    connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {view.select}")
 
 
 def create_computed_view(
     connection: duckdb.DuckDBPyConnection, name: str, view: ComputedView, file: str
 ) -> None:
-    """Makes a view of the rows in a file, a JSON object on each line, and its schema.
+    """Create a view of the rows in a file with one JSON object per line, and its schema.
 
-    The view names the columns, so that DuckDB opens the file only to read its rows.
+    The view lists its columns, so that DuckDB opens the file only to read its rows.
+
+    Args:
+        connection: The connection.
+        name: Name of the view.
+        view: The view, for the types of its columns.
+        file: Name of the file as DuckDB reads it.
     """
     types = connection.from_arrow(view.schema.to_frame().to_arrow()).types
-    of_columns = zip(view.schema, map(str, types), strict=True)
+    column_types = zip(view.schema, map(str, types), strict=True)
     columns = ", ".join(
-        f"{quote_identifier(name)}: {quote_literal(dtype)}" for name, dtype in of_columns
+        f"{quote_identifier(name)}: {quote_literal(dtype)}" for name, dtype in column_types
     )
     options = f"format = 'newline_delimited', columns = {{{columns}}}"
     create_schema(connection, name)
-    connection.execute(
-        f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_json({quote_literal(file)}, {options})"
-    )
+    select = f"SELECT * FROM read_json({quote_literal(file)}, {options})"
+    connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {select}")
 
 
 def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Makes the schema of a table or view of this name, if it has one."""
+    """Create the schema of a table or view, if its name has one."""
     for schema in name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
 
 
-def quoted(name: str) -> str:
-    """The name with its schema, if it has one, as SQL."""
+def quote_qualified_name(name: str) -> str:
+    """Return the name, with its schema if it has one, quoted for SQL."""
     return ".".join(map(quote_identifier, name.split(".")))
 
 
-class Meaning(NamedTuple):
-    """What a row of a table or view is, in a sentence, and what its columns are."""
+class ViewDescription(NamedTuple):
+    """Description of a table or view and of its columns.
+
+    Attributes:
+        row: What a row is, in a sentence.
+        columns: Descriptions by column.
+        kind: `VIEW` or `TABLE`, as the database stores it.
+    """
 
     row: str
     columns: Mapping[str, str]
     kind: str = "VIEW"
 
 
-def meanings(tables: Iterable[str], views: ViewsByName) -> dict[str, Meaning]:
-    """The meaning of each of these tables, which are views here, and of each of the views."""
-    of_tables = {
-        table: Meaning(
+def view_descriptions(tables: Iterable[str], views: ViewsByName) -> dict[str, ViewDescription]:
+    """Return the descriptions of the tables and of the views, by name."""
+    table_descriptions = {
+        table: ViewDescription(
             row_description(table),
             {name: column.description for name, column in TABLES[table].columns().items()},
         )
         for table in tables
     }
-    return of_tables | {
-        name: Meaning(f"A row is {view.row}.", column_descriptions(name, views))
+    return table_descriptions | {
+        name: ViewDescription(f"A row is {view.row}.", column_descriptions(name, views))
         for name, view in views.items()
     }
 
 
-def comment(connection: duckdb.DuckDBPyConnection, known: Mapping[str, Meaning]) -> None:
-    """Stores the meanings as comments, at once: there are a thousand columns."""
+def add_comments(
+    connection: duckdb.DuckDBPyConnection, descriptions: Mapping[str, ViewDescription]
+) -> None:
+    """Store the descriptions as comments in the database, with one call for all columns."""
     comments = [
-        f"COMMENT ON {meaning.kind} {quoted(name)} IS {quote_literal(meaning.row)}"
-        for name, meaning in known.items()
+        f"COMMENT ON {meaning.kind} {quote_qualified_name(name)} IS {quote_literal(meaning.row)}"
+        for name, meaning in descriptions.items()
     ]
-    for name, column in connection.execute(_COLUMNS).fetchall():
-        text = known[name].columns.get(column) if name in known else None
+    for name, column in connection.execute(_LIST_COLUMNS_QUERY).fetchall():
+        text = descriptions[name].columns.get(column) if name in descriptions else None
         if text:
-            place = f"{quoted(name)}.{quote_identifier(column)}"
-            comments.append(f"COMMENT ON COLUMN {place} IS {quote_literal(text)}")
+            column_name = f"{quote_qualified_name(name)}.{quote_identifier(column)}"
+            comments.append(f"COMMENT ON COLUMN {column_name} IS {quote_literal(text)}")
     connection.execute(";\n".join(comments))
 
 
-def _words_in(query: str) -> set[str]:
-    """The words that can be names: not those in comments, nor in texts unless these are run."""
-    words = _words(code(query))
-    return words | _words(query) if words & _RUNNING else words
+def _words_that_can_be_names(query: str) -> set[str]:
+    """Return the words of a query that can be names: those outside of comments and strings.
+
+    Words in strings are included if the query calls a function that runs a string.
+    """
+    words = _lower_case_words(normalize_query_text(query))
+    return words | _lower_case_words(query) if words & _QUERY_FUNCTIONS else words
 
 
-def _words(query: str) -> set[str]:
+def _lower_case_words(query: str) -> set[str]:
     return set(_WORD.findall(query.lower()))
 
 
@@ -425,128 +522,158 @@ def create_lake_view(
     table: str,
     files: Callable[[str], Sequence[str]],
 ) -> None:
-    """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
-    rows = viewed_table_select(lake, table, lambda one: _stored(connection, lake, one, files))
+    """Create the view of a table of the lake.
+
+    Args:
+        connection: The connection.
+        lake: The lake, at one state.
+        table: Name of the table.
+        files: Returns the names of a table's files as DuckDB reads them.
+    """
+    rows = viewed_table_select(
+        lake, table, lambda stored_table: _stored_rows_select(connection, lake, stored_table, files)
+    )
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def viewed_table_select(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
-    """The SELECT of a table's rows as the lake is seen; `stored` gives that of a stored table."""
+def viewed_table_select(lake: StoredLake, table: str, stored_select: Callable[[str], str]) -> str:
+    """Return the SELECT of a table's rows with merged names and, if chosen, failed games as losses.
 
-    def named(one: str) -> str:
-        if not lake.names or "model" not in table_schema(one):
-            return stored(one)
-        return merged_names_select(one, stored(one), stored("players"), lake.names)
+    Args:
+        lake: The lake, for its merged names and its treatment of failed games.
+        table: Name of the table.
+        stored_select: Returns the SELECT of the stored rows of a table.
+    """
+
+    def select_with_merged_names(stored_table: str) -> str:
+        if not lake.names or "model" not in table_schema(stored_table):
+            return stored_select(stored_table)
+        return merged_names_select(
+            stored_table, stored_select(stored_table), stored_select("players"), lake.names
+        )
 
     if table != "results" or lake.failures != LOSS:
-        return named(table)
+        return select_with_merged_names(table)
     columns = ", ".join(map(quote_identifier, table_schema(table)))
-    return f"SELECT {columns} FROM ({failed_results_select(named)}) AS failed"
+    return f"SELECT {columns} FROM ({failed_results_select(select_with_merged_names)}) AS failed"
 
 
-def _stored(
+def _stored_rows_select(
     connection: duckdb.DuckDBPyConnection,
     lake: StoredLake,
     table: str,
     files: Callable[[str], Sequence[str]],
 ) -> str:
-    """The SELECT of the rows of one of the lake's tables as they are stored."""
-    is_own = f"system = {quote_literal(str(lake.system))}"
-    wanted = is_own if lake.has_rows_of_other_systems(table) else None
+    """Return the SELECT of the stored rows of a table that belong to the lake's system."""
+    is_of_system = f"system = {quote_literal(str(lake.system))}"
+    condition = is_of_system if lake.has_rows_of_other_systems(table) else None
     if lake.is_shared_by_systems(table):
-        own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
-        wanted = f"game_id IS NULL OR game_id IN ({own})"
-    return _rows(connection, files(table), table, wanted, lake.file_schema(table))
+        game_ids = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {is_of_system}"
+        condition = f"game_id IS NULL OR game_id IN ({game_ids})"
+    return _files_select(connection, files(table), table, condition, lake.file_schema(table))
 
 
 def create_table_view(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
 ) -> None:
-    """Makes the view of a table, which are these files."""
-    rows = _rows(connection, files, table)
+    """Create the view of a table from Parquet files; without files, it has no rows."""
+    rows = _files_select(connection, files, table)
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def _rows(
+def _files_select(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
-    wanted: str | None = None,
-    known: Collection[str] | None = None,
+    condition: str | None = None,
+    file_columns: Collection[str] | None = None,
 ) -> str:
-    """The SELECT of a table, which are these files, or the rows in them that are `wanted`.
+    """Return the SELECT of a table's rows in the files, with current values and all columns.
 
-    `known` are the columns of the files where they lack some: the others are null.
+    Values renamed since are replaced, and columns that the files lack are null. `condition` filters
+    the rows, and `file_columns` are the columns of the files (None: all columns).
     """
     schema = arrow_schema(table)
-    read = {name: quote_identifier(name) for name in schema.names}
-    for name, words in renamed_words(table).items():
+    expressions = {name: quote_identifier(name) for name in schema.names}
+    for name, new_values in renamed_words(table).items():
         cases = [
-            f"WHEN {quote_literal(old)} THEN {quote_literal(new)}" for old, new in words.items()
+            f"WHEN {quote_literal(old)} THEN {quote_literal(new)}"
+            for old, new in new_values.items()
         ]
         column = quote_identifier(name)
-        read[name] = f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
-    if lacking := [name for name in read if not files or (known is not None and name not in known)]:
-        # Not its own `empty_table`, which would load pandas.
-        nothing = pa.Table.from_batches([], schema).select(lacking)
-        types = connection.from_arrow(nothing).types
-        for name, dtype in zip(lacking, types, strict=True):
-            read[name] = f"CAST(NULL AS {dtype}) AS {quote_identifier(name)}"
-    rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
-    if wanted is not None:
-        rows = f"FROM ({rows}) WHERE {wanted}"
+        expressions[name] = f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
+    if missing_columns := [
+        name
+        for name in expressions
+        if not files or (file_columns is not None and name not in file_columns)
+    ]:
+        # Not `schema.empty_table()`, because it would import pandas.
+        empty_rows = pa.Table.from_batches([], schema).select(missing_columns)
+        types = connection.from_arrow(empty_rows).types
+        for name, dtype in zip(missing_columns, types, strict=True):
+            expressions[name] = f"CAST(NULL AS {dtype}) AS {quote_identifier(name)}"
+    source = f"FROM {_read_parquet_call(files)}" if files else "LIMIT 0"
+    rows = f"SELECT {', '.join(expressions.values())} {source}"
+    if condition is not None:
+        rows = f"FROM ({rows}) WHERE {condition}"
     return rows
 
 
-def _parquet(files: Iterable[str]) -> str:
-    # Without the option a folder such as `model=x` above the lake would become a column.
+def _read_parquet_call(files: Iterable[str]) -> str:
+    # Without this option, a folder such as `model=x` above the lake would become a column.
     return f"read_parquet([{', '.join(map(quote_literal, files))}], hive_partitioning = false)"
 
 
-# What DuckDB gives back as polars has it, or why polars cannot.
-#
-# A sum of integers is a HUGEINT in DuckDB, and `0.5` is a DECIMAL. Polars takes both for decimals,
-# in which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1. So
-# they are Int64 and Float64.
+# A sum of integers is a HUGEINT in DuckDB, and `0.5` is a DECIMAL. Polars reads both as decimals
+# and rounds their quotient to their number of decimal places (71 / 80 is 1), so the decimals in
+# results are converted.
 
-_NESTED = {"list", "array", "struct", "tuple", "map"}
-_NOT_IN_POLARS = {
+_NESTED_TYPE_IDS = {"list", "array", "struct", "tuple", "map"}
+_UNSUPPORTED_TYPE_IDS = {
     *("interval", "union", "bignum", "bit", "geometry", "time with time zone"),
-    "uhugeint",  # half of its values do not fit into the decimals of Arrow
+    "uhugeint",  # Half of its values do not fit into the decimals of Arrow.
 }
 _FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
-_OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
-DEEPEST = 32
-"""Lists and structs can be nested so deep; what reads a result allows about twice as much."""
+_TICKS_PER_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
+MAX_NESTING_DEPTH = 32
+"""Maximum depth of lists and structs; readers of results allow about twice as much."""
 
 
 def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """The rows; HUGEINT and whole DECIMAL as Int64, or as Float64 if one value does not fit.
+    """Return the rows as a polars frame, with integers and floats in place of decimals.
 
-    DECIMAL with places after the point is Float64. The same holds within lists, structs and maps;
-    there, one value that does not fit makes every number of the column that was wide a Float64.
-    Raises QueryError for a column or a value that cannot be displayed.
+    DuckDB returns a sum of integers as HUGEINT and `0.5` as DECIMAL. HUGEINT and DECIMAL without
+    decimal places become Int64, or Float64 if a value does not fit; other DECIMAL become Float64.
+    The rule also applies to values in lists, structs and maps, together for the whole column.
+
+    Args:
+        rows: The result of a statement.
+
+    Raises:
+        QueryError: If a column or a value cannot be displayed.
     """
     for name, dtype in zip(rows.columns, rows.types, strict=True):
-        _refuse_unshowable(name, dtype)
+        _check_type_is_displayable(name, dtype)
     table = rows.to_arrow_table()
-    _refuse_far_dates(table)
-    return pl.DataFrame(pa.table([_narrow(column) for column in table.columns], table.column_names))
+    _check_dates_are_displayable(table)
+    return pl.DataFrame(
+        pa.table([_replace_decimals(column) for column in table.columns], table.column_names)
+    )
 
 
-def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _replace_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column with whole decimals as integers if all fit, else as floats."""
-    integers = _without_decimals(column.type, pa.int64())
+    integers = _type_without_decimals(column.type, pa.int64())
     if integers == column.type:
         return column
     try:
         return column.cast(integers)
     except pa.ArrowInvalid:
-        return column.cast(_without_decimals(column.type, pa.float64()))
+        return column.cast(_type_without_decimals(column.type, pa.float64()))
 
 
-def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
-    """Return the type with `whole` in place of whole decimals, and float64 of others."""
+def _type_without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
+    """Return the type with float64 for decimals, or `whole` if they have no decimal places."""
     if pa.types.is_decimal(dtype):
         return pa.float64() if dtype.scale else whole
     if not pa.types.is_nested(dtype):
@@ -554,7 +681,7 @@ def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
     fields = [dtype.field(number) for number in range(dtype.num_fields)]
     if pa.types.is_map(dtype):
         fields = [dtype.key_field, dtype.item_field]
-    fields = [field.with_type(_without_decimals(field.type, whole)) for field in fields]
+    fields = [field.with_type(_type_without_decimals(field.type, whole)) for field in fields]
     if pa.types.is_struct(dtype):
         return pa.struct(fields)
     if pa.types.is_map(dtype):
@@ -562,65 +689,70 @@ def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
     return pa.list_(*fields, dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1)
 
 
-def _refuse_unshowable(name: str, dtype: DuckDBPyType) -> None:
-    """Raises QueryError for a column that polars has no type for: some make it panic."""
-    nested = list(_nested(dtype))
-    if max(level for _, level in nested) > DEEPEST:
+def _check_type_is_displayable(name: str, dtype: DuckDBPyType) -> None:
+    """Raise QueryError if polars has no type for the column; some such types make it panic."""
+    types_and_depths = list(_iter_nested_types(dtype))
+    if max(depth for _, depth in types_and_depths) > MAX_NESTING_DEPTH:
         raise QueryError(
-            f"the column `{name}` is nested more than {DEEPEST} levels deep, which cannot be "
-            "displayed: select what is within it, or cast it to JSON or VARCHAR"
+            f"the column `{name}` is nested more than {MAX_NESTING_DEPTH} levels deep, which "
+            "cannot be displayed: select parts of it, or cast it to JSON or VARCHAR"
         )
-    if kinds := [inner.id.upper() for inner, _ in nested if inner.id in _NOT_IN_POLARS]:
+    if unsupported_types := [
+        inner.id.upper() for inner, _ in types_and_depths if inner.id in _UNSUPPORTED_TYPE_IDS
+    ]:
         raise QueryError(
-            f"the column `{name}` has the type {kinds[0]}, which cannot be displayed: cast it, "
-            "for example `CAST(.. AS VARCHAR)`"
+            f"the column `{name}` has the type {unsupported_types[0]}, which cannot be displayed: "
+            "cast it, for example `CAST(.. AS VARCHAR)`"
         )
 
 
-def _nested(dtype: DuckDBPyType, level: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
-    """The type and those in it, each with how deep it is, at most one more than is allowed."""
-    yield dtype, level
-    # The name of an array type also has its size.
-    for _, inner in dtype.children if dtype.id in _NESTED and level <= DEEPEST else ():
+def _iter_nested_types(dtype: DuckDBPyType, depth: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
+    """Yield the type and its nested types with their depths, until one exceeds the maximum."""
+    yield dtype, depth
+    # The children of an array type include its size.
+    for _, inner in (
+        dtype.children if dtype.id in _NESTED_TYPE_IDS and depth <= MAX_NESTING_DEPTH else ()
+    ):
         if isinstance(inner, DuckDBPyType):
-            yield from _nested(inner, level + 1)
+            yield from _iter_nested_types(inner, depth + 1)
 
 
-def _refuse_far_dates(table: pa.Table) -> None:
-    """Raises QueryError for a date outside of Python's years, and for a time that ends a day.
+def _check_dates_are_displayable(table: pa.Table) -> None:
+    """Raise QueryError for a date outside of the years 1 to 9999, and for the time 24:00.
 
-    DuckDB's dates go as far as infinity, and its times to 24:00:00, which polars takes for null.
+    DuckDB allows infinite dates and the time 24:00:00, which polars reads as null.
     """
-    for name, cells in zip(table.column_names, table.columns, strict=True):
-        for values in (leaf for chunk in cells.chunks for leaf in _leaves(chunk)):
-            if what := _beyond_python(values):
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for values in (leaf for chunk in column.chunks for leaf in _iter_leaf_arrays(chunk)):
+            if description := _describe_out_of_range_value(values):
                 raise QueryError(
-                    f"the column `{name}` has {what}, which cannot be displayed: cast it, for "
-                    "example `CAST(.. AS VARCHAR)`"
+                    f"the column `{name}` has {description}, which cannot be displayed: cast it, "
+                    "for example `CAST(.. AS VARCHAR)`"
                 )
 
 
-def _leaves(values: pa.Array) -> Iterator[pa.Array]:
-    """The values themselves, or those within their lists, structs and maps."""
+def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
+    """Yield the array, or the arrays of values within its lists, structs and maps."""
     if not pa.types.is_nested(values.type):
         yield values
         return
     inner = [values.keys, values.items] if pa.types.is_map(values.type) else values.flatten()
     for node in inner if isinstance(inner, list) else [inner]:
-        yield from _leaves(node)
+        yield from _iter_leaf_arrays(node)
 
 
-def _beyond_python(values: pa.Array) -> str | None:
+def _describe_out_of_range_value(values: pa.Array) -> str | None:
+    """Return which dates or times in the array Python cannot represent; None if there are none."""
     is_date, is_time = pa.types.is_date32(values.type), pa.types.is_time64(values.type)
     if not (is_date or is_time or pa.types.is_timestamp(values.type)):
         return None
-    # Imported here: most results have no dates, and it takes its time.
+    # Imported here because most results have no dates and the import is slow.
     import pyarrow.compute as pc
 
-    of_day = 1 if is_date else _OF_DAY[values.type.unit]
+    ticks_per_day = 1 if is_date else _TICKS_PER_DAY[values.type.unit]
     low, high = (0, 1) if is_time else (_FIRST_DAY, _LAST_DAY + 1)
-    whole = values.cast(pa.int32() if is_date else pa.int64())
-    least, most = pc.min_max(whole).as_py().values()
-    if least is None or (low * of_day <= least and most < high * of_day):
+    ticks = values.cast(pa.int32() if is_date else pa.int64())
+    smallest, largest = pc.min_max(ticks).as_py().values()
+    if smallest is None or (low * ticks_per_day <= smallest and largest < high * ticks_per_day):
         return None
     return "the time 24:00:00" if is_time else "a date outside of the years 1 to 9999"

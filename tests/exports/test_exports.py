@@ -235,4 +235,4 @@ def test_of_several_systems_values_and_battles_are_of_one(
     assert set(one["system"]) == {others[0]}
     capsys.readouterr()
     main(["export", "battles", str(tmp_path / "b.csv"), "--lake", str(lake_of_formats)])
-    assert f"games of {largest} alone" in capsys.readouterr().err
+    assert f"only the games of {largest};" in capsys.readouterr().err

@@ -25,7 +25,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import find_splitter, ignored_reason, read_game
-from pipeline.formats.interchange import EXAMPLE, encoded, schema
+from pipeline.formats.interchange import EXAMPLE, encode_game, schema
 from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES, Document
 from pipeline.game_record import (
     TYPE_RULE,
@@ -76,7 +76,7 @@ def tables_of(games: list[GameRecord]) -> dict[str, pl.DataFrame]:
 
 def assert_same_when_converted(games: list[GameRecord]) -> None:
     assert games
-    again = [read_game(encoded(game)) for game in games]
+    again = [read_game(encode_game(game)) for game in games]
     assert None not in again
     found, wanted = tables_of(again), tables_of(games)
     for table in GAME_TABLES:
@@ -154,13 +154,13 @@ EVENTS_OF_ALL_SORTS = [
 def test_events_keep_their_order_when_converted(step: int) -> None:
     """A silent vote stays before one in words: of two for two candidates, the first decides."""
     game = read_document(SHARED | {"events": EVENTS_OF_ALL_SORTS[::step]})
-    again = read_game(encoded(game))
+    again = read_game(encode_game(game))
     assert again is not None
-    events = json.loads(encoded(game))["events"]
+    events = json.loads(encode_game(game))["events"]
     assert [event["actor"] for event in events if "actor" in event] == [
         event["actor"] for event in EVENTS_OF_ALL_SORTS[::step] if "actor" in event
     ]
-    assert json.loads(encoded(again))["events"] == events
+    assert json.loads(encode_game(again))["events"] == events
     rows = tables_of([game, again])["results"].sort("game_index", "seat")
     assert rows["proposed_agreement"].to_list() == [True, False][::step] * 2
 
@@ -234,7 +234,9 @@ def test_what_follows_from_the_rest_need_not_be_stated() -> None:
         (1, True, 1.0), (2, False, 0.0)
     ]  # fmt: skip
     assert game.n_rounds == 2
-    assert json.loads(encoded(game))["events"][1]["acts"] == [{"act": "contributions", "amount": 2}]
+    assert json.loads(encode_game(game))["events"][1]["acts"] == [
+        {"act": "contributions", "amount": 2}
+    ]
 
 
 def test_what_is_stated_is_kept_where_it_is_not_what_follows() -> None:
@@ -247,7 +249,7 @@ def test_what_is_stated_is_kept_where_it_is_not_what_follows() -> None:
     ]
     game = read_document(document)
     assert (game.contributions[0].is_least, game.contributions[0].round_total) == (None, 99)
-    assert content_id(read_document(json.loads(encoded(game)))) == content_id(game)
+    assert content_id(read_document(json.loads(encode_game(game)))) == content_id(game)
     assert [(one.seat, one.is_win) for one in game.results] == [(1, True), (2, True)]
 
 
@@ -541,7 +543,7 @@ def test_numbers_that_need_64_bits_are_read() -> None:
     seeds = {"low": -(2**63), "high": 2**64 - 1}
     game = read_document(WEREWOLF | {"setting": seeds})
     assert tables_of([game])["games"]["n_players"].to_list() == [5]
-    assert json.loads(encoded(game))["setting"] == seeds
+    assert json.loads(encode_game(game))["setting"] == seeds
 
 
 def of_points(*seats: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -603,7 +605,7 @@ def test_a_name_without_a_seat_has_to_be_listed() -> None:
     document = changed(lambda d: d["events"][2]["acts"][0].update(target="Al"))
     game = read_document(document | {"unseated": ["Al"]})
     assert game.votes[0].target == "Al"
-    assert json.loads(encoded(game))["unseated"] == ["Al"]
+    assert json.loads(encode_game(game))["unseated"] == ["Al"]
 
 
 def test_names_without_a_seat_are_listed_in_the_order_of_the_acts() -> None:
@@ -614,7 +616,7 @@ def test_names_without_a_seat_are_listed_in_the_order_of_the_acts() -> None:
         for round_, name in enumerate(names, start=2)
     ]
     document = changed(lambda d: d["events"].extend(votes)) | {"unseated": names[::-1]}
-    assert json.loads(encoded(read_document(document)))["unseated"] == names
+    assert json.loads(encode_game(read_document(document)))["unseated"] == names
 
 
 def test_a_text_shown_to_a_name_without_a_seat_is_a_fault_of_its_part() -> None:

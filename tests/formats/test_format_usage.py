@@ -14,7 +14,7 @@ from rawlogs import encode
 from pipeline.archives import iter_documents
 from pipeline.events.readings import content_id
 from pipeline.formats import find_splitter, read_game
-from pipeline.formats.interchange import EXAMPLE, encoded, schema
+from pipeline.formats.interchange import EXAMPLE, encode_game, schema
 from pipeline.formats.record_builder import sum_usages
 from pipeline.game_record import GameRecord, Usage
 from pipeline.ingest import ingest
@@ -78,7 +78,7 @@ def test_interchange(value: Any, number: float | None, whole: int | None) -> Non
 def test_what_was_used_is_written_and_is_no_content() -> None:
     """Games are the same content whether their logs say it or not; the schema declares it."""
     game = game_of(encode(document(failure="timeout", input_tokens=9, cost=0.25)))
-    again = game_of(encoded(game))
+    again = game_of(encode_game(game))
     assert (again.usage, again.failures) == (game.usage, {2: "timeout"})
     assert content_id(game) == content_id(game_of(EXAMPLE.encode()))
     seat = schema()["$defs"]["Seat"]["properties"]

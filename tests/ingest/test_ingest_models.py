@@ -183,7 +183,7 @@ def test_what_lacked_a_model_is_read_with_one(logs: Path) -> None:
 def test_a_file_of_something_else_is_an_error(tmp_path: Path, name: str, text: str | bytes) -> None:
     file = tmp_path / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UsageError, match=f"{name}: it has to map"):
+    with pytest.raises(UsageError, match=f"{name}: the file must map"):
         read_models(file)
 
 

@@ -327,7 +327,7 @@ def test_a_report_has_the_faults_of_what_was_seen(
     report = lab.ingest("one")
     assert report.faults.select("ingest_id", "path").rows() == [(1, "a.json"), (1, "b.json")]
     assert report.n_faulty_parts == 1
-    monkeypatch.setattr("pipeline.ingest.resolve.REPORTED", 1)
+    monkeypatch.setattr("pipeline.ingest.resolve.MAX_REPORTED_ROWS", 1)
     report = lab.ingest("one")
     assert (report.faults["path"].to_list(), report.n_faulty_parts) == (["a.json"], 1)
     assert report.statuses["quarantined"] == 1

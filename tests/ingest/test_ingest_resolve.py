@@ -13,7 +13,15 @@ from hypothesis import given, settings, strategies as st
 from pipeline.events.contracts import table_schema
 from pipeline.events.readings import game_id, game_index
 from pipeline.ingest import resolve
-from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, GameIds, Seen, seen_frame
+from pipeline.ingest.decode import (
+    GAME,
+    IGNORED,
+    KNOWN,
+    QUARANTINED,
+    GameIds,
+    ScannedDocument,
+    scanned_documents_frame,
+)
 from pipeline.ingest.resolve import IngestDatabase
 
 SOURCE = "/logs"
@@ -73,12 +81,12 @@ class Oracle:
         self.in_quarantine: list[Game] = []
         self.n_ingests = 0
 
-    def seen(self, one: Ingest) -> list[tuple[Seen, int]]:
+    def seen(self, one: Ingest) -> list[tuple[ScannedDocument, int]]:
         """What workers tell that know the lake's games, and the number of each."""
         ids = {game["game_id"] for game in self.games if game["sha256"] != one.again}
         found = []
         for order, (path, sha256, worker) in enumerate(one.documents):
-            seen = Seen(order, SOURCE, path, 10, sha256, game_index(path))
+            seen = ScannedDocument(order, SOURCE, path, 10, sha256, game_index(path))
             found.append((seen, worker))
             if sha256 in (BROKEN, NO_LOG):
                 seen.found, seen.reason = (QUARANTINED if sha256 == BROKEN else IGNORED), "a reason"
@@ -95,7 +103,7 @@ class Oracle:
                 seen.format, seen.game_type = "magic", "chameleon"
         return found
 
-    def expected(self, one: Ingest, seen: Sequence[tuple[Seen, int]]) -> Expected:
+    def expected(self, one: Ingest, seen: Sequence[tuple[ScannedDocument, int]]) -> Expected:
         """What is to become of them."""
         games = [game for game in self.games if game["sha256"] != one.again]
         was, held = self._held(games, one.again)
@@ -210,7 +218,9 @@ class Oracle:
             if row["ingest_id"] != ends[place]:
                 continue
             was.pop(place, None)
-            if game := self._same(Seen(**{n: row[n] for n in KEY}, source_order=0), games):
+            if game := self._same(
+                ScannedDocument(**{n: row[n] for n in KEY}, source_order=0), games
+            ):
                 was[place] = game["game_id"]
                 held.add((place, game["game_id"]))
             if row["game_id"] in to_read_again:
@@ -218,7 +228,7 @@ class Oracle:
         return was, held
 
     @staticmethod
-    def _same(seen: Seen, games: Sequence[Game]) -> Game | None:
+    def _same(seen: ScannedDocument, games: Sequence[Game]) -> Game | None:
         alike = [
             game
             for game in games
@@ -232,7 +242,9 @@ class Oracle:
         )
         return lowest
 
-    def _row(self, s: Seen, game: Game | None, was: str | None, is_chosen: bool) -> dict[str, Any]:
+    def _row(
+        self, s: ScannedDocument, game: Game | None, was: str | None, is_chosen: bool
+    ) -> dict[str, Any]:
         found = {n: getattr(s, n) for n in (*KEY, "n_bytes", "reason")}
         found |= {"location": location(s), "game_id": game and game["game_id"], "format": s.format}
         if game is None:
@@ -249,7 +261,7 @@ class Oracle:
 KEY = ("source", "path", "sha256", "game_index", "assigned_model")
 
 
-def location(seen: Seen) -> str:
+def location(seen: ScannedDocument) -> str:
     return f"{seen.source}/{seen.path}"
 
 
@@ -279,9 +291,9 @@ def test_what_becomes_of_documents(
             expected = lake.expected(one, seen)
             lake.in_quarantine = [game for game in lake.games if game["sha256"] == one.again]
             database = IngestDatabase(scratch, 2**30, rereads=True)
-            with resolve.resolution(database, None, written(seen, scratch), []) as found:
+            with resolve.plan_ingest(database, None, written(seen, scratch), []) as found:
                 prefixes = () if one.knows is None else PREFIXES
-                noted = found.noted(archives(prefixes, is_known=bool(one.knows)))
+                noted = found.new_archive_rows(archives(prefixes, is_known=bool(one.knows)))
                 rows = lake.written(expected, prefixes, is_known=bool(one.knows))
                 assert set(noted["prefix"]) == {
                     prefix
@@ -306,7 +318,7 @@ def test_what_becomes_of_documents(
                 assert summary.games["n_games"].sum() == len(expected.borne)
                 assert summary.n_bytes == 10 * len(seen)
                 assert found.lost().is_empty()
-                assert found.refusals.outdated() is None
+                assert found.refusals.outdated_rows_removal() is None
             lake.take(expected, rows)
 
 
@@ -335,9 +347,11 @@ def over(lake: Oracle) -> Any:
     return opened
 
 
-def written(seen: Sequence[tuple[Seen, int]], scratch: Path) -> list[Path]:
+def written(seen: Sequence[tuple[ScannedDocument, int]], scratch: Path) -> list[Path]:
     files = []
     for worker in (0, 1):
         files.append(scratch / f"seen-{worker}.parquet")
-        seen_frame([s for s, of in seen if of == worker], worker).write_parquet(files[-1])
+        scanned_documents_frame([s for s, of in seen if of == worker], worker).write_parquet(
+            files[-1]
+        )
     return files

@@ -1,7 +1,7 @@
 """How the work of an ingest is cut: which archives are read for others, which only named."""
 
 from pipeline.archives import Document, SourceFile
-from pipeline.ingest.worker import LARGE_ARCHIVE_BYTES, deal
+from pipeline.ingest.worker import LARGE_ARCHIVE_BYTES, split_into_tasks
 
 
 def archive(n_bytes: int) -> SourceFile:
@@ -16,7 +16,7 @@ def read(unit: SourceFile) -> list[Document]:
 def are_shared(*units: SourceFile) -> list[bool]:
     """Whether each was read here; the others are named, in tasks of several."""
     found: list[bool] = []
-    for task in deal(units, read):
+    for task in split_into_tasks(units, read):
         found += [True] * len(task.documents) + [False] * len(task.units)
     return found
 
@@ -34,10 +34,10 @@ def test_one_large_file_is_not_shared() -> None:
 
 def test_whoever_reads_for_themselves_gets_all_archives_by_name() -> None:
     units = [archive(LARGE_ARCHIVE_BYTES)] * 3
-    assert [task.units for task in deal(units, None)] == [(unit,) for unit in units]
+    assert [task.units for task in split_into_tasks(units, None)] == [(unit,) for unit in units]
 
 
 def test_tasks_are_numbered_in_the_order_of_the_sources() -> None:
-    tasks = list(deal([archive(1), archive(LARGE_ARCHIVE_BYTES), archive(1)], read))
+    tasks = list(split_into_tasks([archive(1), archive(LARGE_ARCHIVE_BYTES), archive(1)], read))
     assert [task.number for task in tasks] == [0, 1, 2]
     assert [len(task.documents) for task in tasks] == [0, 1, 0]

@@ -22,7 +22,7 @@ from test_ingest_identity import archive
 
 from pipeline.archives import SourceFile
 from pipeline.errors import PipelineError, UsageError
-from pipeline.ingest import LEAST_MEMORY, IngestSummary, ingest, worker
+from pipeline.ingest import MIN_MEMORY_BYTES, IngestSummary, ingest, worker
 from pipeline.lake import open_lake
 
 BROKEN = b'{"history": ['
@@ -37,7 +37,7 @@ class Crash(Exception):
 @pytest.fixture
 def pooled(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Little is given to processes too, a document a task; gives those started."""
-    monkeypatch.setattr("pipeline.ingest.worker._BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("pipeline.ingest.worker._MIN_BYTES_PER_PROCESS", 1)
     monkeypatch.setattr(TASKS, "TASK_UNITS", 1)
     started = []
 
@@ -53,7 +53,7 @@ def pooled(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 @pytest.fixture
 def staged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document is a batch, so that workers have files before they are asked to end."""
-    monkeypatch.setattr("pipeline.ingest._MOST_BATCH", 1)
+    monkeypatch.setattr("pipeline.ingest._MAX_BATCH_BYTES", 1)
 
 
 def alone(lab: Lab, **options: Any) -> IngestSummary:
@@ -244,7 +244,7 @@ def test_as_many_processes_as_the_work_is_worth(
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(worker, "Pool", Team)
+    monkeypatch.setattr(worker, "ProcessPool", Team)
     monkeypatch.setattr(worker, "Worker", Team)  # this process alone is worker number 0
     logs = [SourceFile("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
     job: Any = None
@@ -325,8 +325,8 @@ import importlib, os, signal, sys
 from pathlib import Path
 import pipeline.ingest, pipeline.ingest.worker
 root, lake, n_files = sys.argv[1], sys.argv[2], int(sys.argv[3])
-pipeline.ingest.worker._BYTES_OF_PROCESS = 1
-pipeline.ingest._MOST_BATCH = 1
+pipeline.ingest.worker._MIN_BYTES_PER_PROCESS = 1
+pipeline.ingest._MAX_BATCH_BYTES = 1
 importlib.import_module("pipeline.ingest.worker").TASK_UNITS = 1
 def watch(n_documents, n_bytes):
     if sum(1 for _ in Path(lake).rglob("*.parquet")) > n_files:
@@ -373,7 +373,7 @@ def test_workers_whose_ingest_is_killed_take_their_files_away(lab: Lab) -> None:
 def test_too_little_memory(lab: Lab) -> None:
     lab.write("a.json", public_good())
     nowhere = lab.root.parent / "nowhere"
-    with pytest.raises(UsageError, match=f"at least {LEAST_MEMORY >> 20} MiB"):
-        ingest(lab.root, nowhere, memory=LEAST_MEMORY - 1)
+    with pytest.raises(UsageError, match=f"at least {MIN_MEMORY_BYTES >> 20} MiB"):
+        ingest(lab.root, nowhere, memory=MIN_MEMORY_BYTES - 1)
     assert not nowhere.exists()
-    assert nonzero(ingest(lab.root, lab.lake, memory=LEAST_MEMORY)) == {"ingested": 1}
+    assert nonzero(ingest(lab.root, lab.lake, memory=MIN_MEMORY_BYTES)) == {"ingested": 1}

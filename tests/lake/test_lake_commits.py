@@ -26,7 +26,7 @@ from pipeline.errors import LakeError, MachineError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, table_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode_documents
-from pipeline.ingest.resolve import known_games
+from pipeline.ingest.resolve import write_known_game_ids
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.lake.transaction import Transaction, begin_transaction, name_lake_in_errors
@@ -102,7 +102,7 @@ def test_an_empty_lake_reads_as_the_contracts_have_it(empty_lake: Path) -> None:
 def crash_after(monkeypatch: pytest.MonkeyPatch, n_tables: int) -> None:
     """Makes the commit after so many tables' commits crash."""
     done = []
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def crashing(self: Transaction, name: str) -> int:
         if len(done) == n_tables:
@@ -110,7 +110,7 @@ def crash_after(monkeypatch: pytest.MonkeyPatch, n_tables: int) -> None:
         done.append(name)
         return commit(self, name)
 
-    monkeypatch.setattr(Transaction, "_commit", crashing)
+    monkeypatch.setattr(Transaction, "_commit_table", crashing)
 
 
 @pytest.fixture(scope="module")
@@ -378,7 +378,7 @@ def test_two_processes_at_once_both_land(tmp_path: Path, used_lake: Path, is_new
 
 
 def _die_in_commit(source: Path, lake: Path) -> None:
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def dying(self: Transaction, name: str) -> int:
         version = commit(self, name)
@@ -386,7 +386,7 @@ def _die_in_commit(source: Path, lake: Path) -> None:
             os._exit(9)
         return version
 
-    Transaction._commit = dying  # type: ignore[method-assign]
+    Transaction._commit_table = dying  # type: ignore[method-assign]
     ingest(source, lake)
 
 
@@ -428,7 +428,7 @@ def test_a_refused_commit_leaves_nothing_behind(
         raise LakeError("refused")
 
     before = parquet_files(lake)
-    monkeypatch.setattr(Transaction, "_refuse_lost", refuse)
+    monkeypatch.setattr(Transaction, "_raise_if_file_lost", refuse)
     with pytest.raises(LakeError, match="refused"):
         ingest(more, lake)
     assert parquet_files(lake) == before
@@ -671,11 +671,11 @@ def test_upkeep_that_deletes_what_an_ingest_reads(
 
     def after_upkeep(*arguments: Any) -> Any:
         maintain(lake, keep_days=0, older_than_hours=-1)
-        return known_games(*arguments)
+        return write_known_game_ids(*arguments)
 
     ingest(more, lake)
     (more / "new.json").write_bytes(encode(prisoners_dilemma(model="new")))
-    monkeypatch.setattr("pipeline.ingest.resolve.known_games", after_upkeep)
+    monkeypatch.setattr("pipeline.ingest.resolve.write_known_game_ids", after_upkeep)
     with pytest.raises(LakeError, match=r"deleted while it was being read.* run the command again"):
         ingest(more, lake)
     monkeypatch.undo()

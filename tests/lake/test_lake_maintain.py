@@ -23,7 +23,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import mark_as_writing, tokens
+from pipeline.lake.tables import active_tokens, mark_as_writing
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
@@ -251,7 +251,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
 ) -> None:
     """Right before or after one table's commit: before the last one, or when all is visible."""
     lake, before = faultless, rows(faultless)
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def failing(self: Transaction, table: str) -> int:
         version = commit(self, table) if is_committed or table != at else 0
@@ -260,7 +260,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
         return version
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transaction, "_commit", failing)
+        patch.setattr(Transaction, "_commit_table", failing)
         with pytest.raises((KeyboardInterrupt, LakeError)):
             maintain(lake)
     assert open_lake(lake).ingest_id == (2 if is_committed and at == "ingests" else 1)
@@ -382,7 +382,7 @@ def test_upkeep_during_an_ingest_on_a_machine_ahead_of_time(
     def delayed(self: Transaction, *arguments: object) -> None:
         monkeypatch.undo()
         # As upkeep elsewhere would, if it had the lock at this moment.
-        alive = tokens(parse_location(lake))
+        alive = active_tokens(parse_location(lake))
         assert len(alive) == 1
         assert all(any(token in file.name for token in alive) for file in unnamed(lake))
         begin(self, *arguments)  # type: ignore[arg-type]

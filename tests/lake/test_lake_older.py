@@ -26,7 +26,7 @@ from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.lake.tables import COMMITS_TABLE, VERSION_KEY, scan_files
-from pipeline.lake.transaction import RowMask, RowRemoval, Transaction, rewritten
+from pipeline.lake.transaction import RowMask, RowRemoval, Transaction, rewrite_files
 from pipeline.stores import parse_location
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS
@@ -205,7 +205,7 @@ def test_rows_are_taken_out_of_files_that_lack_columns(before: Path, n_gone: int
         return pl.DataFrame(columns)["game_id"].cast(pl.String).is_in(gone.implode()).to_numpy()
 
     files = [str(file) for file in (before / "players").glob("*.parquet")]
-    changed, written = rewritten(place, "players", files, RowRemoval(("game_id",), mask))
+    changed, written = rewrite_files(place, "players", files, RowRemoval(("game_id",), mask))
     kept = rows.filter(~pl.col("game_id").is_in(gone.implode()))
     assert bool(changed) == (n_gone > 0)
     assert sum(file.n_rows for file in written) == (kept.height if n_gone else 0)
@@ -219,7 +219,7 @@ def test_a_change_that_is_killed_leaves_the_version_before(
     before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the tables and the row that makes them visible: the next change begins anew."""
-    commit = Transaction._commit
+    commit = Transaction._commit_table
 
     def killed(change: Transaction, table: str) -> int:
         if table == COMMITS_TABLE:
@@ -227,7 +227,7 @@ def test_a_change_that_is_killed_leaves_the_version_before(
         return commit(change, table)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Transaction, "_commit", killed)
+        patched.setattr(Transaction, "_commit_table", killed)
         with pytest.raises(KeyboardInterrupt):
             add_a_game(before)
     assert used(pipeline.open_lake(before)) == [(336, 0, 0)] * 2

@@ -19,7 +19,7 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
-from pipeline.lake import StoredLake, reopened
+from pipeline.lake import StoredLake, reopen_lake
 from pipeline.metrics import metrics
 from pipeline.warehouse import connect, run_trusted_query
 
@@ -256,7 +256,7 @@ def test_engines_agree(tables: Any, seed: int, by: str | None) -> None:
 
 def test_it_is_a_way_to_see_a_lake(lake: Lake) -> None:
     lost = pipeline.open_lake(lake.path, failures="loss")
-    copies = [pickle.loads(pickle.dumps(lost)), reopened(lost), lost.for_system("example")]
+    copies = [pickle.loads(pickle.dumps(lost)), reopen_lake(lost), lost.for_system("example")]
     assert {copy.failures for copy in copies} == {"loss"}
     assert lost.state != lake.state == lost.with_failures("exclude").state
     assert lost.with_failures("loss") is lost

@@ -26,25 +26,35 @@ def lake(sample_lake: Path) -> Lake:
 def test_a_value_says_which_competitions_it_lacks(lake: Lake, engine: str) -> None:
     """Judgement counts civilians alone, so it lacks nothing; Deception has no value to mark."""
     rows = lake.metrics(by="model", where=WHERE, engine=engine)
-    lacks = {(row["metric"], row["model"]): row["lacks"] for row in rows.iter_rows(named=True)}
-    assert lacks.pop(("win_rate", MODEL)) == LACKED
-    assert lacks.pop(("reasoning", MODEL)) == LACKED
-    assert lacks.pop(("self_awareness", MODEL)) == LACKED
-    assert lacks.pop(("deception", MODEL)) is None
-    assert {tuple(one) for one in lacks.values() if one is not None} == {()}
+    missing_competitions = {
+        (row["metric"], row["model"]): row["missing_competitions"]
+        for row in rows.iter_rows(named=True)
+    }
+    assert missing_competitions.pop(("win_rate", MODEL)) == LACKED
+    assert missing_competitions.pop(("reasoning", MODEL)) == LACKED
+    assert missing_competitions.pop(("self_awareness", MODEL)) == LACKED
+    assert missing_competitions.pop(("deception", MODEL)) is None
+    assert {tuple(one) for one in missing_competitions.values() if one is not None} == {()}
 
 
 def test_what_is_beside_a_value_is_of_its_group(lake: Lake) -> None:
     """Of one role or type of game all models may have all; without models nothing is beside it."""
     of_roles = lake.metrics(metric="win_rate", by=["model", "role"], where=WHERE)
-    assert not any(of_roles["lacks"].to_list())
+    assert not any(of_roles["missing_competitions"].to_list())
     of_types = lake.metrics(metric="win_rate", where=WHERE).filter(model=MODEL)
-    lacks = dict(of_types.select("game_type", "lacks").iter_rows())
-    assert (lacks["all"], lacks["chameleon"], lacks["public_good"]) == (LACKED, LACKED[:1], [])
+    missing_competitions = dict(of_types.select("game_type", "missing_competitions").iter_rows())
+    assert (
+        missing_competitions["all"],
+        missing_competitions["chameleon"],
+        missing_competitions["public_good"],
+    ) == (LACKED, LACKED[:1], [])
     alone = lake.metrics(metric="win_rate", by="model", game_type="undercover", where=WHERE)
-    assert alone.filter(model=MODEL)["lacks"].to_list() == [LACKED[1:]]
-    assert lake.metrics(by="role")["lacks"].null_count() == lake.metrics(by="role").height
-    assert not any(lake.metrics()["lacks"].drop_nulls().to_list())
+    assert alone.filter(model=MODEL)["missing_competitions"].to_list() == [LACKED[1:]]
+    assert (
+        lake.metrics(by="role")["missing_competitions"].null_count()
+        == lake.metrics(by="role").height
+    )
+    assert not any(lake.metrics()["missing_competitions"].drop_nulls().to_list())
 
 
 def test_it_is_marked_in_every_form(lake: Lake) -> None:
@@ -54,19 +64,17 @@ def test_it_is_marked_in_every_form(lake: Lake) -> None:
     marks = dict(zip(shown.rows["model"], (cell.mark for cell in value.cells), strict=True))
     assert marks.pop(MODEL).endswith("*")
     assert not any(mark.endswith("*") for mark in marks.values())
-    assert '"lacks":["chameleon_as_chameleon"' in shown.json()
+    assert '"missing_competitions":["chameleon_as_chameleon"' in shown.json()
     assert "chameleon_as_chameleon" in shown.csv()
     whole = lake.evidence_sum("win_rate", model=MODEL, where=WHERE)
-    assert f"lacks what other models have: {', '.join(LACKED)}" in format_sum_sentence(
-        "win_rate", whole
-    )
+    assert f"missing competitions: {', '.join(LACKED)}" in format_sum_sentence("win_rate", whole)
     pages = (
         ("metric", {"metric": "win_rate"}),
         ("leaderboard", {}),
         ("evidence", {"metric": "win_rate", "model": MODEL}),
     )
     for name, asked in pages:
-        said = f"acks what other models have: {', '.join(LACKED)}"
+        said = f"issing competitions: {', '.join(LACKED)}"
         assert said in lake.page(name, **asked, where=WHERE).html, name
         assert "what other models have" not in lake.page(name, **asked).html
 

@@ -34,11 +34,11 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
     answer = compute_metrics(lake, Request(game_types=(ALL_GAME_TYPES,)), engine=engine)
     rows = rank_models(answer.rows, missing_competitions_by_model(lake, "paper"))
-    ends = ("", "_low", "_high", "_thin", "_undecided")
+    ends = ("", "_low", "_high", "_small_sample_terms", "_undecided")
     beside = [f"{name}{end}" for name in NAMES for end in ends]
     counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
     counts += ["is_complete"]
-    assert rows.columns == ["rank", "model", *counts, *beside, "lacks", "reasons"]
+    assert rows.columns == ["rank", "model", *counts, *beside, "missing_competitions", "reasons"]
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
         missing = [reason.partition(":")[0] for reason in reasons]

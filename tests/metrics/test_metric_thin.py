@@ -48,8 +48,8 @@ def test_a_term_with_fewer_than_five_settings_is_thin(tmp_path, engine):
     """Settings count, not their items: four settings have eight votes."""
     lake = lake_with(tmp_path, {"four": MIN_SETTINGS_OF_TERM - 1, "five": MIN_SETTINGS_OF_TERM})
     found = metrics(lake, metric="judgement", by=["model"], engine=engine)
-    assert found.schema["thin"] == SMALL_SAMPLE_DTYPE
-    assert dict(found.select("model", "thin").iter_rows()) == {
+    assert found.schema["small_sample_terms"] == SMALL_SAMPLE_DTYPE
+    assert dict(found.select("model", "small_sample_terms").iter_rows()) == {
         "four": [{"term": "votes", "n_effective": 4.0}],
         "five": [],
     }
@@ -57,13 +57,18 @@ def test_a_term_with_fewer_than_five_settings_is_thin(tmp_path, engine):
 
 def test_reports_name_what_is_thin(tmp_path):
     lake = lake_with(tmp_path, {"four": 4, "nine": 9})
-    board = leaderboard(lake).select("model", "judgement_thin", "reasoning_thin")
+    board = leaderboard(lake).select(
+        "model", "judgement_small_sample_terms", "reasoning_small_sample_terms"
+    )
     assert dict(zip(board["model"], board.drop("model").rows(), strict=True)) == {
         "four": ([{"term": "votes", "n_effective": 4.0}], None),
         "nine": ([], None),
     }
     (row,) = compare(lake, ("nine", "four"), metric="judgement").to_dicts()
-    assert (row["thin"], row["other_thin"]) == ([], [{"term": "votes", "n_effective": 4.0}])
+    assert (row["small_sample_terms"], row["other_small_sample_terms"]) == (
+        [],
+        [{"term": "votes", "n_effective": 4.0}],
+    )
 
 
 @pytest.mark.slow
@@ -111,10 +116,12 @@ def test_thin_terms_are_counted_one_by_one(tables, edition, by):
             }
             most = max(numbers.values(), default=0)
             few = {t: n for t, n in numbers.items() if n < 5 or (n < 10 and most >= 10 * n)}
-            thin = row["thin"]
-            assert (thin is None) is (row["value"] is None)
-            if thin is not None:
-                assert {one["term"]: one["n_effective"] for one in thin} == pytest.approx(few)
+            small_sample_terms = row["small_sample_terms"]
+            assert (small_sample_terms is None) is (row["value"] is None)
+            if small_sample_terms is not None:
+                assert {
+                    one["term"]: one["n_effective"] for one in small_sample_terms
+                } == pytest.approx(few)
 
 
 def test_settings_with_few_items_count_for_less(tmp_path):
@@ -133,9 +140,11 @@ def test_settings_with_few_items_count_for_less(tmp_path):
         is_tested=pl.lit(True), is_finished=pl.lit(True)
     )
     lake = Frames({"votes": pl.concat(parts), "results": results})
-    (thin,) = metrics(lake, metric="judgement", by=["model"])["thin"].item().to_list()
-    assert thin["n_effective"] == pytest.approx(63**2 / 1803)
-    assert format_small_number(thin["n_effective"]) == "2.2"
+    (small_sample_terms,) = (
+        metrics(lake, metric="judgement", by=["model"])["small_sample_terms"].item().to_list()
+    )
+    assert small_sample_terms["n_effective"] == pytest.approx(63**2 / 1803)
+    assert format_small_number(small_sample_terms["n_effective"]) == "2.2"
 
 
 def test_nine_settings_are_thin_beside_ninety(tmp_path):
@@ -147,7 +156,7 @@ def test_nine_settings_are_thin_beside_ninety(tmp_path):
     results = table("results", "\n".join(text), game_type="undercover")
     lake = lake_of(tmp_path, {"results": results})
     (row,) = metrics(lake, metric="win_rate", by=["model"]).to_dicts()
-    assert [one["n_effective"] for one in row["thin"] or []] == [9.0]
+    assert [one["n_effective"] for one in row["small_sample_terms"] or []] == [9.0]
 
 
 def test_the_method_says_what_was_clustered(tmp_path):
@@ -184,7 +193,12 @@ def test_a_condition_that_leaves_nothing_of_a_metric_says_so(tmp_path, engine):
     found = metrics(lake, metric="judgement", by=["model"], where="round > 1", engine=engine)
     (row,) = found.to_dicts()
     assert row["reason"] == "no row meets the condition; `magic schema` explains round"
-    assert (row["model"], row["value"], row["thin"], row["n_games"]) == (None, None, None, 0)
+    assert (row["model"], row["value"], row["small_sample_terms"], row["n_games"]) == (
+        None,
+        None,
+        None,
+        0,
+    )
     (kept,) = metrics(lake, metric="judgement", by=["model"], where="round = 1").to_dicts()
     assert kept["value"] == 1.0
 
@@ -204,7 +218,7 @@ def test_a_setting_of_two_roles_is_one(tmp_path):
     sides = table("results", "\n".join(text), game_type="chameleon")
     lake = lake_of(tmp_path, {"role_identifications": said, "results": sides})
     (row,) = metrics(lake, metric="self_awareness", by="model").to_dicts()
-    assert row["thin"] == [{"term": "identifications", "n_effective": 3.0}]
+    assert row["small_sample_terms"] == [{"term": "identifications", "n_effective": 3.0}]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -236,4 +250,4 @@ def test_a_game_of_two_competitions_changed_once(tmp_path):
         )
 
     (row,) = diff(lake("before", 4), lake("after", 6)).filter(metric="self_awareness").to_dicts()
-    assert (row["n_common"], row["n_gone"], row["n_new"]) == (4, 0, 2)
+    assert (row["n_common"], row["n_removed"], row["n_new"]) == (4, 0, 2)

@@ -52,7 +52,7 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
     site = Site(open_lake(lake), str(lake), None)
     for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
-        answer = site._fault(form, reason)
+        answer = site._error_response(form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
         assert answer.status_code == reason.status
         assert answer.headers["content-type"].startswith(kind)

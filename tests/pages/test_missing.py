@@ -14,7 +14,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
-from pipeline.pages.content import ROWS
+from pipeline.pages.content import ROWS_PER_PAGE
 from pipeline.pages.templating import page_link
 from pipeline.reports.games import missing
 from pipeline.simulate import simulate
@@ -104,13 +104,13 @@ def test_the_leaderboard_leads_to_as_many(lake: Lake) -> None:
         if href is not None:
             assert rows_at(lake, href)["n_missing"].sum() == row["n_missing"]
             n_missing += row["n_missing"]
-    assert n_missing == lake.missing()["n_missing"].sum() > ROWS
+    assert n_missing == lake.missing()["n_missing"].sum() > ROWS_PER_PAGE
 
 
 def test_a_setting_leads_to_the_games_of_others(lake: Lake) -> None:
     rows = lake.missing()
     shown = table(html(lake, "missing"), "missing")[1:]
-    assert len(shown) == ROWS
+    assert len(shown) == ROWS_PER_PAGE
     for row, cells in zip(rows.iter_rows(named=True), shown, strict=False):
         played = rows_at(lake, cells[2]["href"])
         assert played.height
@@ -142,7 +142,7 @@ def test_pages_lose_no_row(lake: Lake) -> None:
         asked = parameters("missing", {"competition": name})
         whole = pl.concat(csv_parts("missing", lake, asked))
         assert whole["n_missing"].sum() == n
-        assert content("missing", lake, asked).rows.height == min(whole.height, ROWS)
+        assert content("missing", lake, asked).rows.height == min(whole.height, ROWS_PER_PAGE)
         assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")

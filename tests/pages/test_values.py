@@ -19,7 +19,7 @@ from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, metric_spec
 from pipeline.metrics.registry import Metric, Rows, Term, use_metrics
 from pipeline.pages import fragment, page, parameters, query_of
-from pipeline.pages.content import ROWS
+from pipeline.pages.content import ROWS_PER_PAGE
 from pipeline.registry import MENU
 from pipeline.reports import games
 from pipeline.simulate import simulate
@@ -79,7 +79,7 @@ def test_leaderboard(opened: Lake, edition: str) -> None:
     shown = table(text, "leaderboard")[1:]
     assert [number(row[0].get("data")) for row in shown] == ranked["rank"].to_list()
     assert [row[1]["text"] for row in shown] == ranked["model"].to_list()
-    assert [row[2]["text"] for row in shown] == ranked["letters"].to_list()
+    assert [row[2]["text"] for row in shown] == ranked["group_letters"].to_list()
     # A count that is 0 for all models takes no column.
     counted = [name for name in ("n_games", "n_missing") if ranked[name].sum()]
     counts = [[int(row[3 + at]["text"]) for at in range(len(counted))] for row in shown]
@@ -302,7 +302,7 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
     given = opened.with_metric(declared, name="high_shares", sql=sql)
     whole = given.evidence("high_shares")
     assert whole.is_duplicated().any()
-    assert whole.height > 2 * ROWS
+    assert whole.height > 2 * ROWS_PER_PAGE
     with use_metrics(given._added):
         assert pages_of(given, "evidence", metric="high_shares").equals(whole)
 
@@ -321,7 +321,7 @@ def test_pages_in_any_order_are_all_of_it(
 ) -> None:
     """Also where many rows are alike in the column that they are sorted by, or have no value."""
     whole = getattr(opened, name)(**given)
-    assert whole.height > 2 * ROWS
+    assert whole.height > 2 * ROWS_PER_PAGE
     orders = (pl.String, pl.Int64, pl.Float64)
     sortable = [one for one, dtype in whole.schema.items() if dtype in orders]
     assert len(sortable) > 5

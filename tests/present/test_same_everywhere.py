@@ -216,9 +216,13 @@ def check_estimate(one: Field, table: Table) -> None:
         ends = [times * end for end in both if end is not None]
         shown = [number(end) for end in cell.interval.strip("()").split(" to ") if end]
         assert shown == pytest.approx(ends, abs=of_end)
-        thin = [term["n_effective"] for name in estimate.thin for term in row[name] or ()]
+        small_sample_terms = [
+            term["n_effective"] for name in estimate.small_sample_terms for term in row[name] or ()
+        ]
         marked = [float(cell.mark.removeprefix("†"))] if cell.mark else []
-        assert marked == pytest.approx([min(thin)] if thin else [], abs=0.1)
+        assert marked == pytest.approx(
+            [min(small_sample_terms)] if small_sample_terms else [], abs=0.1
+        )
 
 
 def test_hostile_texts_are_texts_in_html() -> None:

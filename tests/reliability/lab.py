@@ -21,7 +21,7 @@ TOP = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import importlib, sys
 import pipeline.ingest.worker
-pipeline.ingest.worker._BYTES_OF_PROCESS = 1
+pipeline.ingest.worker._MIN_BYTES_PER_PROCESS = 1
 importlib.import_module("pipeline.ingest.worker").TASK_UNITS = 100
 from pipeline.cli import main
 print("ready", flush=True)

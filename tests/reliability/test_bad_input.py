@@ -34,7 +34,7 @@ from pipeline.errors import PipelineError
 from pipeline.formats.record_builder import check_unique_keys
 from pipeline.game_record import InvalidDocumentError
 from pipeline.ingest import ingest, worker
-from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNEXPECTED_ERROR_RULE
+from pipeline.ingest.decode import MAX_ERRORS_PER_DOCUMENT, TEXT_LIMIT, UNEXPECTED_ERROR_RULE
 from pipeline.lake import open_lake
 
 pytestmark = pytest.mark.slow
@@ -267,7 +267,7 @@ def test_thousands_of_faulty_parts(of_cases: tuple[Lab, dict[str, Fate]]) -> Non
     """Each row of the quarantine has the document's bytes, so there are not as many."""
     found = of_cases[1][FAULTY_PARTS]
     assert found["status"] == "ingested"
-    assert len(found["faults"]) == MOST_FAULTS
+    assert len(found["faults"]) == MAX_ERRORS_PER_DOCUMENT
     assert sum("4,981 more" in fault["message"] for fault in found["faults"]) == 1
 
 
@@ -423,7 +423,9 @@ def test_documents_add_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
 
     before = open_lake(lab.lake).table("ingests").collect()
     monkeypatch.setattr(
-        worker, "seen_frame", lambda seen, number, whole=worker.seen_frame: whole(seen[1:], number)
+        worker,
+        "scanned_documents_frame",
+        lambda seen, number, whole=worker.scanned_documents_frame: whole(seen[1:], number),
     )
     monkeypatch.setattr(worker.Worker, "_mark_known", lambda *_: None)
     with pytest.raises(PipelineError, match="6 documents were read but 5 are accounted for"):

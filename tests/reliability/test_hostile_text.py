@@ -153,7 +153,7 @@ def test_an_error_does_not_either(
     for asked in ("SELECT '{}'::INT", 'SELECT "{}" FROM games', "FROM '{}'", "FROM {}"):
         with pytest.raises(QueryError) as refusal:
             opened.sql(asked.format(escape))
-        terminal.complain(str(refusal.value))
+        terminal.print_error(str(refusal.value))
         err = capsys.readouterr().err
         assert set(err) & steering() == {"\n"}
         assert err.count("\n") == 1
@@ -170,11 +170,11 @@ def as_html(text: str) -> str:
 def test_markdown_shows_text_as_it_is(
     text: str, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    output.show(pl.DataFrame({"x": ["first", text], text: ["a", "b"]}), "markdown")
+    output.print_table(pl.DataFrame({"x": ["first", text], text: ["a", "b"]}), "markdown")
     shown = rendered(capsysbinary.readouterr().out.decode())
     plain = as_html(text)
     assert shown == ["x", plain.replace("\n", " "), "first", "a", plain.replace("\n", "<br>"), "b"]
-    assert rendered(markdown.items([text])) == [as_html(" ".join(text.split()))]
+    assert rendered(markdown.format_notes([text])) == [as_html(" ".join(text.split()))]
 
 
 @given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!:/;\"'"), max_size=12))
@@ -199,7 +199,7 @@ def test_names_do_not_become_paths(lake: Path) -> None:
 
 
 def safe_csv(frame: pl.DataFrame, capsysbinary: pytest.CaptureFixture[bytes]) -> str:
-    output.show(frame, "csv-safe")
+    output.print_table(frame, "csv-safe")
     return capsysbinary.readouterr().out.decode()
 
 
@@ -227,7 +227,7 @@ def test_every_kind_of_text_is_made_safe(capsysbinary: pytest.CaptureFixture[byt
 
 
 def test_csv_as_it_is_keeps_what_it_holds(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    output.show(pl.DataFrame({"x": list(FORMULAS)}), "csv")
+    output.print_table(pl.DataFrame({"x": list(FORMULAS)}), "csv")
     result = capsysbinary.readouterr().out.decode()
     _, *rows = csv.reader(io.StringIO(result, newline=""))
     assert [row[0] if row else "" for row in rows] == list(FORMULAS)

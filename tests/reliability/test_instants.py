@@ -73,6 +73,6 @@ def test_a_lake_that_another_makes_meanwhile(
 ) -> None:
     """A reader that looked for its ingests before its tables does not take it for damaged."""
     looks = [False, False]
-    monkeypatch.setattr("pipeline.lake.opening.is_lake", lambda _: not looks or looks.pop())
+    monkeypatch.setattr("pipeline.lake.is_lake", lambda _: not looks or looks.pop())
     with pytest.raises(LakeError, match="not a lake yet"):
         open_lake(sample_lake)

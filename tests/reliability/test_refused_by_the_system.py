@@ -120,10 +120,10 @@ LACKING = {
         (pl.exceptions.ComputeError("No space left on device (os error 28)"), "a disk is full"),
         (pl.exceptions.PanicException("Os { code: 11 }: os error 11"), "not enough memory"),
     ],
-    "pipeline.warehouse._make_views": [
+    "pipeline.warehouse._create_views": [
         (duckdb.OutOfMemoryException("Out of Memory Error: failed to pin"), "not enough memory")
     ],
-    "pipeline.warehouse._fetched": [
+    "pipeline.warehouse._fetch_rows": [
         (duckdb.OutOfMemoryException("failed to pin block"), "not enough memory"),
         (duckdb.IOException("Could not write: No space left on device"), "a disk is full"),
     ],
@@ -260,7 +260,7 @@ def test_a_current_folder_that_was_deleted(command: str, lake: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (EOFError("marshal data too short"), "magic: a compiled Python file is cut or a process"),
+        (EOFError("marshal data too short"), "magic: a compiled Python file is truncated"),
         (ImportError("duckdb.so: failed to map segment from shared object"), "magic: not enough"),
     ],
 )

@@ -52,7 +52,7 @@ def test_an_archive_that_moves_while_it_is_read(
     jobs: int,
 ) -> None:
     """Nothing of it is visible, and the same command does all of it once it stands still."""
-    monkeypatch.setattr("pipeline.ingest.worker._BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("pipeline.ingest.worker._MIN_BYTES_PER_PROCESS", 1)
     source, lake = tmp_path / "a.tar", tmp_path / "lake"
     shutil.copy(archive, source)
     ingest(write_logs(tmp_path / "first", "first"), lake)

@@ -23,7 +23,7 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
 from pipeline.query_processes import QueryProcesses
 from pipeline.warehouse import connect, run_query
-from pipeline.warehouse.statements import plain_message, reading
+from pipeline.warehouse.statements import format_duckdb_error, parse_read_statement
 
 TOP = Path(__file__).resolve().parents[2]
 SECRET = "a-secret-of-this-machine"
@@ -278,7 +278,7 @@ def test_every_kind_of_statement_is_read_or_refused(lake: Lake) -> None:
         for (word,) in words:
             for asked in (f"{first}{word}{rest}" for first in ("", "EXPLAIN ") for rest in rests):
                 with suppress(QueryError, duckdb.Error):
-                    reading(connection, asked)
+                    parse_read_statement(connection, asked)
     assert len(words) > 100
 
 
@@ -568,7 +568,9 @@ def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
 
 def test_a_query_without_memory_is_told_of_the_command_that_gives_more() -> None:
     """Which a page has no option for."""
-    assert "`magic sql --memory`" in plain_message(duckdb.OutOfMemoryException("failed to pin"))
+    assert "`magic sql --memory`" in format_duckdb_error(
+        duckdb.OutOfMemoryException("failed to pin")
+    )
 
 
 def asking(place: Place, sql: str, cwd: Path = TOP) -> subprocess.Popen[str]:

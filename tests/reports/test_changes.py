@@ -20,7 +20,7 @@ from pipeline.render import build_result_table
 from pipeline.reports.diff import diff, diff_games
 
 NOTHING: dict[str, dict[int, int]] = {}
-CHOSEN_ANEW = ("p_holm", "family", "is_beyond_chance")
+CHOSEN_ANEW = ("p_holm", "family", "is_significant")
 
 
 def state(wins: dict[str, dict[int, int]], first: int = 1, *, n_settings: int = 1000) -> Frames:
@@ -47,15 +47,15 @@ WON, LOST, HALF = games([1] * 20), games([0] * 20), games([1, 0] * 10)
 @pytest.mark.parametrize(
     ("before", "after", "confidence", "said"),
     [
-        ({"m": WON}, {"m": LOST}, 0.95, "1 of 1 value moved beyond chance at level 0.05"),
-        ({"m": WON}, {"m": HALF}, 0.9, "1 of 1 value moved beyond chance at level 0.1"),
-        ({"m": HALF}, {"m": HALF}, 0.99, "0 of 1 value moved beyond chance at level 0.01"),
+        ({"m": WON}, {"m": LOST}, 0.95, "1 of 1 value moved significantly at level 0.05"),
+        ({"m": WON}, {"m": HALF}, 0.9, "1 of 1 value moved significantly at level 0.1"),
+        ({"m": HALF}, {"m": HALF}, 0.99, "0 of 1 value moved significantly at level 0.01"),
         (
             {"m": WON, "b": WON, "old": WON},
             {"m": LOST, "b": WON, "x": WON, "y": LOST},
             0.95,
-            "1 of 2 values moved beyond chance at level 0.05; 2 models new: x, y; "
-            "1 model gone: old",
+            "1 of 2 values moved significantly at level 0.05; 2 models new: x, y; "
+            "1 model removed: old",
         ),
         (NOTHING, {"x": WON}, 0.95, "0 of 0 values moved; 1 model new: x"),
         (NOTHING, NOTHING, 0.95, "0 of 0 values moved"),
@@ -78,7 +78,7 @@ def test_what_neither_state_has_is_not_counted_as_not_compared() -> None:
     before = state({"m": WON, "gone": WON})
     rows = diff(before, state({"m": LOST}, 100))
     said = build_result_table("diff", rows).notes[0]
-    assert said.endswith("at level 0.05; 1 model gone: gone")
+    assert said.endswith("at level 0.05; 1 model removed: gone")
     unlike = rows.with_columns(reason=pl.lit("too few settings"))
     said = build_result_table("diff", unlike).notes[0]
     assert said.endswith("at level 0.05; 1 value could not be compared")
@@ -136,7 +136,7 @@ def test_new_games_are_compared_with_the_old_ones_not_these_with_themselves(
     (row,), (back,) = (
         diff(*ordered, metric="win_rate").to_dicts() for ordered in (states, states[::-1])
     )
-    assert (row["n_common"], row["n_gone"], row["n_new"]) == (80, 0, 40)
+    assert (row["n_common"], row["n_removed"], row["n_new"]) == (80, 0, 40)
     assert row["method"] == "unpaired"
     moved = (40 + hits) / 120 - 0.5
     assert row["difference"] == pytest.approx(moved) == pytest.approx(-back["difference"])
@@ -144,7 +144,7 @@ def test_new_games_are_compared_with_the_old_ones_not_these_with_themselves(
     # By another method, and rates near the ends of their range are less sure by it.
     assert row["p_value"] == pytest.approx(p, rel=0.5, abs=2e-4)
     assert row["p_value"] == pytest.approx(back["p_value"])
-    assert row["is_beyond_chance"] is (p < 0.05)
+    assert row["is_significant"] is (p < 0.05)
     half = 1.96 * error / 3  # a third of the games are new
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((moved - half, moved + half), abs=0.04)
 
@@ -162,12 +162,12 @@ def test_settings_with_the_same_games_are_not_paired(n_changed: int, method: str
         win_credit=pl.when(is_changed).then(0.0).otherwise("win_credit"),
     )
     (row,) = diff(same, Frames({"results": changed}), metric="win_rate").to_dicts()
-    assert (row["n_common"], row["n_gone"]) == (20 - n_changed, n_changed)
+    assert (row["n_common"], row["n_removed"]) == (20 - n_changed, n_changed)
     assert row["method"] == method
     expected = (1, 0) if method == "paired by setting" else (None, None)
     assert (row["common_value"], row["new_common_value"]) == expected
     assert row["difference"] == pytest.approx(-1 if expected[0] else -n_changed / 20)
-    assert row["is_beyond_chance"]
+    assert row["is_significant"]
 
 
 @pytest.mark.some(3)
@@ -256,7 +256,7 @@ def test_the_rows_for_readers_are_what_moved(
     rows = json.loads(capsys.readouterr().out)
     is_one = "--model b" in asked and "--all" not in asked
     assert len(rows) == (1 if is_one else 2 if "--model" in asked else 4)
-    moved = [row["model"] for row in rows if row["is_beyond_chance"]]
+    moved = [row["model"] for row in rows if row["is_significant"]]
     assert moved == [one for one in models if one == "m"]
 
 
@@ -270,7 +270,7 @@ def test_a_regression_is_listed_also_where_nothing_moved_beyond_chance(
     chosen = ["--metric", "win_rate", "--fail-on-regression", "0", "--model", "r"]
     assert main(["diff", *lakes, *chosen]) == CHECK_FAILED
     out, err = capsys.readouterr()
-    assert "0 of 1 value moved beyond chance at level 0.05" in out
+    assert "0 of 1 value moved significantly at level 0.05" in out
     assert "-1.000 (-1.00 to " in out
     assert "regression: win_rate of r fell by 1.0000" in err
     assert main(["diff", *lakes[::-1], *chosen]) == 0

@@ -72,16 +72,16 @@ def fallen() -> list[Frames]:
 
 
 def test_two_settings_are_no_regression(fallen):
-    """Two settings deviate from their mean in opposite directions, so they correlate at ±1: p_fall
+    """Two settings deviate from their mean in opposite directions, so they correlate at ±1: p_drop
     was 0.0000 where p was .7."""
     found = diff(*fallen, margin=0.0)
     (row,) = found.filter(metric="rationality").to_dicts()
     assert row["difference"] < -0.3
     assert agree(row)
-    assert row["p_fall"] >= row["p_value"] / 2
+    assert row["p_drop"] >= row["p_value"] / 2
     assert row["p_value"] > 0.05
     assert row["is_regression"] is False
-    assert [one["n_effective"] for one in row["thin"]] == [2.0]
+    assert [one["n_effective"] for one in row["small_sample_terms"]] == [2.0]
 
 
 def test_a_plan_from_two_settings_is_marked():
@@ -89,7 +89,7 @@ def test_a_plan_from_two_settings_is_marked():
     many = [generator.binomial(ROUNDS, 0.5, 60) for _ in range(2)]
     lake = rational(a=(many[0], (5, 2)), b=(many[1], (2, 5)))
     (row,) = plan(lake, "rationality", 0.2).to_dicts()
-    assert [one["term"] for one in row["thin"]] == ["least_contributions"]
+    assert [one["term"] for one in row["small_sample_terms"]] == ["least_contributions"]
     assert row["n_settings"] == 62
     # The two carry most of the variance: planned as if from 62, it would be too few by far.
     assert row["settings"] > 1000
@@ -104,7 +104,7 @@ def test_a_model_that_replays_is_not_told_apart_for_it(replays):
     assert row["is_replayed"] is True
     assert row["p_value"] > 0.3
     assert agree(row)
-    assert leaderboard(lake)["letters"].to_list() == ["a", "a"]
+    assert leaderboard(lake)["group_letters"].to_list() == ["a", "a"]
 
 
 def test_a_model_that_replays_and_wins_is_told_apart():
@@ -146,6 +146,6 @@ def test_sixty_six_models_have_letters():
     """Of no win and of wins alone: they shared a letter, since 20,000 drawn patterns of signs show
     no p below .000025, which times 2,145 is more than .05."""
     models = {f"m{n:02}": [[n % 2 > 0]] * 27 for n in range(66)}
-    found = dict(leaderboard(winning(**models)).select("model", "letters").iter_rows())
+    found = dict(leaderboard(winning(**models)).select("model", "group_letters").iter_rows())
     assert {found[model] for model in [*models][1::2]} == {"a"}
     assert {found[model] for model in [*models][::2]} == {"b"}

@@ -56,7 +56,7 @@ def test_a_slice_is_added_up_alone(lake: Lake) -> None:
         (
             "deception",
             {"game_type": "undercover"},
-            "deception: 0 of 4 = 0.000, interval .00 to .53, 4 games; thin: hidden_wins",
+            "deception: 0 of 4 = 0.000, interval .00 to .53, 4 games; small sample: hidden_wins",
         ),
         ("judgement", {"game_type": "public_good"}, "judgement: no value: nothing to count: votes"),
     ],

@@ -13,7 +13,7 @@ from pipeline.metrics import NAMES
 from pipeline.pages.templating import page, parameters
 from pipeline.render import build_result_table
 
-WITHOUT_RANK = ("rank", "letters", "family", "n_games", "lacks")
+WITHOUT_RANK = ("rank", "group_letters", "family", "n_games", "missing_competitions")
 SLICES: list[dict[str, Any]] = [
     {"game_type": "chameleon"},
     {"game_type": "public_good", "edition": "audited"},
@@ -44,7 +44,10 @@ def values(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, dict[str, An
     for row in rows.iter_rows(named=True):
         name, of_model = row["metric"], by_model.setdefault(row["model"], {})
         of_model[name], of_model[f"{name}_low"] = row["value"], row["ci_low"]
-        of_model[f"{name}_high"], of_model[f"{name}_lacks"] = row["ci_high"], row["lacks"]
+        of_model[f"{name}_high"], of_model[f"{name}_missing_competitions"] = (
+            row["ci_high"],
+            row["missing_competitions"],
+        )
         of_model["n_missing"] = max(of_model.get("n_missing", 0), row["n_missing"])
         of_model["is_complete"] = of_model.get("is_complete", True) and row["is_complete"]
     return by_model
@@ -124,11 +127,13 @@ def test_what_a_value_lacks_is_marked_and_noted(lake_of_formats: Path) -> None:
         "leaderboard", lake.leaderboard(game_type="werewolf"), game_type="werewolf"
     )
     assert any("beta lacks werewolf_as_werewolf" in note for note in shown.notes)
-    stars = {row["model"]: bool(row["win_rate_lacks"]) for row in shown.rows.to_dicts()}
+    stars = {
+        row["model"]: bool(row["win_rate_missing_competitions"]) for row in shown.rows.to_dicts()
+    }
     assert stars == {"alpha": False, "beta": True, "gamma": True}
     for text in (shown.text(), shown.markdown(), shown.html()):
         assert text.count("*") >= 2
-    assert json.loads(shown.json())[1]["win_rate_lacks"] == ["werewolf_as_werewolf"]
+    assert json.loads(shown.json())[1]["win_rate_missing_competitions"] == ["werewolf_as_werewolf"]
 
 
 def test_a_slice_without_rows_has_the_columns(lake: pipeline.Lake) -> None:

@@ -155,7 +155,9 @@ def test_the_command_prints_rows_or_the_picture(
 
     assert run("--format", "svg").startswith("<svg")
     lake = pipeline.open_lake(sample_lake)
-    assert run("--format", "csv").startswith("model,area,ci_low,ci_high,thin,judgement,")
+    assert run("--format", "csv").startswith(
+        "model,area,ci_low,ci_high,small_sample_terms,judgement,"
+    )
     table = run("--edition", "release", "--model", "sim-delta")
     row = lake.radar(edition="release", model="sim-delta").row(0, named=True)
     assert f"{row['area']:,.0f} ({row['ci_low']:,.0f} to {row['ci_high']:,.0f})" in table

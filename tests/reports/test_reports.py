@@ -90,7 +90,7 @@ def test_one_term_without_common_settings_is_enough_to_be_unpaired(tmp_path):
     assert row["difference"] == pytest.approx(1 / 2)
     assert row["p_value"] < 0.001
     assert row["ci_low"] > 0
-    assert leaderboard(lake)["letters"].to_list() == ["a", "b"]
+    assert leaderboard(lake)["group_letters"].to_list() == ["a", "b"]
 
 
 def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
@@ -145,7 +145,7 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
         for model, won in (("A", 40), ("B", 37), ("C", 2))
         for s in range(40)
     ]
-    found = leaderboard(lake_with(tmp_path, rows)).select("model", "letters")
+    found = leaderboard(lake_with(tmp_path, rows)).select("model", "group_letters")
     assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
 
 
@@ -156,7 +156,7 @@ def test_of_many_models_no_pairs_are_told_apart(tmp_path, monkeypatch, most, fam
     ranked = leaderboard(lake_with(tmp_path, rows))
     assert ranked["rank"].to_list() == [1, 1, 1]
     assert ranked["family"].to_list() == [family] * 3
-    assert ranked["letters"].is_null().all() == (family is None)
+    assert ranked["group_letters"].is_null().all() == (family is None)
     said = any("no letters" in note for note in build_result_table("leaderboard", ranked).notes)
     assert said == (family is None)
 
@@ -169,7 +169,7 @@ def test_letters_are_of_the_games_that_the_release_edition_counts(tmp_path):
     lake = lake_of(tmp_path, {"results": pl.concat(played)})
     for num_of_game, letters in ((20, ["a", "a"]), (40, ["a", "b"])):
         found = leaderboard(lake, edition="release", num_of_game=num_of_game)
-        assert found.sort("model")["letters"].to_list() == letters
+        assert found.sort("model")["group_letters"].to_list() == letters
 
 
 MISSING = [("whole", s, 0, 0.0) for s in range(4)] + [
@@ -632,7 +632,9 @@ def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, editi
 
 def test_a_model_that_lacks_some_settings_is_ranked_by_its_value(tmp_path):
     found = leaderboard(lake_with(tmp_path, MISSING))
-    result = found.select("rank", "model", "n_missing", "is_complete", "lacks").rows()
+    result = found.select(
+        "rank", "model", "n_missing", "is_complete", "missing_competitions"
+    ).rows()
     assert result == [(1, "lacking", 2, False, []), (2, "whole", 0, True, [])]
 
 
@@ -651,12 +653,14 @@ MODELS = {"good": 18, "bad": 2, "half": 20}
 def test_a_model_that_lacks_a_competition_stands_apart(lake_of_two_competitions):
     """Its win rate is the mean of one competition, that of the others of two."""
     found = leaderboard(lake_of_two_competitions)
-    result = found.select("rank", "model", "letters", "family", "n_missing", "lacks").rows()
-    lacks = ["prisoners_dilemma"]
+    result = found.select(
+        "rank", "model", "group_letters", "family", "n_missing", "missing_competitions"
+    ).rows()
+    missing_competitions = ["prisoners_dilemma"]
     assert result == [
         (1, "good", "a", 1, 0, []),
         (2, "bad", "b", 1, 0, []),
-        (None, "half", None, None, 20, lacks),
+        (None, "half", None, None, 20, missing_competitions),
     ]
     among = leaderboard(lake_of_two_competitions, include_incomplete=True)
     assert among.select("rank", "model").rows() == [(1, "half"), (2, "good"), (3, "bad")]
@@ -743,7 +747,7 @@ def test_the_same_games_are_no_difference(tmp_path):
     found = diff(lake, lake).filter(metric="win_rate")
     assert found["difference"].to_list() == [0.0, 0.0]
     assert found["p_value"].null_count() == 2
-    assert found["is_beyond_chance"].to_list() == [False, False]
+    assert found["is_significant"].to_list() == [False, False]
     assert diff_games(lake, lake).is_empty()
 
 
@@ -754,8 +758,8 @@ def test_a_fall_is_beyond_chance_where_settings_agree_on_it(tmp_path):
     found = diff(before, after).filter(metric="win_rate").sort("model")
     fell, new = found.rows(named=True)
     assert (fell["value"], fell["new_value"], fell["difference"]) == (1.0, 0.0, -1.0)
-    assert (fell["n_common"], fell["n_gone"], fell["n_new"]) == (0, 20, 20)
-    assert fell["is_beyond_chance"] is True
+    assert (fell["n_common"], fell["n_removed"], fell["n_new"]) == (0, 20, 20)
+    assert fell["is_significant"] is True
     assert new["reason"] == "only after"
     changed = diff_games(before, after).filter(metric="win_rate", model="m")
-    assert sorted(changed["change"].unique()) == ["gone", "new"]
+    assert sorted(changed["change"].unique()) == ["new", "removed"]

@@ -216,13 +216,13 @@ def test_a_fall_is_tested_against_the_margin():
     for n_lost, is_regression in ((20, False), (60, True)):
         after = Frames({"results": won("m", [0] * n_lost + [1] * (100 - n_lost), 1000)})
         row = diff(before, after, margin=0.15).filter(metric="win_rate").row(0, named=True)
-        assert row["is_beyond_chance"] is True
+        assert row["is_significant"] is True
         assert row["is_regression"] is is_regression
-        assert (row["p_fall"] <= 0.05) is is_regression
-        assert 0.15 < row["fall_seen"] < 0.4
+        assert (row["p_drop"] <= 0.05) is is_regression
+        assert 0.15 < row["detectable_drop"] < 0.4
     same = diff(before, before, margin=0.15).filter(metric="win_rate").row(0, named=True)
-    assert (same["p_fall"], same["fall_seen"], same["is_regression"]) == (None, None, False)
-    assert "p_fall" not in diff(before, before).columns
+    assert (same["p_drop"], same["detectable_drop"], same["is_regression"]) == (None, None, False)
+    assert "p_drop" not in diff(before, before).columns
 
 
 @pytest.mark.parametrize("confidence", [0.95, 1 - 2.0**-5, 0.97])
@@ -237,10 +237,10 @@ def test_one_level_is_asked_everywhere(confidence):
     is_apart = confidence != 0.97
     assert (row["verdict"] == "better") is is_apart
     assert (row["ci_low"] > 0) is is_apart
-    assert (board["letters"].n_unique() == 2) is is_apart
+    assert (board["group_letters"].n_unique() == 2) is is_apart
     (fell,) = fallen.filter(metric="win_rate").to_dicts()
-    assert fell["is_beyond_chance"] is is_apart
-    assert fell["is_regression"] is (fell["p_fall"] <= 1 - confidence)
+    assert fell["is_significant"] is is_apart
+    assert fell["is_regression"] is (fell["p_drop"] <= 1 - confidence)
     (note,) = [
         n
         for n in build_result_table("leaderboard", board, **level).notes
@@ -257,7 +257,10 @@ def test_a_last_digit_is_no_difference(p, confidence):
 
 
 def test_letters_are_as_before():
-    assert leaderboard(roles_lake()).select("model", "letters").rows() == [("A", "a"), ("B", "b")]
+    assert leaderboard(roles_lake()).select("model", "group_letters").rows() == [
+        ("A", "a"),
+        ("B", "b"),
+    ]
 
 
 def test_a_plan_is_for_many_pairs_and_for_other_settings():

@@ -175,7 +175,7 @@ def test_an_executor_is_killed(spark, monkeypatch, tmp_path):
         for process in killed:
             os.kill(process, signal.SIGKILL)
 
-    monkeypatch.setattr("pipeline.ingest._MOST_BATCH", 1)  # slow: each document is a batch
+    monkeypatch.setattr("pipeline.ingest._MAX_BATCH_BYTES", 1)  # slow: each document is a batch
     monkeypatch.setattr(TASKS, "TASK_UNITS", 60)
     killer = Thread(target=kill, daemon=True)
     killer.start()

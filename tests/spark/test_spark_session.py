@@ -42,7 +42,7 @@ def test_without_java(home, monkeypatch, tmp_path):
 
 def test_a_master_that_is_none():
     with pytest.raises(UsageError, match=r"^no Spark master `head:7077`: use one such as local"):
-        session._started("head:7077")
+        session._start_session("head:7077")
 
 
 def of_spark(text: str) -> Exception:
@@ -122,13 +122,13 @@ def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
 WAITING = """
 import os, signal, socket, threading, time
 import polars
-from pipeline.spark import _interruptible
+from pipeline.spark import _allow_interrupt
 here, there = socket.socketpair()
 threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
 threading.Timer(3, there.send, [b"an answer"]).start()
 began = time.monotonic()
 try:
-    with _interruptible():
+    with _allow_interrupt():
         here.recv(9)
 except KeyboardInterrupt:
     print("interrupted" if time.monotonic() - began < 2 else "interrupted too late", flush=True)
@@ -149,7 +149,7 @@ def test_a_master_that_does_not_answer():
         reserved.bind(("127.0.0.1", 0))  # and does not listen
         master = f"spark://127.0.0.1:{reserved.getsockname()[1]}"
         with pytest.raises(UsageError, match=r"^no Spark master answers: 127[^\n]*refused\)$"):
-            session._started(master)
+            session._start_session(master)
     assert time.monotonic() - began < 5
 
 

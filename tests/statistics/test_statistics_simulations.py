@@ -15,7 +15,7 @@ import plans
 import rare_rates
 from coverage import Cell, cell, least, table, uneven_table
 from document import write
-from shapes import METRICS, UNEVEN, is_one_trial, of_metric
+from shapes import METRICS, UNEVEN, is_one_trial, metric_shape
 
 SOME = 400
 # What is exact is exact: at ten games of one item and a rate of .05, 0 to 2 hits hold the rate.
@@ -23,7 +23,7 @@ OF_TEN = 0.95**10 + 10 * 0.05 * 0.95**9 + 45 * 0.05**2 * 0.95**8
 
 
 def test_exact_coverage_is_met():
-    assert cell(of_metric("cooperation", 10), 0.05, 10_000).coverage == pytest.approx(
+    assert cell(metric_shape("cooperation", 10), 0.05, 10_000).coverage == pytest.approx(
         OF_TEN, abs=0.004
     )
     exact = rare_rates.exact(rare_rates.of_numbers([10]), np.array([0.05]))
@@ -41,7 +41,7 @@ def test_intervals_cover_rare_rates(n, promised):
 def test_rare_rates_of_several_things_a_setting_are_covered():
     """Of 1,000 draws, .90 is two standard errors below .92; no wider than with Wilson's ends."""
     shape = rare_rates.SHAPES["20 settings of 5 things"]._replace(streak=0.95)
-    found = rare_rates.drawn(shape, 0.008, 1000)
+    found = rare_rates.simulate(shape, 0.008, 1000)
     assert found.coverage >= 0.90
     assert found.width < rare_rates.WIDEST * found.former_width
 
@@ -50,7 +50,7 @@ def test_rare_rates_of_several_things_a_setting_are_covered():
 def test_intervals_cover(metric):
     """Of 400 draws, at a true coverage of .95, under .90 is some five standard errors off."""
     streak = 0.0 if is_one_trial(metric) else 0.5
-    found = cell(of_metric(metric, 20, streak), 0.5, SOME)
+    found = cell(metric_shape(metric, 20, streak), 0.5, SOME)
     assert found.coverage >= 0.90
     assert found.width < 1.6 * found.known_width
 
@@ -87,9 +87,9 @@ def test_intervals_cover_true_differences(apart):
 
 
 def test_the_least_coverage_follows_from_the_games():
-    assert least(of_metric("rationality", (20, 1))) == 0.88
-    assert least(of_metric("rationality", (20, 3))) == 0.92
-    assert least(of_metric("judgement", 5)) == 0.90
+    assert least(metric_shape("rationality", (20, 1))) == 0.88
+    assert least(metric_shape("rationality", (20, 3))) == 0.92
+    assert least(metric_shape("judgement", 5)) == 0.90
 
 
 def test_tables_tell_what_was_found():

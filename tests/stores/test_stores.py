@@ -33,7 +33,7 @@ from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
 from pipeline.stores import parse_location, remote
 from pipeline.verify import verify
-from pipeline.warehouse.filesystem import OwnUrls
+from pipeline.warehouse.filesystem import LakeFilesByUrl
 
 TREE = {
     ".git/a.json": b"{}",
@@ -186,7 +186,7 @@ def test_the_catalogue_of_a_lake_on_a_store_names_urls(
             select = "SELECT sql FROM duckdb_views() WHERE view_name = 'votes' AND NOT internal"
             (view,) = connection.execute(select).fetchall()
             assert all(file in view[0] for file in opened.table_files("votes"))
-            reachable = OwnUrls(opened)
+            reachable = LakeFilesByUrl(opened)
             assert reachable.register_table("votes") == opened.table_files("votes")
             connection.register_filesystem(reachable)
             votes = connection.sql("FROM votes").pl()
@@ -403,7 +403,7 @@ def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.Mon
     began = time.monotonic()
     with lock.lock(5) as check_lock:
         assert time.monotonic() - began > 0.5
-        first.beat()
+        first.renew()
         with pytest.raises(OSError, match="lost"):
             first.raise_if_lost()
         first.release()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from click.exceptions import Exit
 
 from pipeline.cli import options, terminal
-from pipeline.cli.command import Asked
+from pipeline.cli.command import CommandContext
 from pipeline.cli.exit_codes import CHECK_FAILED
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Form, Texts
 from pipeline.errors import UsageError
@@ -32,7 +32,7 @@ BY = "model,game_type"
 
 
 def metrics(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
@@ -58,7 +58,7 @@ def metrics(
     confidence: float = DEFAULT_CONFIDENCE,
     form: Literal[
         "table", "json", "csv", "markdown", "latex", "parquet", "magic-json"
-    ] = options.form_option("latex (booktabs), parquet, or magic-json"),
+    ] = options.format_option("latex (booktabs), parquet, or magic-json"),
     metric_file: list[Path] | None = None,
 ) -> None:
     """Compute the metrics, with counts and confidence intervals.
@@ -89,19 +89,19 @@ def metrics(
             )
         from pipeline.metrics.registry import format_magic_json
 
-        rows = asked.run_report("metrics", confidence=None)
-        terminal.out(format_magic_json(rows) + "\n")
+        rows = context.run_report("metrics", confidence=None)
+        terminal.write_result(format_magic_json(rows) + "\n")
         missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
         for name, reason in missing.iter_rows():
-            terminal.note(f"{name} is null: {reason}")
+            terminal.print_note(f"{name} is null: {reason}")
         return
     if system is None and "system" in by:
-        asked.lake = asked.every_system()
-    asked.show("metrics")
+        context.lake = context.lake_of_all_systems()
+    context.print_result("metrics")
 
 
 def completeness(
-    asked: Asked,
+    context: CommandContext,
     *,
     incomplete: bool = flag_spec("--incomplete", "Only rows that are not complete."),
     missing: bool = flag_spec(
@@ -121,7 +121,7 @@ def completeness(
     metric_file: list[Path] | None = None,
     **_: object,
 ) -> None:
-    """Shows games or bounds of values; exits with 4 if something is missing, if that is asked."""
+    """Show games or bounds of values; exit with 4 if something is missing and that is requested."""
     if missing and (readability or expected is not None):
         raise UsageError("--missing works with neither --expected nor --readability")
     if edition != "paper" and not readability:
@@ -129,25 +129,25 @@ def completeness(
 
     from pipeline.render.row_tables import NO_GAMES_MESSAGE, incomplete_models
 
-    tested = asked.lake.table("results").filter("is_tested").head(1)
+    tested = context.lake.table("results").filter("is_tested").head(1)
     has_games = not tested.collect().is_empty()
     name = "readability" if readability else "completeness"
-    rows = asked.run_report(name)
-    table = asked.build_table(name, rows)
+    rows = context.run_report(name)
+    table = context.build_table(name, rows)
     if readability and not has_games:
         table = table.with_notes(NO_GAMES_MESSAGE)
     if missing:
-        listed = asked.build_table("missing", asked.run_report("missing"), lake=None)
-        asked.show_table(listed.with_notes(*table.notes))
+        listed = context.build_table("missing", context.run_report("missing"), lake=None)
+        context.print_table(listed.with_notes(*table.notes))
     else:
         is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
-        asked.show_table(table.with_rows(rows.filter(is_shown)))
+        context.print_table(table.with_rows(rows.filter(is_shown)))
     if fail_if_incomplete and (incomplete_models(rows) or not has_games):
         raise Exit(CHECK_FAILED)
 
 
 def compare(
-    asked: Asked,
+    context: CommandContext,
     *,
     model: Texts = argument_spec(
         "[MODEL [OTHER]]",
@@ -161,18 +161,18 @@ def compare(
     by: Sequence[str],
     **_: object,
 ) -> None:
-    """Compares two models, one model's groups, all models, or those with a method."""
+    """Compare two models, one model's groups, all models, or the models with a method."""
     models = model or []
     if method is not None and not (models or all_pairs or by):
-        asked.show("compare_with")
+        context.print_result("compare_with")
         return
     if system is None and any("@" in one for one in models):
         from pipeline.reports.compare import system_of
 
-        every = asked.every_system()
+        every = context.lake_of_all_systems()
         named = [system_of(every, one) for one in models]
         if any(named):  # without a note that one system alone is counted
-            asked.lake = every.for_system(named[0]) if named[0] else every.for_single_system()
+            context.lake = every.for_system(named[0]) if named[0] else every.for_single_system()
     if (
         method
         or all_pairs is bool(models)
@@ -184,20 +184,20 @@ def compare(
             "alone"
         )
     if len(models) == 1:
-        rows = asked.run_report("contrast", model=models[0], by=by[0])
+        rows = context.run_report("contrast", model=models[0], by=by[0])
     else:
-        rows = asked.run_report("compare", *([tuple(models)] if models else []))
-    table = asked.build_table("compare", rows)
+        rows = context.run_report("compare", *([tuple(models)] if models else []))
+    table = context.build_table("compare", rows)
     if rows.height and (without := [name for name in metric or () if name not in rows["metric"]]):
         what = f"groups of {', '.join(by)}" if by else "models"
         table = table.with_notes(
             f"nothing to compare in {', '.join(without)}: there are fewer than two {what}"
         )
-    asked.show_table(table)
+    context.print_table(table)
 
 
 def diff(
-    asked: Asked,
+    context: CommandContext,
     *,
     lakes: Texts = argument_spec(
         "[LAKE [LAKE]]",
@@ -223,8 +223,8 @@ def diff(
     form: str,
     **_: object,
 ) -> None:
-    """Compares two lakes, or two states of one; exits with 4 if a value fell by the margin."""
-    states, named = as_of or [], options.lakes_asked(lake, lakes, as_of)
+    """Compare two lakes or two states of one; exit with 4 if a value dropped by the margin."""
+    states, named = as_of or [], options.requested_lakes(lake, lakes, as_of)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
         raise UsageError(
             "name two lakes, or one to compare with --lake; "
@@ -233,44 +233,46 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    before = options.lake_of(named[0], system, states[0] if states else None)
+    before = options.open_lake_of_system(named[0], system, states[0] if states else None)
     after = open_lake(named[-1], states[1] if len(states) == 2 else None)
-    before, after = options.named_together([before, after], names)
-    asked.lake = options.failing(before, failures, " before")
-    after = options.failing(after, failures, " after")
+    before, after = options.lakes_with_model_names([before, after], names)
+    context.lake = options.with_failures(before, failures, " before")
+    after = options.with_failures(after, failures, " after")
     if list_games:
-        asked.show("diff_games", after)
+        context.print_result("diff_games", after)
         if margin is None:
             return
-    rows = asked.run_report("diff", after)
+    rows = context.run_report("diff", after)
     if not list_games:
         # Whoever names a model and a metric asks for these values.
-        _show_changes(asked, rows, form, all_values=all or bool(model and metric))
+        _print_changes(context, rows, form, all_values=all or bool(model and metric))
     if margin is None:
         return
     known = rows.filter(rows["value"].is_not_null() | rows["new_value"].is_not_null())
     if n_unknown := known["is_regression"].null_count():
-        terminal.note(
+        terminal.print_note(
             f"{n_unknown} of {known.height} values could not be compared: see `reason`, by --all"
         )
     fell = rows.filter("is_regression")
     for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
-        terminal.note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
+        terminal.print_note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
     if fell.height:
         raise Exit(CHECK_FAILED)
 
 
-def _show_changes(asked: Asked, rows: "pl.DataFrame", form: str, *, all_values: bool) -> None:
-    """Shows the rows of a diff; for readers, what moved is said above them."""
+def _print_changes(
+    context: CommandContext, rows: "pl.DataFrame", form: str, *, all_values: bool
+) -> None:
+    """Print the rows of a diff; a summary of the changes is printed first."""
     from pipeline.cli import output
 
     is_for_readers = form in ("table", "markdown")
-    table = asked.build_table("diff", rows, all_values=all_values or not is_for_readers)
+    table = context.build_table("diff", rows, all_values=all_values or not is_for_readers)
     if is_for_readers:
         moved, *notes = table.notes
-        output.heading(moved, form, level=3)
+        output.print_heading(moved, form, level=3)
         table = replace(table, notes=notes)
-    asked.show_table(table)
+    context.print_table(table)
 
 
 _ROWS = {
@@ -281,19 +283,19 @@ _ROWS = {
 
 
 def games(
-    asked: Asked,
+    context: CommandContext,
     *,
     won: bool = flag_spec("--won", "Only games that one of the seats won."),
     lost: bool = flag_spec("--lost", "Only games that one of the seats lost; with --won, either."),
     **_: object,
 ) -> None:
-    """Lists the games."""
+    """List the games."""
     words = {"won": won, "lost": lost}
-    asked.show("games", result=[word for word in words if words[word]] or None)
+    context.print_result("games", result=[word for word in words if words[word]] or None)
 
 
 def evidence(
-    asked: Asked,
+    context: CommandContext,
     *,
     metric: str = argument_spec(
         "METRIC", "The metric, for example `judgement`.", "metrics", default=...
@@ -345,18 +347,18 @@ def evidence(
     from pipeline.metrics.registry import metric_spec
 
     hit = hits if hits or misses else None
-    terminal.note(format_sum_sentence(metric, asked.run_report("evidence_sum")))
-    parts = asked.run_report("evidence_parts", hit=hit, unclear=unclear)
+    terminal.print_note(format_sum_sentence(metric, context.run_report("evidence_sum")))
+    parts = context.run_report("evidence_parts", hit=hit, unclear=unclear)
     has_terms = len(metric_spec(metric, edition).terms) > 1
-    n_shown = asked.show_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
+    n_shown = context.print_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
     if limit is not None or chosen:
         wanted = _ROWS[chosen[0]] if chosen else "counted"
-        totals = asked.run_report("evidence_totals", hit=hit, unclear=unclear)
-        terminal.note(_shown(totals, wanted, n_shown))
+        totals = context.run_report("evidence_totals", hit=hit, unclear=unclear)
+        terminal.print_note(_row_counts_note(totals, wanted, n_shown))
 
 
-def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
-    """How many rows there are of those `wanted`, and how many of them are shown, if not all are.
+def _row_counts_note(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
+    """Return how many `wanted` rows there are, and how many are displayed if not all.
 
     None of a table that was cut, which says so itself.
     """
@@ -371,7 +373,7 @@ def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
 
 
 def show(
-    asked: Asked,
+    context: CommandContext,
     *,
     game: str = argument_spec(
         "GAME",
@@ -404,19 +406,19 @@ def show(
     from pipeline.cli import transcript as page
     from pipeline.metrics.completeness import unknown_game_notes
 
-    game_shown = asked.run_report("transcript")
+    game_shown = context.run_report("transcript")
     if form == "json":
-        terminal.out_bytes(page.as_json(game_shown, seat).encode())
+        terminal.write_result_bytes(page.transcript_to_json(game_shown, seat).encode())
     elif seat is None:
-        page.write(game_shown, form)
+        page.write_transcript(game_shown, form)
     else:
-        page.write_seen(game_shown, seat, form)
-    for line in unknown_game_notes(asked.lake, [str(game_shown.game["game_type"])]):
-        terminal.note(line)
+        page.write_seat_view(game_shown, seat, form)
+    for line in unknown_game_notes(context.lake, [str(game_shown.game["game_type"])]):
+        terminal.print_note(line)
 
 
 def search(
-    asked: Asked,
+    context: CommandContext,
     *,
     words: Texts = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
     lake: str = DEFAULT_LAKE,
@@ -447,22 +449,22 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
-    found = asked.run_report("search", words=words or ())
-    asked.show_table(asked.build_table("search", found.rows, found=found))
+    found = context.run_report("search", words=words or ())
+    context.print_table(context.build_table("search", found.rows, found=found))
 
 
 def audit(
-    asked: Asked,
+    context: CommandContext,
     *,
     kind: str | None = argument_spec("KIND", "Print every finding of this kind."),
     by: list[str],
     **_: object,
 ) -> None:
-    """Counts the findings of every kind, or lists those of one."""
+    """Count the findings of every kind, or list those of one kind."""
     if kind is None:
-        asked.show("audit")
+        context.print_result("audit")
         return
     if by:
         raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
-    if asked.show_parts("findings", asked.run_report("iter_findings")) == 0:
-        terminal.note(f"{kind}: no contradiction was found")
+    if context.print_parts("findings", context.run_report("iter_findings")) == 0:
+        terminal.print_note(f"{kind}: no contradiction was found")

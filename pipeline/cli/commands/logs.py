@@ -12,11 +12,11 @@ from click.exceptions import Exit, MissingParameter
 from pipeline.cli import options, terminal
 from pipeline.cli.command import (
     WRITE_INTERCHANGE,
-    Asked,
+    CommandContext,
+    ignored_reasons,
     note_upgrade,
+    print_ingest_counts,
     renew_catalog,
-    show_report,
-    why_ignored,
 )
 from pipeline.cli.exit_codes import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import (
@@ -25,8 +25,8 @@ from pipeline.cli.options import (
     PLAYED_BY,
     Form,
     Texts,
-    form_option,
-    size,
+    format_option,
+    size_option,
 )
 from pipeline.errors import SourceError, UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec
@@ -52,11 +52,11 @@ def ingest(
         "ENGINE", "Where the work runs: local or spark.", default="local"
     ),
     master: str | None = None,
-    memory: int = size(
+    memory: int = size_option(
         "Approximate memory for all processes together; default: 2GiB.", default=2 << 30
     ),
     max_document: int = LARGEST_DOCUMENT,
-    max_expanded: int | None = size(
+    max_expanded: int | None = size_option(
         "Stop reading a compressed file or archive that expands to more; "
         "default: 200 times its size, at least 1GiB."
     ),
@@ -75,7 +75,7 @@ def ingest(
         "Go on until Ctrl-C: read again whenever files changed and then stood still for so long.",
         min=1,
     ),
-    form: Form = form_option(json="one object"),
+    form: Form = format_option(json="one object"),
 ) -> None:
     """Read logs into a lake.
 
@@ -108,7 +108,7 @@ def ingest(
 
         is_given = bool(model or models_from)
         try:
-            with terminal.of_documents(lambda: count_files_and_bytes(source)) as on_progress:
+            with terminal.document_progress(lambda: count_files_and_bytes(source)) as on_progress:
                 report = ingest_into(
                     source,
                     lake,
@@ -123,7 +123,7 @@ def ingest(
                     on_progress=on_progress,
                 )
             try:
-                _show_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
+                _print_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
             finally:  # also where the summary cannot be written: the ingest is committed
                 if not dry_run:
                     renew_catalog(lake)
@@ -133,38 +133,38 @@ def ingest(
         return report
 
     if watch is not None:
-        _watch(source, watch, read)
+        _watch_sources(source, watch, read)
         return
     report = read()
     if not report.n_of_games and not allow_empty:
-        from pipeline.formats import may_be_log
+        from pipeline.formats import may_be_unsupported_log
 
-        reasons, n_quarantined = why_ignored(report), report.statuses["quarantined"]
+        reasons, n_quarantined = ignored_reasons(report), report.statuses["quarantined"]
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
-        terminal.complain(
+        terminal.print_error(
             f"no game was found in {format_count(report.n_seen, 'document')}: "
             f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
-        if any(map(may_be_log, report.ignored["reason"])):
-            terminal.note(WRITE_INTERCHANGE)
+        if any(map(may_be_unsupported_log, report.ignored["reason"])):
+            terminal.print_note(WRITE_INTERCHANGE)
         raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
         raise Exit(QUARANTINED)
 
 
-def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
-    """Reads the sources whenever they changed, until Ctrl-C comes while nothing is read."""
+def _watch_sources(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
+    """Read the sources whenever they change, until Ctrl-C is pressed between two readings."""
     from pipeline.ingest import wait_for_settled_files
 
     def complain(text: str) -> None:
-        terminal.complain(f"{text}; waiting for it")
+        terminal.print_error(f"{text}; waiting for it")
 
     changes = wait_for_settled_files(sources, seconds, on_missing=complain)
     is_failed = None
     for n_readings in count():
         try:
             if n_readings:
-                terminal.note("waiting for logs that are new or changed; Ctrl-C ends it")
+                terminal.print_note("waiting for logs that are new or changed; Ctrl-C ends it")
             changes.send(is_failed)
         except KeyboardInterrupt:
             return
@@ -173,52 +173,52 @@ def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary
             read()
         except SourceError as error:  # somebody writes there: it is read again
             is_failed = True
-            terminal.complain(str(error))
+            terminal.print_error(str(error))
 
 
-def _show_summary(
+def _print_summary(
     report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
 ) -> None:
-    show_report(report, form)
+    print_ingest_counts(report, form)
     # Where no document is a game, the error says so.
-    for reason in why_ignored(report) if report.n_of_games else ():
-        terminal.note(reason)
+    for reason in ignored_reasons(report) if report.n_of_games else ():
+        terminal.print_note(reason)
     note_upgrade(report.upgraded_from)
     for left in report.left:
-        terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
+        terminal.print_note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
     if refused := [format_count(n, noun) for noun, n in numbers.items() if n]:
         why = "run `magic quarantine` to see why"
         if report.ingest_id is None:
             first = report.faults.row(0, named=True)
             why = f"for example {first['path']} at {first['json_path']}: {first['message']}"
-        terminal.note(f"{' and '.join(refused)} quarantined: {why}")
+        terminal.print_note(f"{' and '.join(refused)} quarantined: {why}")
     if not is_given and report.n_known_by_content:
-        terminal.note(
+        terminal.print_note(
             f"{format_count(report.n_known_by_content, 'document')} without a model's name: "
             "their games are already in the lake, with the --model of an earlier ingest"
         )
     if report.n_undecided_votes:
-        terminal.note(
+        terminal.print_note(
             f"{report.n_undecided_votes:,} of {format_count(report.n_read_votes, 'vote')} could "
             "not be read from text and are not counted: state each vote's `target` in the log"
             + "; `magic evidence judgement --unclear` lists them"
             * (not dry_run)
         )
     if report.n_unnumbered:
-        terminal.note(
+        terminal.print_note(
             f"{format_count(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal "
             "to other documents in every byte counts as one game; if they are games of their own, "
             "state another `game_index` in each"
         )
     if dry_run:
-        terminal.note("dry run: nothing was written")
+        terminal.print_note("dry run: nothing was written")
     elif report.games.height:
-        _note_counted(lake)
+        _print_counting_notes(lake)
 
 
-def _note_counted(lake: str) -> None:
-    """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
+def _print_counting_notes(lake: str) -> None:
+    """Print notes about what may be counted by mistake: similar model names, and replays."""
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import lake_completeness_notes
@@ -227,15 +227,15 @@ def _note_counted(lake: str) -> None:
     opened = open_lake(lake)
     for format_ in available_formats():
         if format_.NAME in opened.systems and (note := getattr(format_, "MODELS_NOTE", None)):
-            terminal.note(note)
+            terminal.print_note(note)
     if groups := similar_names(opened):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
-        terminal.note(
+        terminal.print_note(
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
             f"none: {groups[0][:_LONGEST]}{more}; each is counted by itself: run `magic models`"
         )
     for note in lake_completeness_notes(opened):
-        terminal.note(
+        terminal.print_note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
         )
@@ -279,11 +279,11 @@ def convert(
         if source:
             raise UsageError("--example reads no logs: leave out it or SOURCE")
         if out is None:
-            terminal.out(EXAMPLE)
+            terminal.write_result(EXAMPLE)
             return
         with atomic_write(out) as draft:
             draft.write_bytes(EXAMPLE.encode())
-        terminal.note(f"wrote {out}: 1 game")
+        terminal.print_note(f"wrote {out}: 1 game")
         return
     if not source:
         raise MissingParameter(
@@ -293,32 +293,32 @@ def convert(
 
     documents = iter_converted(source, model, max_document)
     if out is None:
-        counts, first = _write(documents, _shown)
+        counts, first = _write_lines(documents, _write_line)
     else:
         with atomic_write(out) as draft, draft.open("wb") as file:
-            counts, first = _write(documents, file.write)
+            counts, first = _write_lines(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
     copies = counts.pop(DUPLICATE, 0)
     numbers = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED)
     numbers += f", {format_count(copies, DUPLICATE)} left out" * bool(copies)
-    terminal.note(wrote + (numbers or "no documents"))
+    terminal.print_note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
-        terminal.complain(f"no game was converted: {_why_none(counts, first)}")
+        terminal.print_error(f"no game was converted: {_no_game_reason(counts, first)}")
         raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY]):
         raise Exit(QUARANTINED)
 
 
-def _shown(line: bytes) -> None:
-    """Writes a line to stdout as it is; to a terminal as JSON that it cannot obey."""
+def _write_line(line: bytes) -> None:
+    """Write a line to stdout unchanged; to a terminal as JSON without control characters."""
     from pipeline.serialization import escape_terminal_json
 
     is_seen = terminal.is_out_terminal()
-    terminal.out_bytes(escape_terminal_json(line.decode()).encode() if is_seen else line)
+    terminal.write_result_bytes(escape_terminal_json(line.decode()).encode() if is_seen else line)
 
 
-def _why_none(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
-    """Why there is no game, and the next step; `ignored` is a document that no format reads."""
+def _no_game_reason(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
+    """Return why there is no game and what to do; `ignored` is an unsupported document."""
     reasons = []
     if counts[UNNAMED]:
         logs = format_count(counts[UNNAMED], UNNAMED)
@@ -331,10 +331,10 @@ def _why_none(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
     return "; ".join(reasons) or "there are no documents"
 
 
-def _write(
+def _write_lines(
     documents: "Iterable[ConvertedDocument]", write: Callable[[bytes], object]
 ) -> tuple[Counter[str], "ConvertedDocument | None"]:
-    """Writes the lines and names the faults; gives the numbers of each kind of document.
+    """Write the lines, print the errors, and return the number of documents of each kind.
 
     And one that was ignored, with the reason: the first that may be a log, else the first.
     """
@@ -355,7 +355,9 @@ def _write(
             counts[REFUSED] += 1
             counts[UNNAMED] += document.is_unnamed
         for fault in document.faults:
-            terminal.note(f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}")
+            terminal.print_note(
+                f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}"
+            )
     return +counts, ignored
 
 
@@ -385,7 +387,7 @@ def validate(
     import polars as pl
     from msgspec.structs import astuple
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import print_table
     from pipeline.conversion import check_game_files, iter_validated
 
     declared = [one for one in file if one.endswith(".toml")]
@@ -403,22 +405,22 @@ def validate(
     ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
-    show(pl.DataFrame(rows, columns, orient="row"), form)
+    print_table(pl.DataFrame(rows, columns, orient="row"), form)
     n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
-    terminal.note(f"{n_valid:,} of {format_count(len(documents), 'document')} {are} valid")
+    terminal.print_note(f"{n_valid:,} of {format_count(len(documents), 'document')} {are} valid")
     for note in (f"{one.location}: {note}" for one in documents for note in one.notes):
-        terminal.note(note)
+        terminal.print_note(note)
     if others:
-        terminal.note(f"{format_count(len(others), 'other file')} ignored: {others[0]}")
+        terminal.print_note(f"{format_count(len(others), 'other file')} ignored: {others[0]}")
     if n_valid < len(documents) or not documents:
         raise Exit(CHECK_FAILED if documents else FAILED)
 
 
 def simulate(
-    asked: Asked,
+    context: CommandContext,
     *,
     out: Path = option_spec(
-        "DIR", "A new or empty folder.", check=options.local_folder, default=...
+        "DIR", "A new or empty folder.", check=options.check_local_folder, default=...
     ),
     models: int = option_spec("N", "Number of models, each with its own skill.", min=1, default=4),
     games: int = option_spec("M", "Games of each model in each competition.", min=1, default=20),
@@ -444,7 +446,7 @@ def simulate(
     from pipeline.simulate.point_games import COMPETITIONS
 
     try:
-        with terminal.of_games(models * games * len(COMPETITIONS)) as on_game:
+        with terminal.game_progress(models * games * len(COMPETITIONS)) as on_game:
             summary = write(
                 out,
                 models=models,
@@ -460,6 +462,6 @@ def simulate(
         ) from None
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
-    with terminal.reporting(f"the logs are in {summary.results}"):
-        asked.show_rows("simulate", rows, as_records=True)
-    terminal.note(f"run `magic ingest {summary.results}` to read them")
+    with terminal.report_completed_work(f"the logs are in {summary.results}"):
+        context.print_rows("simulate", rows, as_records=True)
+    terminal.print_note(f"run `magic ingest {summary.results}` to read them")

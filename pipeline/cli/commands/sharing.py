@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from pipeline.cli import options, terminal
-from pipeline.cli.command import Asked, PathType
+from pipeline.cli.command import CommandContext, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
 from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
@@ -54,24 +54,25 @@ def report(
       magic report --format markdown -o RESULTS.md
       magic report --format latex -o - > tables.tex
     """
-    form = form or _form_of(out)
+    form = form or _file_format(out)
     if games_per_cell is not None and form != "html":
         raise UsageError("--games-per-cell works only with --format html")
 
-    from pipeline import open_lake, plots
+    from pipeline import plots
+    from pipeline.api import open_lake
     from pipeline.atomic_files import atomic_write
-    from pipeline.cli.output import check_place
+    from pipeline.cli.output import check_output_path
 
     with plots.raise_missing_extra():
         from pipeline.pages.report import GAMES_PER_CELL, format_report
 
     file = Path(out or NAMES[form])
     if out != STDOUT:
-        check_place(file)
+        check_output_path(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
-    opened = options.named(open_lake(lake), names)
+    opened = options.with_model_names(open_lake(lake), names)
     text = format_report(
-        options.failing(opened.for_system(system) if system else opened, failures),
+        options.with_failures(opened.for_system(system) if system else opened, failures),
         form,
         title=title,
         edition=edition,
@@ -79,15 +80,15 @@ def report(
         games_per_cell=wanted if form == "html" else 0,
     )
     if out == STDOUT:
-        terminal.out_bytes(text.encode())
+        terminal.write_result_bytes(text.encode())
         return
     with atomic_write(file) as draft:
         draft.write_text(text, encoding="utf-8")
-    terminal.note(f"wrote {file} ({len(text.encode()) / 1000:,.0f} kB)")
+    terminal.print_note(f"wrote {file} ({len(text.encode()) / 1000:,.0f} kB)")
 
 
-def _form_of(out: str | None) -> Form:
-    """The format that the file's ending names; html for stdout and for the file by default."""
+def _file_format(out: str | None) -> Form:
+    """Return the format that the file extension selects; html for stdout and by default."""
     if out is None or out == STDOUT:
         return "html"
     ending = Path(out).suffix.lower()
@@ -129,17 +130,19 @@ def view(
     from pipeline.server import serve
 
     serve(
-        with_registered_metrics(options.named(open_lake(lake), names), registered_metrics()),
+        with_registered_metrics(
+            options.with_model_names(open_lake(lake), names), registered_metrics()
+        ),
         name=lake,
         host=host,
         port=port,
         opens_browser=browser,
-        say=terminal.note,
+        say=terminal.print_note,
     )
 
 
 def export(
-    asked: Asked,
+    context: CommandContext,
     *,
     kind: ExportKind = argument_spec("KIND", "What to write; see above.", default=...),
     destination: Path = argument_spec(
@@ -147,7 +150,7 @@ def export(
         "A new folder; for battles a .parquet or .csv file.",
         default=...,
         parse=PathType(Path),
-        check=options.local_folder,
+        check=options.check_local_folder,
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = option_spec(
@@ -195,7 +198,7 @@ def export(
     from pipeline import exports
 
     exported = exports.export(
-        asked.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else asked.every_system(),
+        context.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else context.lake_of_all_systems(),
         kind,
         destination,
         edition=edition,
@@ -208,7 +211,7 @@ def export(
         license=license,
         date=date,
     )
-    terminal.note(
+    terminal.print_note(
         f"wrote {destination} ({format_count(exported.n_rows, 'row')}, "
         f"{exported.n_bytes / 1000:,.0f} kB)",
         *exported.notes,
@@ -217,7 +220,7 @@ def export(
 
 
 def cite(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
@@ -238,5 +241,5 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    citation = asked.run_report("cite")
-    terminal.out(citation.bibtex if form == "bibtex" else citation.text)
+    citation = context.run_report("cite")
+    terminal.write_result(citation.bibtex if form == "bibtex" else citation.text)

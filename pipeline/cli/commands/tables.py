@@ -9,9 +9,9 @@ from click.exceptions import Exit
 
 import pipeline
 from pipeline.cli import options, terminal
-from pipeline.cli.command import Asked, note_upgrade, renew_catalog
+from pipeline.cli.command import CommandContext, note_upgrade, renew_catalog
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size
+from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size_option
 from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
 from pipeline.text_format import format_count
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def documents(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     status: Texts = repeatable_option_spec(
@@ -46,11 +46,11 @@ def documents(
       magic documents --path chameleon/ --format csv
     """
     is_list = status or source or reason or path or limit
-    asked.show("documents" if is_list else "document_counts")
+    context.print_result("documents" if is_list else "document_counts")
 
 
 def tables(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     form: Form = "table",
@@ -62,7 +62,9 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    asked.show_table(asked.build_table("tables", asked.run_report("tables"), opened=asked.lake))
+    context.print_table(
+        context.build_table("tables", context.run_report("tables"), opened=context.lake)
+    )
 
 
 def schema(
@@ -90,7 +92,7 @@ def schema(
 
         if table or form not in ("table", "json"):
             raise UsageError("--interchange prints JSON, of no table")
-        terminal.out(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
+        terminal.write_result(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
         return
 
     from pipeline.cli import output
@@ -101,15 +103,15 @@ def schema(
     wanted = list(dict.fromkeys(table or TABLES))
     contracts = contracts_of(wanted)
     if form not in ("table", "markdown"):
-        output.show(contracts, form)
+        output.print_table(contracts, form)
         return
     views = find_views(wanted)
     for name in wanted:
-        output.heading(f"{name}: {describe_row(name, views)}", form, level=3)
-        output.show(build_result_table("schema", contracts.filter(table=name)), form)
-        terminal.out("\n")
+        output.print_heading(f"{name}: {describe_row(name, views)}", form, level=3)
+        output.print_table(build_result_table("schema", contracts.filter(table=name)), form)
+        terminal.write_result("\n")
     if TABLES.keys() & set(wanted):
-        terminal.note(
+        terminal.print_note(
             f"contract version {VERSION}; * marks key columns, ? columns that may be null"
         )
 
@@ -129,14 +131,14 @@ def sql(
     timeout: int = option_spec(
         "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
     ),
-    memory: int = size("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
+    memory: int = size_option("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
     parameter: Texts = repeatable_option_spec("NAME=VALUE", "The value of $NAME in the query"),
     out: Path | None = option_spec(
         "FILE",
         "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
         "-o",
         "--out",
-        check=options.local_folder,
+        check=options.check_local_folder,
     ),
     form: Form = "table",
     metric_file: list[Path] | None = None,
@@ -161,37 +163,39 @@ def sql(
     from pipeline.query_processes import QueryProcesses
 
     is_safe = form == options.SAFE_CSV
-    values = options.parameters(parameter or [])
+    values = options.parse_query_parameters(parameter or [])
     if out is not None:
-        from pipeline.cli.output import check_file
+        from pipeline.cli.output import check_output_file
 
-        check_file(out, "csv" if is_safe else form)
+        check_output_file(out, "csv" if is_safe else form)
     if query is None and file is None and terminal.is_in_terminal():
         raise UsageError(_NO_QUERY)
     with QueryProcesses(
         timeout=timeout,
         memory=memory,
-        while_waiting=partial(terminal.of_steps, "running the query"),
-        metrics=_metrics_of_files,
+        while_waiting=partial(terminal.step_progress, "running the query"),
+        metrics=_metrics_from_files,
     ) as processes:
-        text = query if query is not None else options.sql_text(file)
+        text = query if query is not None else options.read_query(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         processes.start_next_process()  # it starts while we load what shows the answer
-        from pipeline.cli.output import show, write_file
+        from pipeline.cli.output import print_table, write_file
 
         # Only with names it is opened here, since that takes as long as to start a process.
-        opened = lake if names is None else options.named(pipeline.open_lake(lake), names)
+        opened = (
+            lake if names is None else options.with_model_names(pipeline.open_lake(lake), names)
+        )
         rows = processes.run_query(opened, text, values)
         if out is None:
-            show(rows, form)
+            print_table(rows, form)
             return
         write_file(rows, out, is_safe=is_safe)
-        terminal.note(f"wrote {out} ({format_count(rows.height, 'row')})")
+        terminal.print_note(f"wrote {out} ({format_count(rows.height, 'row')})")
 
 
-def _metrics_of_files() -> "dict[str, RegisteredMetric]":
-    """The metrics of --metric-file."""
+def _metrics_from_files() -> "dict[str, RegisteredMetric]":
+    """Return the metrics of --metric-file."""
     # Imported when a query is asked, so that its process starts first.
     from pipeline.metrics.registry import registered_metrics
 
@@ -202,12 +206,12 @@ def _metrics_of_files() -> "dict[str, RegisteredMetric]":
 
 
 def quarantine(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     raw: bool = flag_spec("--raw", "Show every column, with the raw document."),
     export: Path | None = option_spec(
-        "DIR", "Write the documents to a new folder.", check=options.local_folder
+        "DIR", "Write the documents to a new folder.", check=options.check_local_folder
     ),
     form: Form = "table",
 ) -> None:
@@ -229,25 +233,25 @@ def quarantine(
       magic quarantine --export refused/
     """
     if export is None:
-        asked.show("quarantine")
+        context.print_result("quarantine")
         return
     if raw:
         raise UsageError("use only one of --raw and --export")
     from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine
 
     manifest = export_quarantine(lake, export)
-    with terminal.reporting(f"the documents are in {export}"):
+    with terminal.report_completed_work(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
-        asked.show_rows("manifest", manifest, hidden=hidden)
+        context.print_rows("manifest", manifest, hidden=hidden)
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
-    terminal.note(
+    terminal.print_note(
         f"{format_count(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
         f"{export / MANIFEST_FILE_NAME} says where each comes from"
     )
 
 
 def catalog(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     out: Path | None = option_spec(
@@ -255,7 +259,7 @@ def catalog(
         "The file to write; default: magic.duckdb in the lake.",
         "-o",
         "--out",
-        check=options.local_folder,
+        check=options.check_local_folder,
     ),
 ) -> None:
     """Write a DuckDB database that shows the lake to other SQL tools.
@@ -279,15 +283,15 @@ def catalog(
     if out is None:
         state = rebuild_catalog(lake)
     else:
-        state = asked.lake
+        state = context.lake
         write_catalog(state, out)
-    terminal.note(
+    terminal.print_note(
         f"wrote {out or state.path / CATALOG_FILE_NAME}: the lake after ingest {state.ingest_id}"
     )
 
 
 def maintain(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     keep_days: float = option_spec("N", "Keep every state of the last N days.", min=0, default=7.0),
@@ -321,13 +325,13 @@ def maintain(
         on_merged=partial(renew_catalog, lake),
     )
     if dry_run:
-        asked.show_rows("maintain", rows)
+        context.print_rows("maintain", rows)
         sizes = "; – is a size that is not known before the run"
         is_unknown = rows["bytes_after"].has_nulls()
-        terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
+        terminal.print_note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
         return
-    with terminal.reporting("the lake is maintained"):
-        asked.show_rows("maintain", rows)
+    with terminal.report_completed_work("the lake is maintained"):
+        context.print_rows("maintain", rows)
     if open_lake(lake).contract_version != before:
         note_upgrade(before)
 
@@ -336,7 +340,7 @@ BRIEF = ("check", "severity", "table", "n_rows", "row")
 
 
 def verify(
-    asked: Asked,
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
     limit: int = option_spec("N", "List at most N rows of each check.", min=1, default=20),
@@ -363,22 +367,22 @@ def verify(
     """
     from pipeline.verify import verify as verify_lake
 
-    with terminal.of_steps() as on_progress:
+    with terminal.step_progress() as on_progress:
         verified = verify_lake(lake, limit=limit, on_progress=on_progress)
-    asked.show_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
+    context.print_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
     for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
-        terminal.note(f"{check}: {finds}")
+        terminal.print_note(f"{check}: {finds}")
     if verified.left_out:
-        terminal.note(
+        terminal.print_note(
             f"{len(verified.left_out)} checks were skipped because a table cannot be read"
         )
     if verified.is_whole:
-        terminal.note(
+        terminal.print_note(
             f"the lake is undamaged: {verified.n_checks} checks, {verified.n_files:,} files, "
             f"{verified.n_rows:,} rows"
         )
     if verified.is_contradicted:
-        terminal.note(
+        terminal.print_note(
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"
         )

@@ -7,7 +7,7 @@ magic does not know can write it, in place of a format.
 from pipeline.archives.splitting import Splitter, list_splitter
 from pipeline.formats.interchange.document import parse_document, schema
 from pipeline.formats.interchange.reading import FORMAT, build_game
-from pipeline.formats.interchange.writing import encoded
+from pipeline.formats.interchange.writing import encode_game
 from pipeline.formats.sniffer import DocumentSniffer, parse_truncated_object
 from pipeline.game_record import GameRecord
 
@@ -17,7 +17,7 @@ __all__ = [
     "NAMES_MODELS",
     "VERSION_KEY",
     "claims",
-    "encoded",
+    "encode_game",
     "read",
     "schema",
     "splitter",
@@ -65,8 +65,10 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document is a JSON object with the interchange version key."""
     return sniffer.first == "{" and VERSION_KEY in sniffer.keys
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
+    """Parse an interchange document into a game; the document names its models itself."""
     return build_game(parse_document(sniffer.data))

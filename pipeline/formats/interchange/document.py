@@ -139,24 +139,24 @@ def default_if_left_out(field: FieldInfo) -> Any:
 
 def _type_bounded_by_column(kind: Any, column: Column | None, default: Any) -> Any:
     """Return a field's type, with numbers limited to the range of their column."""
-    held = [one for one in get_args(kind) if one is not NoneType] or [kind]
-    if column is not None and held in ([int], [float]):
+    member_types = [type_ for type_ in get_args(kind) if type_ is not NoneType] or [kind]
+    if column is not None and member_types in ([int], [float]):
         most = {"Int32": MOST, "Int64": 2**63 - 1}.get(str(column.dtype))
         low = column.min if most is None or column.min is not None else -most - 1
         high = most if column.max is None else column.max
-        number = Annotated[held[0], Meta(ge=low, le=high)]  # type: ignore[valid-type]
+        number = Annotated[member_types[0], Meta(ge=low, le=high)]  # type: ignore[valid-type]
         kind = number | None if NoneType in get_args(kind) else number
     return kind | UnsetType if default is UNSET else kind
 
 
 def _define_act_class(table: str) -> type[Act]:
     event, columns = TABLES[table].event, TABLES[table].columns
-    own = {
+    event_defaults = {
         field.name: default_if_left_out(field)
         for field in fields(event)
         if field.name not in OF_EVENT
     }
-    meaning, left_out = _SAID.get(table, (TABLES[table].row, own))
+    meaning, left_out = _SAID.get(table, (TABLES[table].row, event_defaults))
     title = event.__name__ if table in _SAID else "".join(map(str.capitalize, table.split("_")))
     members = struct_fields_of_event(event, columns, left_out)
     made = defstruct(title, members, bases=(Act,), frozen=True, kw_only=True, tag=table)
@@ -169,7 +169,7 @@ OF_EVENT = tuple(GameEvent.__struct_fields__)
 OWN_TABLES = {name: kind.name for kind in game_definitions().values() for name in kind.tables}
 TABLES = {
     **ACTION_TABLES,
-    **{name: game_definitions()[of].tables[name] for name, of in OWN_TABLES.items()},
+    **{name: game_definitions()[game_type].tables[name] for name, game_type in OWN_TABLES.items()},
 }
 ACTS = {table: _define_act_class(table) for table in TABLES}
 TABLE_OF = {act: table for table, act in ACTS.items()}
@@ -307,9 +307,9 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of an interchange document as a dictionary."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     described = msgspec.json.schema(Document)
-    for one in described["$defs"].values():
-        if "description" in one:
-            one["description"] = cleandoc(one["description"])
+    for definition in described["$defs"].values():
+        if "description" in definition:
+            definition["description"] = cleandoc(definition["description"])
     return dialect | described
 
 
@@ -339,24 +339,24 @@ Fixed = defstruct(
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
-def parse_document(data: bytes, at: str = "$") -> Document:
+def parse_document(data: bytes, json_path: str = "$") -> Document:
     """Parse an interchange document; raise an error with all mistyped values."""
     try:
-        return decode(Document, data, at)
+        return decode(Document, data, json_path)
     except InvalidDocumentError as error:
-        faults = _document_type_faults(data, at) if error.fault.rule == TYPE_RULE else []
+        faults = _document_type_faults(data, json_path) if error.fault.rule == TYPE_RULE else []
         raise InvalidDocumentError(*(faults or error.faults)) from error
 
 
-def _document_type_faults(data: bytes, at: str) -> list[RecordError]:
+def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
     try:
         value = msgspec.json.decode(data)
     except UNDECODABLE:  # the decoder of documents got only as far as its first fault
         return []
-    faults = find_type_errors(value, Document, at)
+    faults = find_type_errors(value, Document, json_path)
     setting = value.get("setting") if isinstance(value, dict) else None
     if isinstance(setting, dict):
-        faults += _setting_type_faults(setting, f"{at}.setting")
+        faults += _setting_type_faults(setting, f"{json_path}.setting")
     return [
         replace(fault, message=f"{fault.message}: choose from {', '.join(ACTS)}")
         if fault.json_path.endswith(".act")
@@ -365,8 +365,8 @@ def _document_type_faults(data: bytes, at: str) -> list[RecordError]:
     ]
 
 
-def _setting_type_faults(setting: Mapping[str, Any], at: str) -> list[RecordError]:
-    return find_type_errors(setting, OfWords if "code" in setting else Fixed, at)
+def _setting_type_faults(setting: Mapping[str, Any], json_path: str) -> list[RecordError]:
+    return find_type_errors(setting, OfWords if "code" in setting else Fixed, json_path)
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:

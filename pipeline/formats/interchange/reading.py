@@ -138,11 +138,11 @@ _side = attrgetter("model", "role", "seat")
 
 def build_game(document: Document) -> GameRecord:
     """Build the game of a document; raise InvalidDocumentError if it breaks a rule."""
-    known = games.game_type_names()
-    if document.game_type not in known:
+    game_types = games.game_type_names()
+    if document.game_type not in game_types:
         rule = (
-            f"a game type is one of {', '.join(known)}, or of an installed package, or of a file "
-            "that MAGIC_GAMES names"
+            f"a game type is one of {', '.join(game_types)}, or of an installed package, or of a "
+            "file that MAGIC_GAMES names"
         )
         raise invalid_document_error("$.game_type", rule, repr(document.game_type))
     kind = games.game_definition(document.game_type)
@@ -176,9 +176,9 @@ def build_game(document: Document) -> GameRecord:
         game_index=document.game_index,
         seats=seats,
         failures={
-            n: one.failure
-            for n, one in enumerate(document.seats, 1)
-            if one.failure and one.failure.strip()
+            n: seat.failure
+            for n, seat in enumerate(document.seats, 1)
+            if seat.failure and seat.failure.strip()
         },
         messages=build_messages(_iter_messages(document.events), seats),
         order=order if any(order) else (),
@@ -191,8 +191,8 @@ def build_game(document: Document) -> GameRecord:
     if document.results is not UNSET:
         game.results = _build_stated_results(document.results, game, kind)
         check_winners(game, "$.results")
-    shown = [event.visible_to for event in document.events]
-    game.faults += unknown_audience_faults(shown, numbers, "$.events")
+    audiences = [event.visible_to for event in document.events]
+    game.faults += unknown_audience_faults(audiences, numbers, "$.events")
     # Nothing where no seat says it.
     if any(getattr(seat, name) is not None for seat in document.seats for name in USAGE_FIELDS):
         keys = dict(zip(USAGE_FIELDS, USAGE_FIELDS, strict=True))
@@ -214,7 +214,7 @@ def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     agreed = _is_agreed(game)
     wins = wins if agreed is None else [agreed] * len(wins)
     tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    return [replace(one, agreed=agreed) for one in results_of_tested_seats(game, tested)]
+    return [replace(result, agreed=agreed) for result in results_of_tested_seats(game, tested)]
 
 
 def _is_agreed(game: GameRecord) -> bool | None:
@@ -239,7 +239,10 @@ def _stated_or_derived_wins(
         return wins
     if kind.most_points_win:
         by_score = has_highest_score([seat.score for seat in document.seats])
-        wins = [score if own is None else own for own, score in zip(wins, by_score, strict=True)]
+        wins = [
+            derived_win if stated_win is None else stated_win
+            for stated_win, derived_win in zip(wins, by_score, strict=True)
+        ]
     for number, (seat, is_win) in enumerate(zip(game.seats, wins, strict=True)):
         if is_win is None and seat.is_tested and document.results is UNSET:
             rule = "of a finished game it is known who won: each seat under test has `is_win`"
@@ -273,11 +276,11 @@ def phase_of_event(event: Event) -> str:
     return _OTHER
 
 
-def _build_seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
-    check_players([seat.player for seat in given], "$.seats")
+def _build_seats(document_seats: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
+    check_players([seat.player for seat in document_seats], "$.seats")
     roles = [role.name for role in kind.roles]
     seats = []
-    for number, seat in enumerate(given):
+    for number, seat in enumerate(document_seats):
         role = roles[0] if seat.role is UNSET and len(roles) == 1 else seat.role
         if role is UNSET or role not in roles:
             rule = f"a role of {kind.name} is one of {', '.join(roles)}"
@@ -290,15 +293,15 @@ def _build_seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
 
 
 def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
-    known = set(games.phase_names())
+    phase_names = set(games.phase_names())
     for number, event in enumerate(events):
         if event.text is None:
             continue
         phase = event.phase
         if phase is UNSET:
             phase = phase_of_event(event)
-        elif phase not in known:
-            rule = f"a phase is one of {', '.join(sorted(known))}"
+        elif phase not in phase_names:
+            rule = f"a phase is one of {', '.join(sorted(phase_names))}"
             raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
         # By place: a document is made of these, and by name they take half as long again.
         yield LoggedMessage(
@@ -363,7 +366,7 @@ def _act_rows_and_order(
     eliminated = set[int]()
     order: Order = []
     n_texts = 0
-    known = {*numbers, *document.unseated, None, UNSET}
+    allowed_names = {*numbers, *document.unseated, None, UNSET}
     for number, event in enumerate(document.events):
         index = None
         if event.text is None:
@@ -383,8 +386,10 @@ def _act_rows_and_order(
             table = TABLE_OF[type(act)]
             if (of_table := rows.get(table)) is None:
                 if OWN_TABLES.get(table, kind.name) != kind.name:
-                    own = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
-                    rule = f"in {kind.name} an act is one of {', '.join(own)}"
+                    act_names = [
+                        name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name
+                    ]
+                    rule = f"in {kind.name} an act is one of {', '.join(act_names)}"
                     raise invalid_document_error(
                         f"{_act_path(number, place)}.act", rule, repr(table)
                     )
@@ -406,7 +411,7 @@ def _act_rows_and_order(
                 raise invalid_document_error(
                     f"{_act_path(number, place)}.player", rule, repr(player)
                 )
-            _check_act(table, row, player, known, (number, place))
+            _check_act(table, row, player, allowed_names, (number, place))
             if table == "eliminations":
                 if row["seat"] in eliminated:
                     rule = "a player leaves the game once"
@@ -422,7 +427,11 @@ def _act_rows_and_order(
 
 
 def _check_act(
-    table: str, row: dict[str, Any], player: str | None, known: set[Any], place: tuple[int, int]
+    table: str,
+    row: dict[str, Any],
+    player: str | None,
+    allowed_names: set[Any],
+    place: tuple[int, int],
 ) -> None:
     """Raise an error for an action without a player or round, or with an unknown name."""
     if row["seat"] is None:
@@ -433,12 +442,13 @@ def _check_act(
         rule = "an act has a round, its own or its event's"
         raise invalid_document_error(_act_path(*place), rule, "neither has one")
     for name in NAMING[table]:
-        if row[name] in known:
+        if row[name] in allowed_names:
             continue
         row[name] = (
-            find_player(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
+            find_player(row[name], {name: name for name in allowed_names if isinstance(name, str)})
+            or row[name]
         )
-        if strangers := set(as_name_tuple(row[name])) - known:
+        if strangers := set(as_name_tuple(row[name])) - allowed_names:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
             raise invalid_document_error(f"{_act_path(*place)}.{name}", rule, listed)
@@ -479,9 +489,9 @@ def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: D
         _check_unique_acts(table, of_table, document.events)
         for number, row in enumerate(of_table if table == "proposals" else ()):
             if (row["party_seat"] or 0) > len(around.seats):
-                at = f"{_act_path_of_row(document.events, table, number)}.party_seat"
+                json_path = f"{_act_path_of_row(document.events, table, number)}.party_seat"
                 raise invalid_document_error(
-                    at, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
+                    json_path, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
                 )
         made = [_build_event(table, row) for row in of_table]
         if table in OWN_TABLES:
@@ -524,26 +534,32 @@ def _build_event(table: str, row: dict[str, Any]) -> GameEvent:
     return TABLES[table].event(**row)
 
 
-def _build_stated_results(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
+def _build_stated_results(
+    stated_results: list[Any], game: GameRecord, kind: GameDefinition
+) -> list[Result]:
     """Return the stated results; raise an error unless they cover the sides under test."""
-    for number, one in enumerate(given):
-        at = f"$.results[{number}]"
-        if kind.role(one.role) is None:
+    for number, result in enumerate(stated_results):
+        json_path = f"$.results[{number}]"
+        if kind.role(result.role) is None:
             raise invalid_document_error(
-                f"{at}.role", f"the role is one of {kind.name}", repr(one.role)
+                f"{json_path}.role", f"the role is one of {kind.name}", repr(result.role)
             )
         for name in ("seat", "first_choice_seat"):
-            if (getattr(one, name) or 0) > len(game.seats):
+            if (getattr(result, name) or 0) > len(game.seats):
                 rule = f"a seat is one of {len(game.seats)}"
-                raise invalid_document_error(f"{at}.{name}", rule, str(getattr(one, name)))
-        if (one.message_index or 0) >= max(len(game.messages), 1):
+                raise invalid_document_error(
+                    f"{json_path}.{name}", rule, str(getattr(result, name))
+                )
+        if (result.message_index or 0) >= max(len(game.messages), 1):
             raise invalid_document_error(
-                f"{at}.message_index", "it is that of a text", str(one.message_index)
+                f"{json_path}.message_index", "it is that of a text", str(result.message_index)
             )
-    stated, follow = (Counter(map(_side, of)) for of in (given, game.results))
-    if stated != follow:
+    stated_sides, derived_sides = (
+        Counter(map(_side, results)) for results in (stated_results, game.results)
+    )
+    if stated_sides != derived_sides:
         rule = "there is one result for each side under test, by model, role and seat"
-        missing = ", ".join(map(str, follow - stated)) or "none"
-        surplus = ", ".join(map(str, stated - follow)) or "none"
+        missing = ", ".join(map(str, derived_sides - stated_sides)) or "none"
+        surplus = ", ".join(map(str, stated_sides - derived_sides)) or "none"
         raise invalid_document_error("$.results", rule, f"missing: {missing}; surplus: {surplus}")
-    return [Result(**asdict(one)) for one in given]
+    return [Result(**asdict(result)) for result in stated_results]

@@ -32,7 +32,7 @@ from pipeline.games import game_definition
 _RowAndAct = tuple[Row, Act]
 
 
-def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
+def encode_game(game: GameRecord, log_sha256: str | None = None) -> bytes:
     """Encode a game as an interchange document in JSON on one line, without a line break.
 
     Args:
@@ -89,7 +89,9 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
         ],
         unseated=_names_without_seats(game),
         events=events,
-        results=UNSET if is_derived else [parts.Result(**asdict(one)) for one in game.results],
+        results=UNSET
+        if is_derived
+        else [parts.Result(**asdict(result)) for result in game.results],
     )
 
 
@@ -101,7 +103,7 @@ def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
         for name in names
         for row in _table_rows(game, table)
     ]
-    names = dict.fromkeys(name for one in named for name in as_name_tuple(one or ()))
+    names = dict.fromkeys(name for names in named for name in as_name_tuple(names or ()))
     players = {seat.player for seat in game.seats}
     return tuple(name for name in names if name not in players)
 
@@ -159,7 +161,7 @@ def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> E
         acts=[
             replace(
                 act,
-                player=UNSET if (own := game.seats[row.seat - 1].player) == player else own,
+                player=UNSET if (actor := game.seats[row.seat - 1].player) == player else actor,
                 round=UNSET if row.round == course.round[index] else row.round,
             )
             for row, act in acts
@@ -185,8 +187,8 @@ def _acts_by_message_and_table(
         )
         fields = list(map(asdict, rows))
         for row, stated in zip(rows, _iter_fields_to_state(table, fields, context), strict=True):
-            of = silent[table] if row.message_index is None else spoken[row.message_index]
-            of.append((row, ACTS[table](**stated)))
+            acts = silent[table] if row.message_index is None else spoken[row.message_index]
+            acts.append((row, ACTS[table](**stated)))
     return spoken, silent
 
 
@@ -205,8 +207,10 @@ def _iter_fields_to_state(
 ) -> Iterator[dict[str, Any]]:
     """Yield for each row the fields that an action must state because they cannot be derived."""
     for row, values in zip(rows, derive_field_values(table, rows, context), strict=True):
-        own = {name: value for name, value in row.items() if name in ACTS[table].__struct_fields__}
-        del own["round"]
+        act_fields = {
+            name: value for name, value in row.items() if name in ACTS[table].__struct_fields__
+        }
+        del act_fields["round"]
         if table in REGISTERED and not row["is_logged"]:
-            del own[REGISTERED[table]]
-        yield {n: value for n, value in own.items() if n not in values or values[n] != value}
+            del act_fields[REGISTERED[table]]
+        yield {n: value for n, value in act_fields.items() if n not in values or values[n] != value}

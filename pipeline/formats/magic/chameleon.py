@@ -8,12 +8,15 @@ from pipeline.game_record import GameRecord
 
 
 class Setting(Struct):
+    """The secret word, its topic and the chameleon's name, as the log's setting has them."""
+
     topic: str
     code: str
     chameleon_name: str
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log has the field of Chameleon."""
     return log.chameleon is not UNSET
 
 

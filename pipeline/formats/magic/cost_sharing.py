@@ -65,6 +65,7 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log has a proposal or a negotiation turn."""
     return log.proposal is not UNSET or value_or_none(log.nego_turn) is not None
 
 
@@ -184,8 +185,8 @@ def _proposal_rows(
     shares: Iterable["_Share"], seat: int, round_: int, index: int | None, *, is_last: bool
 ) -> list[Proposal]:
     return [
-        Proposal(seat, round_, index, party, own, position, text, is_last)
-        for party, own, position, text in shares
+        Proposal(seat, round_, index, party, party_seat, position, text, is_last)
+        for party, party_seat, position, text in shares
     ]
 
 
@@ -197,10 +198,10 @@ def _parse_shares(text: str, n_seats: int) -> list[_Share]:
     text = remove_thoughts(text)
     if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
         text = _SPACES.sub(" ", text)
-    found: dict[str, str | None] = {
+    share_by_party: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
-    return _shares_with_seats((found or dict.fromkeys(PARTIES[:n_seats])).items(), n_seats)
+    return _shares_with_seats((share_by_party or dict.fromkeys(PARTIES[:n_seats])).items(), n_seats)
 
 
 def _shares_with_seats(named: Iterable[tuple[str, str | None]], n_seats: int) -> list[_Share]:

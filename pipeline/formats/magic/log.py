@@ -226,8 +226,8 @@ def _build_timeline(logged: History, _: PromptedPhases, *, decision: Phase) -> T
             decided.clear()
         if is_decision:
             decided.add(player)
-        said = decision if is_decision else Phase.REFLECTION
-        timeline.phase.append(Phase.MODERATION if is_moderator else said)
+        phase = decision if is_decision else Phase.REFLECTION
+        timeline.phase.append(Phase.MODERATION if is_moderator else phase)
         timeline.round.append(None if is_moderator else round_)
     return timeline
 
@@ -262,11 +262,11 @@ def build_point_game(
     logged = logged_history(log)
     scores = value_or_none(log.scores) or []
     names = call_cached(_players_by_seat, len(scores), logged.player, logged.visible_to, tested)
-    other = None if players.other_player is UNSET else players.other_player.model
+    opponent_model = None if players.other_player is UNSET else players.other_player.model
     seats = [
         Seat(
             player=name,
-            model=players.test_player.model if name == tested else other,
+            model=players.test_player.model if name == tested else opponent_model,
             role=PLAYER,
             is_tested=name == tested,
             final_score=scores[number] if number < len(scores) else None,
@@ -295,10 +295,13 @@ def build_point_game(
 
 
 def _players_by_seat(
-    n_scores: int, speakers: tuple[str, ...], shown: tuple[str | tuple[str, ...], ...], tested: str
+    n_scores: int,
+    speakers: tuple[str, ...],
+    audiences: tuple[str | tuple[str, ...], ...],
+    tested: str,
 ) -> tuple[str, ...]:
     """Return the players by seat; seats are numbered, so a silent player keeps its seat."""
-    audible = zip(speakers, shown, strict=True)
+    audible = zip(speakers, audiences, strict=True)
     spoke = {player for player, visible_to in audible if visible_to in TO_MODERATOR}
     named = spoke - {MODERATOR} | {tested}
     check_players(named, "$")
@@ -422,7 +425,7 @@ def _build_judgement_events(
         return []
     players = [seat.player for seat in built.seats]
     answers = built.messages.course.message_indices_by_player(phase)
-    said = [answers.get(player, ()) for player in players]
+    message_indices = [answers.get(player, ()) for player in players]
     seats = range(1, len(players) + 1)
     events, faults = [], []
     for name, of_round in rounds.items():
@@ -438,12 +441,12 @@ def _build_judgement_events(
             return []
         events += [
             event(seat, number + 1, indices[number] if number < len(indices) else None, *truths)
-            for seat, truths, indices in zip(seats, judged, said, strict=True)
+            for seat, truths, indices in zip(seats, judged, message_indices, strict=True)
             if truths.count(None) < len(truths)
         ]
     events.sort(key=attrgetter("round"))  # the order of keys in JSON says nothing
     built.faults += faults
-    _add_missing_judgement_faults(built, key, said, events)
+    _add_missing_judgement_faults(built, key, message_indices, events)
     return events
 
 
@@ -478,12 +481,12 @@ def _parse_seat_truths(
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) == n_seats and None not in truths:
         return truths
-    at = f"$.{key}.{measure}"
+    json_path = f"$.{key}.{measure}"
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
-        faults.append(RecordError(at, rule, f"{len(logged)} answers"))
+        faults.append(RecordError(json_path, rule, f"{len(logged)} answers"))
     faults += [
-        _not_a_truth_fault(f"{at}[{number}]", logged[number])
+        _not_a_truth_fault(f"{json_path}[{number}]", logged[number])
         for number, truth in enumerate(truths)
         if truth is None
     ]
@@ -508,9 +511,9 @@ def _add_missing_judgement_faults(
         built.faults.append(RecordError(f"$.{key}.{number}", rule, f"none of {names}"))
 
 
-def _no_such_player_fault(at: str, player: str) -> RecordError:
-    return RecordError(at, "every player named has a seat", repr(player))
+def _no_such_player_fault(json_path: str, player: str) -> RecordError:
+    return RecordError(json_path, "every player named has a seat", repr(player))
 
 
-def _not_a_truth_fault(at: str, value: int) -> RecordError:
-    return RecordError(at, "the answer of a seat is 0 or 1", repr(value))
+def _not_a_truth_fault(json_path: str, value: int) -> RecordError:
+    return RecordError(json_path, "the answer of a seat is 0 or 1", repr(value))

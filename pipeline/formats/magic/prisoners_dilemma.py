@@ -35,10 +35,13 @@ class Payoffs(Struct, omit_defaults=True):
 
 
 class Setting(Opponents, kw_only=True):
+    """The opponents and payoffs of a Prisoner's Dilemma log."""
+
     topic_values: Payoffs
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log's setting has payoffs."""
     return "topic_values" in setting_keys(log)
 
 
@@ -112,6 +115,6 @@ def points_of_choice(payoffs: Payoffs, choice: Choice, n_defectors: int) -> floa
     if n_defectors == N_PLAYERS:
         return payoffs.defect
     if choice is _COOPERATE:
-        one, two = payoffs.cooperate_one_defect, payoffs.cooperate_two_defect
-        return (one if n_defectors == 1 else two) or 0.0
+        points = payoffs.cooperate_one_defect if n_defectors == 1 else payoffs.cooperate_two_defect
+        return points or 0.0
     return payoffs.one_defect if n_defectors == 1 else payoffs.two_defect

@@ -19,6 +19,8 @@ from pipeline.vocabulary import GameType, Phase
 
 
 class Setting(Opponents, kw_only=True):
+    """The opponents, number of rounds and multiplier of a Public Good log."""
+
     game_round: Annotated[int, Meta(ge=0, le=1_000_000)]
     multiplier: float
     topic: str | None = None
@@ -29,6 +31,7 @@ _TEMPLATE = re.compile(r"I contribute (\d+)")
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log's setting has a multiplier."""
     return "multiplier" in setting_keys(log)
 
 
@@ -69,7 +72,7 @@ def parse_contribution(text: str, is_pgm: bool) -> float | None:
         is_pgm: Whether the tested player is a PGM player.
     """
     if is_pgm:
-        found = _TEMPLATE.search(text)
-        return float(found[1]) if found else None
+        match = _TEMPLATE.search(text)
+        return float(match[1]) if match else None
     first = _FIRST_INTEGER.search(text)
     return float(first[0]) if first else None

@@ -12,12 +12,15 @@ from pipeline.game_record import GameRecord
 
 
 class Setting(Struct):
+    """The two secret words and the undercover's name, as the log's setting has them."""
+
     undercover_code: str
     non_undercover_code: str
     undercover_name: str
 
 
 def claims(log: Log) -> bool:
+    """Return whether the log has the field of Undercover."""
     return log.undercover is not UNSET
 
 

@@ -67,7 +67,7 @@ _OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": 
 
 
 class _Line(NamedTuple):
-    """One line: its place from 0, its day, its event, and the event's values."""
+    """A line of the log: its index from 0, its day, its event, and the event's values."""
 
     at: int
     day: int
@@ -76,35 +76,37 @@ class _Line(NamedTuple):
 
     @property
     def json_path(self) -> str:
-        """Where the line is: the document as a list of lines."""
+        """The JSON path of the line, for the document as a list of lines."""
         return f"$[{self.at}]"
 
-    def fault(self, rule: str) -> RecordError:
-        """What to report where this line breaks a rule, or cannot be used."""
+    def record_error(self, rule: str) -> RecordError:
+        """Return the error to report if this line breaks a rule."""
         text = ",".join([str(self.day), self.event, *self.values])
         return RecordError(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
 
-    def broken(self, rule: str) -> InvalidDocumentError:
-        """The error to raise where no game can be read because of this line."""
-        return InvalidDocumentError(self.fault(rule))
+    def invalid_document_error(self, rule: str) -> InvalidDocumentError:
+        """Return the exception to raise if no game can be read because of this line."""
+        return InvalidDocumentError(self.record_error(rule))
 
-    def number(self, place: int) -> int:
-        """The value at a place, a number."""
+    def parse_number(self, place: int) -> int:
+        """Return the value at a position as a number."""
         value = self.values[place]
         if not _NUMBER.fullmatch(value):
-            raise self.broken(f"value {place + 1} of `{self.event}` is a number")
+            raise self.invalid_document_error(f"value {place + 1} of `{self.event}` is a number")
         return int(value)
 
-    def word(self, place: int, words: Collection[str]) -> str:
-        """The value at a place, one of some words."""
+    def parse_word(self, place: int, words: Collection[str]) -> str:
+        """Return the value at a position, which must be one of `words`."""
         value = self.values[place]
         if value not in words:
-            raise self.broken(f"value {place + 1} of `{self.event}` is one of {', '.join(words)}")
+            raise self.invalid_document_error(
+                f"value {place + 1} of `{self.event}` is one of {', '.join(words)}"
+            )
         return value
 
 
 class _Play:
-    """A game line by line."""
+    """The game, built line by line."""
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
@@ -114,55 +116,59 @@ class _Play:
         self.outcome: str | None = None
         self.ended_by: str | None = None
 
-    def add(self, line: _Line) -> None:
-        """Adds what a line says; raises InvalidDocumentError for one that cannot be read."""
+    def add_line(self, line: _Line) -> None:
+        """Add the content of a line; raise InvalidDocumentError if it cannot be read."""
         village, day = self.village, line.day
         match line.event:
             case "status":  # what it says of a player is compared with what happened so far
                 is_living = _IS_LIVING.get(line.values[2])
                 if is_living is None:
-                    self.doubt(line, "a status is ALIVE or DEAD")
-                elif is_living is not village.is_in_game(self.actor(line)):
-                    self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
+                    self.add_error(line, "a status is ALIVE or DEAD")
+                elif is_living is not village.is_in_game(self.parse_actor(line)):
+                    self.add_error(
+                        line, "a player is DEAD once executed or attacked, and ALIVE before"
+                    )
             case "talk" | "whisper":
                 # Some servers add the time in seconds: the first is when the game started.
                 text, *sent_at = _SENT_AT.split(line.values[3])[:2]
                 if sent_at and self.started_at is None:
                     self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
-                player, turn = self.actor(line, 2), line.number(1)
+                player, turn = self.parse_actor(line, 2), line.parse_number(1)
                 village.add_message(player, text, day, turn, is_whisper=line.event == "whisper")
             case "vote":
-                village.vote(self.actor(line), self.target(line), day)
+                village.vote(self.parse_actor(line), self.parse_target(line), day)
             case "attackVote" | "divine" | "guard":
                 # The role that a guard protects is the log's remark: nobody learns it.
-                finding = _FINDINGS[line.word(2, _FINDINGS)] if line.event == "divine" else None
+                finding = (
+                    _FINDINGS[line.parse_word(2, _FINDINGS)] if line.event == "divine" else None
+                )
                 kind = "attack_vote" if line.event == "attackVote" else line.event
-                village.use(self.actor(line), kind, self.target(line), day, finding)
+                village.use(self.parse_actor(line), kind, self.parse_target(line), day, finding)
             case "execute":
-                self.eliminate(line, EXECUTED)
+                self.add_elimination(line, EXECUTED)
             case "attack":
-                is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
-                target = self.player(line, 0)
+                is_killed = _IS_KILLED[line.parse_word(1, _IS_KILLED)]
+                target = self.parse_player(line, 0)
                 if target is not None:
                     village.attack(target, day, line.json_path)
                     if is_killed:
-                        self.eliminate(line, ATTACKED)
+                        self.add_elimination(line, ATTACKED)
             case "result":
-                winner = line.word(2, _OUTCOMES)
+                winner = line.parse_word(2, _OUTCOMES)
                 self.outcome = _OUTCOMES[winner]
                 self.ended_by = None if self.outcome else winner
                 n_wolves = len(village.living(WEREWOLF))
                 n_others = len(self.seats) - len(village.eliminations) - n_wolves
-                if [line.number(0), line.number(1)] != [n_others, n_wolves]:
-                    self.doubt(line, f"{n_others} villagers and {n_wolves} werewolves are left")
+                if [line.parse_number(0), line.parse_number(1)] != [n_others, n_wolves]:
+                    self.add_error(line, f"{n_others} villagers and {n_wolves} werewolves are left")
 
-    def eliminate(self, line: _Line, cause: str) -> None:
-        if not self.village.is_in_game(self.actor(line)):
-            raise line.broken("a player is executed or attacked once")
-        self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
+    def add_elimination(self, line: _Line, cause: str) -> None:
+        if not self.village.is_in_game(self.parse_actor(line)):
+            raise line.invalid_document_error("a player is executed or attacked once")
+        self.village.eliminate(self.parse_actor(line), line.day, cause, line.json_path)
 
-    def identify(self) -> None:
-        """Adds what a medium learns as the next day breaks: whether the executed was a werewolf.
+    def add_identification(self) -> None:
+        """Add what a medium learns at dawn: whether the executed player was a werewolf.
 
         The log has no line for it, and the server tells it to every medium still in the game.
         """
@@ -178,75 +184,78 @@ class _Play:
                 if seat.role == "medium" and day < min(out.get(medium, last), last):
                     self.village.use(seat.player, "identify", target.player, day, finding)
 
-    def doubt(self, line: _Line, rule: str) -> None:
-        self.village.faults.append(line.fault(rule))
+    def add_error(self, line: _Line, rule: str) -> None:
+        self.village.faults.append(line.record_error(rule))
 
-    def target(self, line: _Line) -> str | None:
-        """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
+    def parse_target(self, line: _Line) -> str | None:
+        """Return the target of an action, or None if there is none or it cannot be read."""
         try:
-            return self.player(line, 1)
+            return self.parse_player(line, 1)
         except InvalidDocumentError as error:
             self.village.faults.append(error.fault)
             return None
 
-    def player(self, line: _Line, place: int) -> str | None:
-        """The player whose seat is the value at a place; None for nobody."""
-        number = line.number(place)
+    def parse_player(self, line: _Line, place: int) -> str | None:
+        """Return the player whose seat number is at a position, or None for nobody."""
+        number = line.parse_number(place)
         if number == _NOBODY:
             return None
         if not 1 <= number <= len(self.seats):
-            raise line.broken(f"a seat is a number from 1 to {len(self.seats)}")
+            raise line.invalid_document_error(f"a seat is a number from 1 to {len(self.seats)}")
         return self.seats[number - 1].player
 
-    def actor(self, line: _Line, place: int = 0) -> str:
-        """The player who does what the line says, or to whom it happens."""
-        player = self.player(line, place)
+    def parse_actor(self, line: _Line, place: int = 0) -> str:
+        """Return the player who acts, or to whom the event happens."""
+        player = self.parse_player(line, place)
         if player is None:
-            raise line.broken(f"value {place + 1} of `{line.event}` is a player's seat")
+            raise line.invalid_document_error(
+                f"value {place + 1} of `{line.event}` is a player's seat"
+            )
         return player
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """A file is one game."""
+    """Return the splitter of a file that contains one game."""
     return read_whole_file if _BEGINNING.match(head) else None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document is an AIWolf log."""
     return _BEGINNING.match(sniffer.data) is not None
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Return what the server's JSON of a game is, which stands beside the log; None for others."""
+    """Describe the server's JSON file of a game. It lies beside the log; None for other files."""
     is_beside = sniffer.has_keys(_KEYS_BESIDE, len(_KEYS_BESIDE))
     return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; without a result it is unfinished."""
-    return build_ignoring_truncated_last_line(_played, sniffer.data)
+    """Read the game; a game without a result is unfinished."""
+    return build_ignoring_truncated_last_line(_play_lines, sniffer.data)
 
 
-def _played(data: bytes) -> GameRecord:
+def _play_lines(data: bytes) -> GameRecord:
     faults: list[RecordError] = []
     lines = list(
-        _lines_of(decode_utf8(data, "the document is text in UTF-8", may_be_cut=True), faults)
+        _parse_lines(decode_utf8(data, "the document is text in UTF-8", may_be_cut=True), faults)
     )
-    play = _Play(_seats(lines))
+    play = _Play(_read_seats(lines))
     play.village.faults += faults
     unknown: set[str] = set()
     for line in lines:
         if line.event not in _VALUES and line.event not in unknown:
             unknown.add(line.event)
-            play.doubt(line, f"an event is one of {', '.join(_VALUES)}")
+            play.add_error(line, f"an event is one of {', '.join(_VALUES)}")
         if line.event in ("talk", "vote"):
             play.last_day = max(play.last_day, line.day)
         try:
-            play.add(line)
+            play.add_line(line)
         except InvalidDocumentError as error:
             if line.event not in _ACTS:
                 raise
             play.village.faults.append(error.fault)
-    play.identify()
+    play.add_identification()
     game = play.village.build_game(
         NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
     )
@@ -254,25 +263,25 @@ def _played(data: bytes) -> GameRecord:
     return game
 
 
-def _lines_of(text: str, faults: list[RecordError]) -> Iterator[_Line]:
-    """The lines, without acts that lack a value: of each there is a fault."""
-    for at, written in _records(text):
+def _parse_lines(text: str, faults: list[RecordError]) -> Iterator[_Line]:
+    """Parse the lines; lines of actions without a value are errors and left out."""
+    for at, written in _iter_records(text):
         day, event, rest, *_ = [*written.split(",", 2), "", ""]
         n_values = _VALUES.get(event, 1)
         values = rest.split(",", n_values - 1)
         line = _Line(at, int(day) if _NUMBER.fullmatch(day) else _NOBODY, event, values)
         if line.day < 0 or not event:
-            raise line.broken("every line begins with a day and an event")
+            raise line.invalid_document_error("every line begins with a day and an event")
         if len(values) >= n_values or (event, len(values)) == ("status", _NAMELESS):
             yield line
         elif event in _ACTS:
-            faults.append(line.fault(f"`{event}` has {n_values} values"))
+            faults.append(line.record_error(f"`{event}` has {n_values} values"))
         else:
-            raise line.broken(f"`{event}` has {n_values} values")
+            raise line.invalid_document_error(f"`{event}` has {n_values} values")
 
 
-def _records(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each record with the number of its line, from 0.
+def _iter_records(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each record with its line number, from 0.
 
     What a player says can have line breaks, and signs that Python takes for such.
     """
@@ -285,18 +294,18 @@ def _records(text: str) -> Iterator[tuple[int, str]]:
         at += block.count("\n") + 1
 
 
-def _seats(lines: list[_Line]) -> list[Seat]:
-    """The players, as the lines with which the first day begins list them."""
+def _read_seats(lines: list[_Line]) -> list[Seat]:
+    """Return the players that the lines at the start of the first day list."""
     seats: list[Seat] = []
     for line in lines:
         if (line.day, line.event) != (lines[0].day, "status"):
             break
-        if line.number(0) != len(seats) + 1:
-            raise line.broken("the players' seats are 1, 2, 3 and so on")
+        if line.parse_number(0) != len(seats) + 1:
+            raise line.invalid_document_error("the players' seats are 1, 2, 3 and so on")
         try:
             role = parse_werewolf_role(line.values[1], line.json_path)
         except InvalidDocumentError as error:
-            raise line.broken(error.fault.rule) from error
+            raise line.invalid_document_error(error.fault.rule) from error
         # Players without a name are called by their seats.
         name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
         agent = line.values[3]
@@ -304,5 +313,5 @@ def _seats(lines: list[_Line]) -> list[Seat]:
         seats.append(Seat(name, team or None, role, is_tested=True))
     check_players([seat.player for seat in seats], "$", MAX_WEREWOLF_PLAYERS)
     if len(seats) == len(lines):
-        raise lines[-1].broken("a log goes on after its players")
+        raise lines[-1].invalid_document_error("a log goes on after its players")
     return seats

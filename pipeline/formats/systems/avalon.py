@@ -40,6 +40,8 @@ _VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
 
 
 class Config(Struct, frozen=True):
+    """The settings of a game: the model, team sizes, and numbers of messages."""
+
     model: str | None = None
     mission_team_sizes: list[Int64] | None = None
     num_messages_per_player: Int64 | None = None
@@ -47,22 +49,30 @@ class Config(Struct, frozen=True):
 
 
 class Player(Struct):
+    """A player with its role and model."""
+
     name: str
     role: Literal["assassin", "morgana", "mordred", "oberon", "evil", "merlin", "percival", "good"]
 
 
 class Speech(Struct):
+    """What a player said in a discussion."""
+
     player: str
     content: str | None
 
 
 class Ballot(Struct):
+    """A player's vote for or against a proposed team."""
+
     player: str
     vote: Any
     comment: str | None = None
 
 
 class Proposal(Struct):
+    """A leader's proposal of a team, with the discussion and the votes."""
+
     leader: str
     team_members: list[str]
     vote_result: Literal["approved", "rejected"] | None = None
@@ -71,11 +81,15 @@ class Proposal(Struct):
 
 
 class Play(Struct):
+    """The choice of a team member in a quest."""
+
     player: str
     action: Any
 
 
 class Mission(Struct):
+    """A quest: its discussion, proposals and choices."""
+
     mission_number: Annotated[int, Meta(ge=1, le=1_000_000)]
     discussion: list[Speech] | None = None
     proposals: list[Proposal] | None = None
@@ -84,6 +98,8 @@ class Mission(Struct):
 
 
 class Choice(Struct):
+    """The assassination: the assassin, its guess, and whether the guess was correct."""
+
     assassin: str
     correct: bool
     evil_discussion: list[Speech] | None = None
@@ -92,6 +108,8 @@ class Choice(Struct):
 
 
 class Log(Struct):
+    """The document of a game."""
+
     players: list[Player]
     missions: list[Mission]
     config: Config = Config()
@@ -100,11 +118,12 @@ class Log(Struct):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of an Avalon log."""
     return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game in a document of its own; a file of all games of a tournament has other keys."""
+    """Read the game of a document; a file with all games of a tournament has other keys."""
     log = decode(Log, sniffer.data)
     names = [player.name for player in log.players]
     check_players(names, "$.players")
@@ -118,7 +137,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         for player in log.players
     ]
     sizes = log.config.mission_team_sizes
-    acts = Acts(seats)
+    acts = _GameEvents(seats)
     for place, mission in enumerate(log.missions):
         acts.add_mission(mission, f"$.missions[{place}]")
     n_rounds = max((mission.mission_number for mission in log.missions), default=0)
@@ -136,7 +155,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             "reasoning_effort": log.config.reasoning_effort,
         },
         is_finished=log.winner is not None,
-        outcome=_outcome(log),
+        outcome=_read_outcome(log),
         n_rounds=n_rounds,
         seats=seats,
         messages=build_messages(acts.spoken, seats),
@@ -145,8 +164,8 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     )
 
 
-def _outcome(log: Log) -> str | None:
-    """How the game ended: evil wins by an assassination or by three quests that failed."""
+def _read_outcome(log: Log) -> str | None:
+    """Return how the game ended: evil wins by an assassination or three failed quests."""
     if log.winner != "evil":
         return None if log.winner is None else "good_won"
     if log.assassin_phase is not None and log.assassin_phase.correct:
@@ -155,7 +174,7 @@ def _outcome(log: Log) -> str | None:
     return "quests_failed" if n_failed >= 3 else "evil_won"
 
 
-class Acts:
+class _GameEvents:
     """The messages of a game, as `spoken`, and its events by table."""
 
     def __init__(self, seats: list[Seat]) -> None:
@@ -166,7 +185,10 @@ class Acts:
         self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
 
     def add_mission(self, mission: Mission, at: str) -> None:
-        """A quest: all discuss once, leaders propose teams until one goes, its players play."""
+        """Add a quest.
+
+        It is a discussion, proposed teams until one is accepted, and the team's choices.
+        """
         number = mission.mission_number
         has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
         self._discuss(mission.discussion, "talk", number, EVERYONE, f"{at}.discussion")
@@ -196,13 +218,13 @@ class Acts:
                 self._say(said.player, said.content or "", phase, number, visible_to)
 
     def _is_seated(self, name: str, at: str) -> bool:
-        """Whether whoever is named has a seat; if not, it is a fault."""
+        """Return whether the named player has a seat, and record an error if not."""
         if name not in self._numbers:
             self.faults.append(RecordError(at, "every player named has a seat", repr(name[:50])))
         return name in self._numbers
 
     def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
-        """Whether an act is one of these words; if not, it is a fault and has no row."""
+        """Return whether an action is one of these words, and record an error if not."""
         if word not in words:
             self.faults.append(RecordError(at, f"it is {' or '.join(words)}", repr(word)[:50]))
         return word in words
@@ -239,7 +261,7 @@ class Acts:
             self.events["team_votes"].append(vote)
 
     def add_assassination(self, choice: Choice, number: int) -> None:
-        """After the last quest, the evil players discuss, and the assassin chooses."""
+        """Add the evil players' discussion after the last quest, and the assassin's choice."""
         at, phase = "$.assassin_phase", "assassination"
         self._discuss(choice.evil_discussion, phase, number, self._evil, f"{at}.evil_discussion")
         assassin = choice.assassin
@@ -261,7 +283,7 @@ class Acts:
         number: int,
         visible_to: str | tuple[str, ...] = EVERYONE,
     ) -> int | None:
-        """Adds a message, and returns its index; None where the act has no words."""
+        """Add a message and return its index; None for an action without words."""
         if text is None:
             return None
         self.spoken.append(LoggedMessage(player, text, phase, number, visible_to))

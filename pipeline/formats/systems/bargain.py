@@ -55,15 +55,19 @@ Instant = Annotated[float, Meta(ge=0, le=2**32)]
 
 
 class Item(Struct, gc=False):
+    """An item to divide."""
+
     name: str
 
 
 class Experiment(Struct, gc=False):
+    """The start time of the game."""
+
     start_time: Instant | None = None
 
 
 class Config(Struct, gc=False):
-    """The settings; older games list neither agents nor items here."""
+    """The settings; logs of older games do not list agents and items here."""
 
     n_agents: Count
     m_items: Count
@@ -77,7 +81,7 @@ class Config(Struct, gc=False):
 
 
 class Performance(Struct, gc=False):
-    """What is known of an agent in the end; older games call its model a type."""
+    """The final facts about an agent; older games call its model a type."""
 
     model: str | None = None
     model_type: str | None = None
@@ -88,23 +92,27 @@ class Performance(Struct, gc=False):
 
 
 class Proposed(Struct, gc=False):
-    """Who would get which items: a list of their numbers from 0, if the agent kept to that."""
+    """The items that each agent would get, by their numbers from 0 if the agent used them."""
 
     allocation: dict[str, Any] | None
     reasoning: str | None = None
 
 
 class Enumerated(Struct, gc=False):
+    """A proposal's number and author."""
+
     proposal_number: int
     proposer: str
 
 
 class Ballot(Struct, gc=False):
+    """An agent's vote on the proposals."""
+
     vote: str | None
 
 
 class Row(Struct, gc=False):
-    """One row of the conversation. `reflection_content` is what stands behind a summary."""
+    """A row of the conversation. `reflection_content` is the full text of a private reflection."""
 
     phase: str
     round: Count
@@ -118,6 +126,8 @@ class Row(Struct, gc=False):
 
 
 class Log(Struct, gc=False):
+    """The document of a game."""
+
     config: Config
     consensus_reached: bool
     final_round: Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -127,13 +137,14 @@ class Log(Struct, gc=False):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of a bargaining log."""
     return sniffer.has_keys(_KEYS, 4)
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises InvalidDocumentError for one that breaks a rule."""
+    """Read the game; raise InvalidDocumentError if it breaks a rule."""
     log = decode(Log, sniffer.data)
-    seats = _seats(log)
+    seats = _read_seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
@@ -160,10 +171,10 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         n_rounds=log.final_round,
         started_at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
         seats=seats,
-        messages=build_messages(_spoken(log), seats),
-        proposals=_proposals(log, numbers, faults),
-        proposal_votes=_votes(log, numbers),
-        usage=_usage(log, seats, faults),
+        messages=build_messages(_read_messages(log), seats),
+        proposals=_read_proposals(log, numbers, faults),
+        proposal_votes=_read_votes(log, numbers),
+        usage=_read_usage(log, seats, faults),
         faults=faults,
     )
     built.results = [
@@ -182,8 +193,8 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     return built
 
 
-def _seats(log: Log) -> list[Seat]:
-    """The agents, all of them tested; a model is null where the log does not name it."""
+def _read_seats(log: Log) -> list[Seat]:
+    """Return the agents, all of them tested; the model is None if the log does not name it."""
     names = list(log.agent_performance) if log.config.agents is None else log.config.agents
     at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
     check_players(names, at)
@@ -207,8 +218,8 @@ def _seats(log: Log) -> list[Seat]:
     ]
 
 
-def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
-    """What each agent cost, and its seconds: the mean of its requests is logged."""
+def _read_usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
+    """Return each agent's costs and seconds; the log has the mean of its requests."""
     of_seats = []
     for seat in seats:
         end, at = log.agent_performance.get(seat.player), f"$.agent_performance.{seat.player}"
@@ -220,8 +231,8 @@ def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage
     return of_seats
 
 
-def _spoken(log: Log) -> Iterator[LoggedMessage]:
-    """Every row, so that a message's index is that of its row. What is private has one reader."""
+def _read_messages(log: Log) -> Iterator[LoggedMessage]:
+    """Return every row as a message with the same index; private rows are visible to one agent."""
     for row in log.conversation_logs:
         is_system = row.player == SYSTEM_NAME
         reader = row.to if row.reflection_content is None else row.player
@@ -235,8 +246,10 @@ def _spoken(log: Log) -> Iterator[LoggedMessage]:
         )
 
 
-def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) -> list[Proposal]:
-    """A row for each party of each proposal, its share by the number of items that it would get."""
+def _read_proposals(
+    log: Log, numbers: Mapping[str, int], faults: list[RecordError]
+) -> list[Proposal]:
+    """Return a row for each agent of each proposal, with its share of the number of items."""
     proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):
         if row.phase != "proposal" or row.player not in numbers:
@@ -265,7 +278,7 @@ def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) 
             position,
             share_text=None if items is None else str(items),
             is_last=round_ == last[seat],
-            share=_share(proposal, items, log.config.m_items),
+            share=_share_of_items(proposal, items, log.config.m_items),
             is_logged=True,
         )
         for (seat, round_), (index, proposal) in proposed.items()
@@ -273,12 +286,12 @@ def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) 
     ]
 
 
-def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
-    """The part of all items that these are, None unless each is one of them and given once.
+def _share_of_items(proposal: Proposed, items: object, n_items: int) -> float | None:
+    """Return the share of these items, or None if they are not a list of distinct known numbers.
 
-    So it is where the agent itself proposed nothing that could be read.
+    It is also None for a proposal that the system made because it could not read the agent's.
     """
-    # So the system begins where it could not read an agent's answer.
+    # Such proposals begin with this text.
     is_fallback = (proposal.reasoning or "").startswith("Failed to parse")
     if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None
@@ -286,8 +299,8 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
     return len(items) / n_items if is_whole else None
 
 
-def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
-    """The votes for a proposal; a rejection is none.
+def _read_votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
+    """Return the votes for proposals; a rejection is not a vote.
 
     The oldest games log them, each for the first proposal of its round.
     """
@@ -295,7 +308,7 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
     for row in log.conversation_logs:
         rounds.setdefault(row.round, []).append(row)
     final = rounds.get(log.final_round, [])
-    author = _agreed_author(final, len(seats)) if log.consensus_reached else None
+    author = _author_of_agreement(final, len(seats)) if log.consensus_reached else None
     if author in seats:
         return [
             ProposalVote(seat, log.final_round, None, author, True, is_final_round=True)
@@ -318,8 +331,8 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
     return list(cast.values())
 
 
-def _agreed_author(rows: Sequence[Row], n_agents: int) -> str | None:
-    """Whose proposal all accepted by the tally, the first in it.
+def _author_of_agreement(rows: Sequence[Row], n_agents: int) -> str | None:
+    """Return the author of the first proposal that all agents accepted.
 
     The tally's last line names the last proposal, whichever was accepted.
     """

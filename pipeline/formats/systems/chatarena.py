@@ -76,8 +76,8 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def message(line: str, at: str) -> dict[str, object]:
-    """The fields of a message by name; raises InvalidDocumentError if a line is not all of one."""
+def parse_message(line: str, at: str) -> dict[str, object]:
+    """Return the fields of a message by name; raise InvalidDocumentError for any other line."""
     fields: dict[str, object] = {}
     position, end = len("Message("), ", "
     while end == ", ":
@@ -91,36 +91,36 @@ def message(line: str, at: str) -> dict[str, object]:
             raise invalid_document_error(
                 f"{at}.{name}", "each field of a message is there once", "it is there twice"
             )
-        fields[name] = _value(value)
+        fields[name] = _parse_value(value)
         position = field.end()
     return fields
 
 
-def texts(written: str, at: str) -> list[str]:
-    """The texts in a list; raises InvalidDocumentError for anything else."""
+def parse_strings(written: str, at: str) -> list[str]:
+    """Parse a list of strings; raise InvalidDocumentError for anything else."""
     if IS_LIST.fullmatch(written) is None:
         raise invalid_document_error(
             at, "a list of names is written as Python's repr of it", repr(written[:50])
         )
-    return list(map(_text, _TEXTS.findall(written)))
+    return list(map(_parse_string, _TEXTS.findall(written)))
 
 
-def _value(written: str) -> object:
+def _parse_value(written: str) -> object:
     if written[0] in "'\"":
-        return _text(written)
+        return _parse_string(written)
     if written[0] in "[({s":
-        return list(map(_text, _TEXTS.findall(written)))
+        return list(map(_parse_string, _TEXTS.findall(written)))
     if written in _CONSTANTS:
         return _CONSTANTS[written]
     return float(written) if "." in written or "e" in written else int(written)
 
 
-def _text(written: str) -> str:
+def _parse_string(written: str) -> str:
     inner = written[1:-1]
-    return _ESCAPES.sub(_character, inner) if "\\" in inner else inner
+    return _ESCAPES.sub(_decode_escape, inner) if "\\" in inner else inner
 
 
-def _character(escape: re.Match[str]) -> str:
+def _decode_escape(escape: re.Match[str]) -> str:
     *codes, sign = escape.groups()
     return _CONTROLS.get(sign, sign) if sign else chr(int("".join(filter(None, codes)), 16))
 
@@ -131,7 +131,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 class _Row(Row, gc=False):
-    """A row in which null stands for nobody as well."""
+    """A row as written, in which null also means nobody."""
 
     visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
 
@@ -145,14 +145,14 @@ _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Messa
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """Each game of a transcript, and the whole of a table; known by how the file begins."""
+    """Return the splitter for the games of a transcript, or for a whole table."""
     if _is_table(head):
         return read_whole_file
     return section_splitter(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Whether a document is in one of the forms: by its keys, its columns or its banner."""
+    """Return whether a document has the keys, columns or banner of a ChatArena log."""
     if sniffer.first == "[":
         return sniffer.lists("agent_name", "visible_to", "msg_type")
     if sniffer.first == "=":
@@ -161,16 +161,16 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read_rows(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
-    """The messages of a document that is claimed, and a fault for what is none of them."""
+    """Read the messages of a claimed document, and an error for each other line."""
     if sniffer.first == "[":
-        return _heard(decode(list[_Row], sniffer.data)), []
+        return _normalise_visibility(decode(list[_Row], sniffer.data)), []
     if sniffer.first == "=":
-        return _of_transcript(sniffer.data)
-    return _converted(list(_of_table(sniffer.data))), []
+        return _parse_transcript(sniffer.data)
+    return _convert_rows(list(_parse_table(sniffer.data))), []
 
 
-def _heard(rows: list[_Row]) -> list[Row]:
-    """The rows, those that are shown to nobody written alike: what stands for it is no name."""
+def _normalise_visibility(rows: list[_Row]) -> list[Row]:
+    """Return the rows with one spelling for messages that nobody can see."""
     speakers = {row.agent_name for row in rows}
     for row in rows:
         names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
@@ -186,9 +186,9 @@ def _is_table(head: bytes) -> bool:
     return set(next(csv.reader([header.rstrip(b"\r").decode("latin-1")]))) >= _COLUMNS
 
 
-def _of_table(data: bytes) -> Iterator[dict[str, object]]:
-    """A table's rows, as what `Row` is converted from."""
-    records = _records(data)
+def _parse_table(data: bytes) -> Iterator[dict[str, object]]:
+    """Return a table's rows as input for `Row`."""
+    records = _header_and_rows(data)
     header = next(records)
     if len(set(header)) < len(header) or not set(header) >= _COLUMNS:
         raise invalid_document_error(
@@ -209,15 +209,15 @@ def _of_table(data: bytes) -> Iterator[dict[str, object]]:
         yield {  # numbers and lists are written as texts
             **row,
             "turn": int(turn) if turn else None,
-            "visible_to": texts(visible_to, f"$[{number}].visible_to")
+            "visible_to": parse_strings(visible_to, f"$[{number}].visible_to")
             if is_list
             else visible_to or EVERYONE,
             "msg_type": row["msg_type"] or None,
         }
 
 
-def _records(data: bytes) -> Iterator[list[str]]:
-    """The header of a table and its rows, without blank lines."""
+def _header_and_rows(data: bytes) -> Iterator[list[str]]:
+    """Return the header of a table and its rows, without blank lines."""
     # The module's own limit is less than a document's.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
     table = csv.reader(io.StringIO(decode_utf8(data, _IN_UTF_8), newline=""), strict=True)
@@ -228,8 +228,8 @@ def _records(data: bytes) -> Iterator[list[str]]:
         raise invalid_document_error("$", rule, f"line {table.line_num:,}: {error}") from error
 
 
-def _of_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
-    """The messages of a section; a fault for the lines that are none, if there are such."""
+def _parse_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
+    """Return the messages of a section, and one error if some lines are not messages."""
     lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
     messages = [line for line in lines if line.startswith(b"Message(")]
     others = [
@@ -243,14 +243,14 @@ def _of_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
         for first in others[:1]
     ]
     texts = [decode_utf8(line, _IN_UTF_8) for line in messages]
-    parsed = [message(text, f"$[{n}]") for n, text in enumerate(texts)]
-    return _converted(parsed), faults
+    parsed = [parse_message(text, f"$[{n}]") for n, text in enumerate(texts)]
+    return _convert_rows(parsed), faults
 
 
-def _converted(rows: list[dict[str, object]]) -> list[Row]:
-    """The rows with their types checked; raises InvalidDocumentError."""
+def _convert_rows(rows: list[dict[str, object]]) -> list[Row]:
+    """Return the rows with checked types; raise InvalidDocumentError otherwise."""
     try:
-        return _heard(msgspec.convert(rows, list[_Row]))
+        return _normalise_visibility(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
         raise InvalidDocumentError(type_error(error)) from error
 
@@ -263,7 +263,10 @@ SHOWN = 200
 
 
 class Talk:
-    """The rows of a game. Only the moderator's decide what the game is and how it ends."""
+    """The messages of a game.
+
+    Only the moderator's messages decide what the game is and how it ends.
+    """
 
     def __init__(self, rows: list[Row]) -> None:
         self.history = to_history(rows)
@@ -276,13 +279,13 @@ class Talk:
             if row.visible_to != EVERYONE
         ]
 
-    def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The last match of a pattern anywhere in what the moderator says."""
+    def last_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the last match of a pattern in the moderator's messages."""
         matches = map(pattern.search, reversed(self.sentences))
         return next(filter(None, matches), None)
 
-    def by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """What the moderator says by a pattern's group to players of their own, by player."""
+    def matches_by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
+        """Return what the moderator tells single players by a pattern's group, by player."""
         return {
             player: match[1].strip()
             for text, readers in self._private
@@ -291,8 +294,11 @@ class Talk:
             if player not in RESERVED_NAMES
         }
 
-    def players(self, named: Iterable[str] = ()) -> list[str]:
-        """Those who speak or are named, by number; raises InvalidDocumentError for nobody."""
+    def parse_players(self, named: Iterable[str] = ()) -> list[str]:
+        """Return the players who speak or are named.
+
+        Raise InvalidDocumentError if there are none.
+        """
         names = {*self.history.player, *named} - {MODERATOR}
         if not names:
             raise invalid_document_error(
@@ -302,8 +308,8 @@ class Talk:
         return sorted(names, key=lambda name: (player_number(name) or 0, name))
 
 
-def lacking(title: str, what: str, sentence: str | None = None) -> InvalidDocumentError:
-    """The error for a game that is known, and whose rows do not say what is needed.
+def missing_fact_error(title: str, what: str, sentence: str | None = None) -> InvalidDocumentError:
+    """Return the error for a known game whose messages lack a necessary fact.
 
     `sentence` is what should say it, and cannot be read.
     """
@@ -332,6 +338,7 @@ _VOTE = "Now vote which of the other players (excluding yourself) is the "
 
 
 def is_chameleon(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from Chameleon."""
     return bool(
         _IS_CHAMELEON.fullmatch(sentence)
         or _SECRET_WORD.fullmatch(sentence)
@@ -339,16 +346,18 @@ def is_chameleon(sentence: str) -> bool:
     )
 
 
-def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game; raises InvalidDocumentError where the roles or the word are not in it."""
-    hidden = list(talk.by_player(_IS_CHAMELEON))
+def read_chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """Read a game of Chameleon; raise InvalidDocumentError without roles or word."""
+    hidden = list(talk.matches_by_player(_IS_CHAMELEON))
     if len(hidden) != 1:
-        raise lacking(title, f"it tells {len(hidden)} players that they are the chameleon")
-    word = talk.last(_SECRET_WORD)
+        raise missing_fact_error(
+            title, f"it tells {len(hidden)} players that they are the chameleon"
+        )
+    word = talk.last_match(_SECRET_WORD)
     if word is None:
-        raise lacking(title, "it gives the word to nobody")
-    topic, code = talk.last(_TOPIC), word[1].strip()
-    players = talk.players([*hidden, *talk.by_player(_SECRET_WORD)])
+        raise missing_fact_error(title, "it gives the word to nobody")
+    topic, code = talk.last_match(_TOPIC), word[1].strip()
+    players = talk.parse_players([*hidden, *talk.matches_by_player(_SECRET_WORD)])
     setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
     models = assign_models(players, model)
     endings = {
@@ -364,19 +373,20 @@ def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
 
 
 def is_undercover(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from Undercover."""
     return bool(_WORD.fullmatch(sentence) or sentence.startswith(f"{_VOTE}undercover"))
 
 
-def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game; raises InvalidDocumentError where the words do not say who the undercover is."""
-    words = talk.by_player(_WORD)
-    players = talk.players(words)
+def read_undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """Read a game of Undercover; raise InvalidDocumentError if the undercover is unknown."""
+    words = talk.matches_by_player(_WORD)
+    players = talk.parse_players(words)
     if without := [player for player in players if player not in words]:
-        raise lacking(title, f"it gives no word to {', '.join(without)[:200]}")
+        raise missing_fact_error(title, f"it gives no word to {', '.join(without)[:200]}")
     counts = Counter(words.values()).most_common()
     if len(counts) != 2 or counts[1][1] != 1 or counts[0][1] == 1:
         what = f"it gives {len(words)} players {len(counts)} different words"
-        raise lacking(title, f"{what}, and not all but one of them the same")
+        raise missing_fact_error(title, f"{what}, and not all but one of them the same")
     civilian = counts[0][0]
     hidden = next(player for player, word in words.items() if word != civilian)
     setting: dict[str, JsonValue] = {"undercover_code": words[hidden], "civilian_code": civilian}
@@ -399,11 +409,11 @@ def _hidden_role_game(
     setting: dict[str, JsonValue],
     endings: Mapping[str, int],
 ) -> GameRecord:
-    """The game without its results. All of its players are under test."""
+    """Return the game without its results; all of its players are tested."""
     spoken = messages_with_phases(rules, talk.history, models)
     course = spoken.course
     # The ending that the moderator announced last.
-    ending = talk.last(re.compile("|".join(map(re.escape, endings))))
+    ending = talk.last_match(re.compile("|".join(map(re.escape, endings))))
     flag = endings[ending[0]] if ending else None
     outcome = rules.outcome_of_flag(flag)
     return GameRecord(
@@ -470,7 +480,7 @@ Points = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
 class PayoffRow(Struct, forbid_unknown_fields=True):
-    """What a choice pays, by how many of the two others cooperate."""
+    """The payoffs of a choice, by the number of other players who cooperate."""
 
     none: Points = field(name="0_others_cooperate")
     one: Points = field(name="1_others_cooperate")
@@ -478,12 +488,14 @@ class PayoffRow(Struct, forbid_unknown_fields=True):
 
 
 class PayoffMatrix(Struct, forbid_unknown_fields=True):
+    """The payoffs of both choices."""
+
     cooperate: PayoffRow
     defect: PayoffRow
 
 
 def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
-    """Return what is in a dictionary that Python printed; None where there is none such."""
+    """Parse a dictionary that Python printed; None if there is none."""
     try:
         return decode(kind, match[1].replace("'", '"').encode()) if match else None
     except InvalidDocumentError:
@@ -491,16 +503,20 @@ def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
 
 
 def is_dilemma(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from the Prisoner's Dilemma."""
     is_scoring = sentence.lstrip().startswith("The scoring is as follows:")
     return (is_scoring and "to defect" in sentence) or (
         _MATRIX.fullmatch(sentence) is not None and "defect" in sentence
     )
 
 
-def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game with every choice as MAgIC registers it; raises InvalidDocumentError."""
-    matrix, rounds = _parse_printed(PayoffMatrix, talk.last(_MATRIX)), talk.last(_ROUNDS)
-    if scoring := talk.last(_SCORING):
+def read_dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """Read a Prisoner's Dilemma, with every choice as MAgIC registers it."""
+    matrix, rounds = (
+        _parse_printed(PayoffMatrix, talk.last_match(_MATRIX)),
+        talk.last_match(_ROUNDS),
+    )
+    if scoring := talk.last_match(_SCORING):
         payoffs, n_rounds = Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
     elif matrix and rounds:
         both, own = matrix.cooperate, matrix.defect
@@ -508,42 +524,47 @@ def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
         n_rounds = int(rounds[1])
     else:
         what = "it does not say the rounds, or what every combination of three choices pays"
-        raise lacking(title, what, next(filter(is_dilemma, talk.sentences)))
+        raise missing_fact_error(title, what, next(filter(is_dilemma, talk.sentences)))
     setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
     kind, phase = GameType.PRISONERS_DILEMMA, Phase.DECISION
-    built = _point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
+    built = _read_point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     if len(built.seats) != N_PLAYERS:
-        raise lacking(title, f"it says what three players get, and {len(built.seats)} play")
+        raise missing_fact_error(
+            title, f"it says what three players get, and {len(built.seats)} play"
+        )
     built.decisions = build_decisions(built, payoffs)
     points = [0.0] * N_PLAYERS
     for decision in built.decisions:
         points[decision.seat - 1] += decision.payoff or 0
-    _add_results(built, _scores(talk, built) or points)
+    _add_results(built, _read_scores(talk, built) or points)
     return built
 
 
 def is_public_good(sentence: str) -> bool:
+    """Return whether the moderator's sentence is from Public Good."""
     return bool(_START.search(sentence) or _BEGINNING.search(sentence))
 
 
-def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """The game with every contribution as MAgIC registers it; raises InvalidDocumentError."""
-    beginning, rounds = talk.last(_BEGINNING), talk.last(_ROUNDS)
-    if background := talk.last(_BACKGROUND):
+def read_public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """Read a Public Good game, with every contribution as MAgIC registers it."""
+    beginning, rounds = talk.last_match(_BEGINNING), talk.last_match(_ROUNDS)
+    if background := talk.last_match(_BACKGROUND):
         start, n_rounds = float(background[1]), int(background[2])
     elif beginning and rounds:
         start, n_rounds = float(beginning[1]), int(rounds[1])
     else:
         what = "it does not say how many rounds are played"
-        raise lacking(title, what, next(filter(is_public_good, talk.sentences)))
+        raise missing_fact_error(title, what, next(filter(is_public_good, talk.sentences)))
     points = int(start) if start.is_integer() else start
     setting: dict[str, JsonValue] = {"starting_points": points, "rounds": n_rounds}
     kind, phase = GameType.PUBLIC_GOOD, Phase.CONTRIBUTION
-    built = _point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
+    built = _read_point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     indices = built.messages.course.message_indices(phase)
-    amounts = _amounts(talk, [built.messages.content[index] for index in indices], title)
+    amounts = _contributed_amounts(
+        talk, [built.messages.content[index] for index in indices], title
+    )
     built.contributions = build_contributions(built, amounts)
-    scores = _scores(talk, built)
+    scores = _read_scores(talk, built)
     if unread := [index for index, amount in zip(indices, amounts, strict=True) if amount is None]:
         rule = "each contribution states an amount"
         built.faults.append(RecordError(f"$[{unread[0]}]", rule, f"{len(unread)} do not"))
@@ -556,30 +577,30 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
     return built
 
 
-def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
-    """Return the amount that each text contributes, None where it states none.
+def _contributed_amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
+    """Return the amount that each text contributes, or None if it states none.
 
     MAgIC's games register whole numbers. Raises InvalidDocumentError where it is another game.
     """
-    if talk.last(_START):
+    if talk.last_match(_START):
         # MAgIC's PGM games, in which amounts are read otherwise, ask for private reflections.
         rows = zip(talk.history.player, talk.history.visible_to, strict=True)
         is_pgm = any(readers in (player, (player,)) for player, readers in rows)
         return [parse_contribution(text, is_pgm) for text in texts]
     if texts and not any("contribut" in text.lower() for text in texts):
-        raise lacking(title, "no player tells it a contribution", texts[0])
-    return list(map(_amount, texts))
+        raise missing_fact_error(title, "no player tells it a contribution", texts[0])
+    return list(map(_contributed_amount, texts))
 
 
-def _amount(text: str) -> float | None:
-    """Return the number after a form of "contribute", else the only number of a text."""
+def _contributed_amount(text: str) -> float | None:
+    """Return the number after a form of "contribute", or else the only number of a text."""
     if stated := _CONTRIBUTED.search(text):
         return float(stated[1])
     numbers = set(map(float, _NUMBERS.findall(text)))
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _point_game(
+def _read_point_game(
     talk: Talk,
     game_type: GameType,
     phase: Phase,
@@ -588,13 +609,13 @@ def _point_game(
     setting: dict[str, JsonValue],
     n_rounds: int,
 ) -> GameRecord:
-    """The game without decisions and winners; it is finished if the moderator says so.
+    """Return the game without decisions and winners; the moderator's words tell if it is finished.
 
     Raises InvalidDocumentError where a decision is missing in a game that is.
     """
-    players = talk.players()
+    players = talk.parse_players()
     spoken = messages_from_rows(talk.history, players, TIMELINES[phase])
-    ended = talk.last(_END)
+    ended = talk.last_match(_END)
     if ended and int(ended[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"
         raise invalid_document_error("$", rule, f"it ends after {int(ended[1])}")
@@ -621,15 +642,15 @@ def _point_game(
     )
 
 
-def _scores(talk: Talk, built: GameRecord) -> list[float] | None:
-    """Return the scores of a finished game that the moderator says; None where one is missing."""
-    said = _parse_printed(dict[str, Points], talk.last(_SCORES)) or {}
+def _read_scores(talk: Talk, built: GameRecord) -> list[float] | None:
+    """Return the final scores that the moderator states, or None if one is missing."""
+    said = _parse_printed(dict[str, Points], talk.last_match(_SCORES)) or {}
     scores = [said[seat.player] for seat in built.seats if seat.player in said]
     return scores if built.is_finished and len(scores) == len(built.seats) else None
 
 
 def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool = True) -> None:
-    """Adds who won: each with the most points of all, if the game is finished; and the scores."""
+    """Add the scores, and as winners of a finished game the players with the most points."""
     known = points if built.is_finished else [None] * len(built.seats)
     built.results = results_of_tested_seats(
         built, dict(enumerate(has_highest_score(known), start=1))
@@ -642,10 +663,10 @@ def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool
 # Which game a log is of, by the moderator's words, and what reads it.
 
 
-def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Raises InvalidDocumentError: rows lack what was registered."""
+def _refuse_cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """Raise InvalidDocumentError, because the log lacks what the game registered."""
     what = "the shares and votes that the game registered are not among the messages"
-    raise lacking(title, what)
+    raise missing_fact_error(title, what)
 
 
 # Each game, in the order of the game types: its title, whether a sentence of the moderator's is of
@@ -653,20 +674,20 @@ def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
 GAMES: tuple[
     tuple[str, Callable[[str], bool], Callable[[Talk, str | None, str], GameRecord]], ...
 ] = (
-    ("Chameleon", is_chameleon, chameleon),
-    ("Undercover", is_undercover, undercover),
+    ("Chameleon", is_chameleon, read_chameleon),
+    ("Undercover", is_undercover, read_undercover),
     (
         "Cost Sharing",
         lambda sentence: sentence.startswith("Now everyone propose the cost distribution"),
-        _cost_sharing,
+        _refuse_cost_sharing,
     ),
-    ("Prisoner's Dilemma", is_dilemma, dilemma),
-    ("Public Good", is_public_good, public_good),
+    ("Prisoner's Dilemma", is_dilemma, read_dilemma),
+    ("Public Good", is_public_good, read_public_good),
 )
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; raises InvalidDocumentError if it breaks a rule, or is none of these."""
+    """Read the game; raise InvalidDocumentError if it breaks a rule or is of another kind."""
     rows, faults = read_rows(sniffer)
     talk = Talk(rows)
     for title, is_of_game, read_game in GAMES:

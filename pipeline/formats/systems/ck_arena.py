@@ -41,42 +41,50 @@ _OUTCOMES = {"civilian": "caught", "undercover": "parity"}
 
 
 class Words(Struct):
+    """The two words of a game."""
+
     concept_a: str
     concept_b: str
 
 
 class Player(Struct):
+    """A player with its role, word and model."""
+
     player_id: Int64
     role: Literal["civilian", "undercover"]
     llm_id: str | None = None
 
 
 class Statement(Struct):
+    """A player's statement in a round."""
+
     player_id: Int64
     content: str | None
     statement_round: RoundNumber
 
 
 class Ballot(Struct):
-    """A vote; what the voter's answer named can be anything."""
+    """A vote; the player that the voter's answer names may be any text."""
 
     voter_id: Any
     voted_for: Any = None
 
 
-class Out(Struct):
+class EliminatedPlayer(Struct):
+    """An elimination by the players or the audience."""
+
     player_id: Any
 
 
-class Vetting(Struct):
-    """An elimination by the judges, in the midst of a round of statements."""
+class JudgeElimination(Struct):
+    """An elimination by the judges, during a round of statements."""
 
     player_id: Any
     elimination_round: RoundNumber
 
 
 class Decision(Struct):
-    """Whom the players' votes, or an audience, put out after a round of statements.
+    """The elimination by the players' votes, or by an audience, after a round of statements.
 
     Of acts, here and below, each is read alone: one that is broken leaves the others.
     """
@@ -87,6 +95,8 @@ class Decision(Struct):
 
 
 class Process(Struct):
+    """The course of a game: statements, votes and eliminations."""
+
     statements: list[Statement]
     voting_rounds: list[Decision] | None = None
     audience_decisions: list[Decision] | None = None
@@ -94,10 +104,14 @@ class Process(Struct):
 
 
 class Summary(Struct):
+    """The role that won."""
+
     winner_role: Literal["civilian", "undercover"] | None = None
 
 
 class Record(Struct):
+    """The record of a game in a document."""
+
     topic_category: str
     concept_pair: Words
     players: list[Player]
@@ -110,17 +124,17 @@ _AT = f"$.{_KEY}"
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Whether the document has a record with most of the parts of a game."""
+    """Return whether the document has a record with most parts of a game."""
     is_record = sniffer.first == "{" and _KEY in sniffer.keys
     return is_record and len(sniffer.within(_KEY) & {*Record.__struct_fields__}) >= 3
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game in the document's record."""
+    """Read the game in the document's record."""
     record = decode(Record, sniffer.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
-    names = [_name(player.player_id) for player in record.players]
+    names = [_player_name(player.player_id) for player in record.players]
     check_players(names, f"{_AT}.players")
     seats = [
         Seat(
@@ -133,7 +147,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     ]
     spoken = [
         LoggedMessage(
-            _name(statement.player_id),
+            _player_name(statement.player_id),
             statement.content or "",
             Phase.CLUE,
             statement.statement_round,
@@ -164,28 +178,32 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             at = f"{_AT}.game_process.statements[{place}].player_id"
             raise invalid_document_error(at, _SEATED, f"player {statement.player_id}")
     acts = _Acts([player.player_id for player in record.players], game.faults)
-    game.votes = list(_votes(process, acts))
-    game.eliminations = list(_eliminations(process, acts))
+    game.votes = list(_read_votes(process, acts))
+    game.eliminations = list(_read_eliminations(process, acts))
     return game
 
 
-def _name(player_id: int) -> str:
-    """A player's name, as the others read it before each of its statements."""
+def _player_name(player_id: int) -> str:
+    """Return a player's name, as the other players saw it before its statements."""
     return f"Player_{player_id}"
 
 
 class _Acts:
-    """Reads acts by all that a log may call players; of one that is broken there is a fault."""
+    """Parses actions by all names that a log uses for players; invalid actions become errors."""
 
     def __init__(self, players: list[int], faults: list[RecordError]) -> None:
         self.known: dict[int | str, str] = {}
         for player in players:
-            self.known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
-        self.seats = {_name(player): seat for seat, player in enumerate(players, start=1)}
+            self.known |= dict.fromkeys(
+                (player, str(player), _player_name(player)), _player_name(player)
+            )
+        self.seats = {_player_name(player): seat for seat, player in enumerate(players, start=1)}
         self.faults = faults
 
-    def of(self, listed: Any, kind: type[T], key: str, at: str) -> Iterator[tuple[str, int, T]]:
-        """Each act in the list `at`, with its place and the seat of the player at its key."""
+    def iter_actions(
+        self, listed: Any, kind: type[T], key: str, at: str
+    ) -> Iterator[tuple[str, int, T]]:
+        """Yield each action in the list `at`, with its position and the seat of its player."""
         for place, act in iter_valid_entries(listed, kind, f"{_AT}.game_process.{at}", self.faults):
             player = getattr(act, key)
             if name := find_player(player, self.known):
@@ -194,31 +212,37 @@ class _Acts:
                 self.faults.append(RecordError(f"{place}.{key}", _SEATED, repr(player)[:50]))
 
 
-def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
-    """The votes as cast: silent, in the round of the statements before them."""
+def _read_votes(process: Process, acts: _Acts) -> Iterator[Vote]:
+    """Return the votes; they have no message, and the round of the statements before them."""
     for number, decision in enumerate(process.voting_rounds or ()):
-        listed = acts.of(decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes")
+        listed = acts.iter_actions(
+            decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes"
+        )
         for at, voter, ballot in listed:
             of = None if ballot.voted_for == NOBODY else ballot.voted_for
             voted_for = find_target(of, acts.known, f"{at}.voted_for", acts.faults)
             yield Vote(voter, decision.after_statement_round, None, voted_for)
 
 
-def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
-    """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
+def _read_eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
+    """Return who was eliminated by the players' `vote`, the `audience`, or the judges' `metric`."""
     for cause, key, decisions in (
         ("vote", "voting_rounds", process.voting_rounds),
         ("audience", "audience_decisions", process.audience_decisions),
     ):
         for number, decision in enumerate(decisions or ()):
             at = f"{key}[{number}].eliminated"
-            for _, seat, _ in acts.of(decision.eliminated, Out, "player_id", at):
+            for _, seat, _ in acts.iter_actions(
+                decision.eliminated, EliminatedPlayer, "player_id", at
+            ):
                 yield Elimination(seat, decision.after_statement_round, None, cause)
     spoken: dict[tuple[str | None, int], int] = {
-        (_name(statement.player_id), statement.statement_round): index
+        (_player_name(statement.player_id), statement.statement_round): index
         for index, statement in enumerate(process.statements)
     }
-    listed = acts.of(process.metric_eliminations, Vetting, "player_id", "metric_eliminations")
+    listed = acts.iter_actions(
+        process.metric_eliminations, JudgeElimination, "player_id", "metric_eliminations"
+    )
     for _, seat, vetting in listed:
         index = spoken.get((find_player(vetting.player_id, acts.known), vetting.elimination_round))
         yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)

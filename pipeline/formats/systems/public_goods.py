@@ -53,7 +53,7 @@ Tokens = Any  # `tokens` reads it: of an act that it cannot read the game is kep
 
 
 class Settings(Struct, gc=False, kw_only=True):
-    """What is fixed before play, by the names that `games.setting` has."""
+    """The values that are fixed before play, with the names of `games.setting`."""
 
     rounds: Round = field(name="total_rounds")
     players: Annotated[int, Meta(ge=1)] = field(name="num_players")
@@ -70,20 +70,28 @@ class Settings(Struct, gc=False, kw_only=True):
 
 
 class Player(Struct, gc=False):
+    """A player of a game."""
+
     short_label: str
     model_name: str | None = None
 
 
 class Line(Struct, gc=False, kw_only=True, tag_field="type"):
+    """A line of the log, with its type."""
+
     game_id: int | str
 
 
 class Init(Line, gc=False, tag="init"):
+    """The line with the settings and the players."""
+
     settings: Settings
     short_name_map: dict[str, Player]
 
 
 class Message(Line, gc=False, tag="public_message"):
+    """A message of a player."""
+
     round: Round
     player_id: str
     message: str | None
@@ -91,6 +99,8 @@ class Message(Line, gc=False, tag="public_message"):
 
 
 class Contribution(Line, gc=False, tag="contribution"):
+    """A contribution of a player in a round."""
+
     round: Round
     player_id: str
     contribution: Tokens = None
@@ -98,6 +108,8 @@ class Contribution(Line, gc=False, tag="contribution"):
 
 
 class Punishment(Line, gc=False, tag="punishment"):
+    """A punishment of a player by another player."""
+
     round: Round
     punisher_id: str
     target_id: Any = None
@@ -107,18 +119,22 @@ class Punishment(Line, gc=False, tag="punishment"):
 
 
 class Final(Line, gc=False, tag="final"):
+    """The line with the final balances."""
+
     final_tokens: dict[str, float]
 
 
 class Distribution(Line, gc=False, tag="fund_distribution"):
-    """What it says follows from contributions."""
+    """A line with values that follow from contributions."""
 
 
 class RoundEnd(Line, gc=False, tag="round_end"):
-    """What it says follows from all other lines."""
+    """A line with values that follow from all other lines."""
 
 
 class _Type(Struct, gc=False):
+    """The type of a line."""
+
     type: str
 
 
@@ -132,7 +148,7 @@ _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 
 class _System(NamedTuple):
-    """One of the two formats: their logs differ in whether a setting for punishments is there."""
+    """One of the two formats, which differ in whether the log has a setting for punishments."""
 
     NAME: str
     punishes: bool
@@ -140,7 +156,7 @@ class _System(NamedTuple):
     NAMES_MODELS: bool = True
 
     def claims(self, sniffer: DocumentSniffer) -> bool:
-        """Whether the first line is that of a game of this system."""
+        """Return whether the first line is that of a game of this system."""
         if (
             sniffer.first != "{"
             or _KEY not in sniffer.keys
@@ -152,13 +168,13 @@ class _System(NamedTuple):
         return ("enable_punishments" in sniffer.within("settings")) == self.punishes
 
     def read(self, sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-        """The game; raises InvalidDocumentError for one that breaks a rule."""
+        """Read the game; raise InvalidDocumentError if it breaks a rule."""
         # What is wrong with the game, as two ends, is no line that was cut.
-        return _game(build_ignoring_truncated_last_line(Log, sniffer.data), self.NAME)
+        return _read_game(build_ignoring_truncated_last_line(Log, sniffer.data), self.NAME)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
-    """The whole file, of either system: known by what its first line begins with."""
+    """Return the splitter for a whole file of either system, known by its first line."""
     first = parse_truncated_object(head) if _KEY.encode() in head else {}
     is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
     return read_whole_file if is_init and first.get("type") in ("init", None) else None
@@ -169,23 +185,23 @@ FORMATS = (_System("goods", False, _splitter), _System("pgg_bench", True, None))
 
 
 class Log:
-    """The events of a document that is claimed. Raises InvalidDocumentError for a broken line."""
+    """The events of a claimed document; raises InvalidDocumentError for an invalid line."""
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[RecordError] = []
-        lines = self._read(data)
+        lines = self._parse_lines(data)
         self._events = events = defaultdict[type, list[tuple[int, Line | None]]](list)
         for number, line in enumerate(lines):
             events[type(line)].append((number, line))
-        (_, self.init), *others = self.of(Init)
+        (_, self.init), *others = self.events_of_type(Init)
         if others:
             raise invalid_document_error(
-                at(others[0][0]), "a log is of one game", "a second `init`"
+                json_path(others[0][0]), "a log is of one game", "a second `init`"
             )
         for number, line in enumerate(lines):
             if line is not None and line.game_id != self.init.game_id:
                 raise invalid_document_error(
-                    at(number, "game_id"), "a log is of one game", repr(line.game_id)
+                    json_path(number, "game_id"), "a log is of one game", repr(line.game_id)
                 )
         # By their labels, P1 before P10, as the keys of an object have no order.
         listed = sorted(
@@ -196,41 +212,41 @@ class Log:
         # The seats and labels of players by their ids.
         self.seats = {name: number for number, (name, _) in enumerate(listed, 1)}
         self.labels = {name: player.short_label for name, player in listed}
-        where, n_players = at(0, _KEY), len(listed)
+        where, n_players = json_path(0, _KEY), len(listed)
         check_players([player.short_label for player in self.players], where)
         if n_players != self.init.settings.players:
             rule = "there are as many players as the settings say"
             raise invalid_document_error(where, rule, f"{n_players} players")
         if len(lines) == 1:
             rule = "a log goes on after its `init`, which is the first line of its file"
-            raise invalid_document_error(at(0), rule, "nothing follows it in this document")
+            raise invalid_document_error(json_path(0), rule, "nothing follows it in this document")
 
-    def of(self, kind: type[T]) -> list[tuple[int, T]]:
-        """The events of one type in their order, each with the number of its line."""
+    def events_of_type(self, kind: type[T]) -> list[tuple[int, T]]:
+        """Return the events of one type in order, each with its line number."""
         return cast("list[tuple[int, T]]", self._events.get(kind, []))
 
-    def seat(self, player: str, number: int, name: str = "player_id") -> int:
-        """The seat of a player by its id, a field of a line.
+    def parse_seat(self, player: str, number: int, name: str = "player_id") -> int:
+        """Return the seat of the player whose id is in a field of a line.
 
         Raises InvalidDocumentError for a player without a seat.
         """
         seat = self.seats.get(player)
         if seat is None:
             raise invalid_document_error(
-                at(number, name), "every player who acts has a seat", repr(player)
+                json_path(number, name), "every player who acts has a seat", repr(player)
             )
         return seat
 
-    def tokens(self, value: Any, number: int, name: str) -> float | None:
-        """A number of tokens, a field of a line; null, and a fault, for what is none."""
+    def parse_tokens(self, value: Any, number: int, name: str) -> float | None:
+        """Return the number of tokens in a field; None, and an error, for an invalid number."""
         if type(value) in (int, float) and 0 <= value < 1e300:
             return float(value)
         rule = "an amount is a number of tokens, 0 or more"
-        self.faults.append(RecordError(at(number, name), rule, repr(value)[:50]))
+        self.faults.append(RecordError(json_path(number, name), rule, repr(value)[:50]))
         return None
 
-    def _read(self, data: bytes) -> Sequence[Line | None]:
-        """The lines that are not blank, null for one of an unknown type."""
+    def _parse_lines(self, data: bytes) -> Sequence[Line | None]:
+        """Return the lines that are not blank; None for a line of unknown type."""
         try:
             events = _EVENT.decode_lines(data)
         except UNDECODABLE:
@@ -242,35 +258,35 @@ class Log:
         ):
             return events
         parts = enumerate(cut(iter((data,)), len(data)))
-        return [self._event(part.data or b"", number) for number, part in parts]
+        return [self._parse_event(part.data or b"", number) for number, part in parts]
 
-    def _event(self, line: bytes, number: int) -> Line | None:
-        kind = decode(_Type, line, at(number)).type
+    def _parse_event(self, line: bytes, number: int) -> Line | None:
+        kind = decode(_Type, line, json_path(number)).type
         if kind in _KINDS:
-            return decode(_EVENT, line, at(number))
+            return decode(_EVENT, line, json_path(number))
         rule = f"an event is one of {', '.join(_KINDS)}"
-        self.faults.append(RecordError(at(number, "type"), rule, repr(kind)))
+        self.faults.append(RecordError(json_path(number, "type"), rule, repr(kind)))
         return None
 
 
-def at(number: int, name: str = "") -> str:
-    """The position of a line, or of a field of it."""
+def json_path(number: int, name: str = "") -> str:
+    """Return the JSON path of a line, or of a field of it."""
     return f"$[{number}].{name}" if name else f"$[{number}]"
 
 
-def _game(log: Log, system: str) -> GameRecord:
-    puts, transfers = _puts(log), list(_transfers(log))
-    scores = _scores(log, puts, transfers)
+def _read_game(log: Log, system: str) -> GameRecord:
+    puts, transfers = _read_contributions(log), list(_read_punishments(log))
+    scores = _final_scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)
     spoken = [
         LoggedMessage(
-            log.players[log.seat(line.player_id, number) - 1].short_label,
+            log.players[log.parse_seat(line.player_id, number) - 1].short_label,
             line.message or "",
             TALK,
             line.round,
             msg_type="public_message",
         )
-        for number, line in log.of(Message)
+        for number, line in log.events_of_type(Message)
     ]
     setting: dict[str, JsonValue] = {
         name: value for name, value in asdict(log.init.settings).items() if value is not UNSET
@@ -288,11 +304,11 @@ def _game(log: Log, system: str) -> GameRecord:
     # The seconds that each seat took to talk, to put in and to punish.
     calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
     for player, number, line in (
-        *((line.player_id, n, line) for n, line in log.of(Message)),
-        *((line.player_id, n, line) for n, line in log.of(Contribution)),
-        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
+        *((line.player_id, n, line) for n, line in log.events_of_type(Message)),
+        *((line.player_id, n, line) for n, line in log.events_of_type(Contribution)),
+        *((line.punisher_id, n, line) for n, line in log.events_of_type(Punishment)),
     ):
-        used = parse_usage(line, {"seconds": "response_time_s"}, at(number), log.faults)
+        used = parse_usage(line, {"seconds": "response_time_s"}, json_path(number), log.faults)
         calls[log.seats[player]].append(used)
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
@@ -314,42 +330,44 @@ def _game(log: Log, system: str) -> GameRecord:
     return built
 
 
-def _scores(
+def _final_scores(
     log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
 ) -> list[float] | None:
-    """The final balance of each seat, None where it is not known: the game has no end.
+    """Return the final balance of each seat, or None if one is unknown, as in an unfinished game.
 
     Balances are logged by model, of several seats of one model the last. Those of a game with such
     seats are worked out, and known if the log says the same as far as it goes.
     """
-    finals = log.of(Final)
+    finals = log.events_of_type(Final)
     if not finals:
         return None
     (number, final), *others = finals
     if others:
-        raise invalid_document_error(at(others[0][0]), "a game ends once", "a second `final`")
+        raise invalid_document_error(
+            json_path(others[0][0]), "a game ends once", "a second `final`"
+        )
     # JSON has no key null, so that it has the name of one.
     models = ["null" if one.model_name is None else one.model_name for one in log.players]
     logged = final.final_tokens
     if logged.keys() != set(models):
         rule = "each player's model has a balance"
-        raise invalid_document_error(at(number, "final_tokens"), rule, ", ".join(logged))
+        raise invalid_document_error(json_path(number, "final_tokens"), rule, ", ".join(logged))
     if len(logged) == len(models):
         return [logged[model] for model in models]
-    balances = _balances(log, puts, transfers)
+    balances = _final_balances(log, puts, transfers)
     if balances and set(zip(models, balances, strict=True)) >= set(logged.items()):
         return balances
     rule = "balances of several players of one model follow from what each put in"
     log.faults.append(
-        RecordError(at(number, "final_tokens"), rule, "they do not: who won is not known")
+        RecordError(json_path(number, "final_tokens"), rule, "they do not: who won is not known")
     )
     return None
 
 
-def _balances(
+def _final_balances(
     log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
 ) -> list[float] | None:
-    """The balance of each seat in the end, None where an amount is missing.
+    """Return each seat's balance at the end, or None if an amount is missing.
 
     The pool is multiplied, and each gets the same whole number of it; the rest stays in it.
     """
@@ -371,13 +389,13 @@ def _balances(
     return held
 
 
-def _puts(log: Log) -> list[ContributedAmount]:
-    lines, seats = log.of(Contribution), log.seats
+def _read_contributions(log: Log) -> list[ContributedAmount]:
+    lines, seats = log.events_of_type(Contribution), log.seats
     puts: list[ContributedAmount] = [
         (
-            seats.get(put.player_id) or log.seat(put.player_id, n),
+            seats.get(put.player_id) or log.parse_seat(put.player_id, n),
             put.round,
-            log.tokens(put.contribution, n, "contribution"),
+            log.parse_tokens(put.contribution, n, "contribution"),
             None,
         )
         for n, put in lines
@@ -387,26 +405,28 @@ def _puts(log: Log) -> list[ContributedAmount]:
         for (number, _), (seat, round_, *_) in zip(lines, puts, strict=True):
             if (seat, round_) in known:
                 raise invalid_document_error(
-                    at(number), "a player puts in once a round", f"round {round_}, again"
+                    json_path(number), "a player puts in once a round", f"round {round_}, again"
                 )
             known.add((seat, round_))
     return puts
 
 
-def _transfers(log: Log) -> Iterator[Transfer]:
-    """The punishments: points that a seat takes from another at a cost of its own."""
+def _read_punishments(log: Log) -> Iterator[Transfer]:
+    """Return the punishments: points that a seat takes from another at a cost of its own."""
     numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
-    for number, line in log.of(Punishment):
-        seat = log.seat(line.punisher_id, number, "punisher_id")
+    for number, line in log.events_of_type(Punishment):
+        seat = log.parse_seat(line.punisher_id, number, "punisher_id")
         numbers[seat, line.round] += 1
-        damage = log.tokens(line.target_damage, number, "target_damage")
+        damage = log.parse_tokens(line.target_damage, number, "target_damage")
         yield Transfer(
             seat,
             line.round,
             None,
             number=numbers[seat, line.round],
-            target=find_target(line.target_id, log.labels, at(number, "target_id"), log.faults),
+            target=find_target(
+                line.target_id, log.labels, json_path(number, "target_id"), log.faults
+            ),
             kind="punishment",
             amount=None if damage is None else -damage,
-            cost=log.tokens(line.punisher_spend, number, "punisher_spend"),
+            cost=log.parse_tokens(line.punisher_spend, number, "punisher_spend"),
         )

@@ -52,16 +52,19 @@ _OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted
 
 
 class Row(Struct):
+    """A row of the log: sender, recipient and message."""
+
     sender: Int64 = field(name="from")
     logged: str | None = field(name="message", default=None)
 
     @property
     def message(self) -> str:
+        """The text of the row."""
         return self.logged or ""
 
 
 class State(Struct):
-    """The game as the moderator writes it down, before a phase begins."""
+    """The moderator's record of the game before a phase."""
 
     phase: str
     mission_index: Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -73,15 +76,17 @@ class State(Struct):
 
     @property
     def round(self) -> int:
+        """The number of the quest."""
         return self.mission_index + 1
 
     @property
     def attempt(self) -> int:
+        """The number of the proposal in the quest."""
         return self.consecutive_failed_team_proposals + 1
 
 
 class Moment(NamedTuple):
-    """A row with its place, the state that holds then, and the one that follows it."""
+    """A row with its index, and the states before and after it."""
 
     place: int
     row: Row
@@ -90,12 +95,16 @@ class Moment(NamedTuple):
 
 
 class Info(Struct):
+    """A player's role, and whether its invalid move ended the game."""
+
     role: Literal["Merlin", "Percival", "Servant", "Minion", "Morgana", "Mordred", "Oberon"]
     invalid_move: bool = False
     reason: str | None = None
 
 
 class Log(Struct):
+    """The document of a game."""
+
     game_info: dict[str, Info]
     logs: list[Row]
     agent: str | None = None
@@ -107,29 +116,30 @@ class Log(Struct):
 
 def claims(sniffer: DocumentSniffer) -> bool:
     # TextArena has other environments.
+    """Return whether the document is a TextArena log of a supported environment."""
     return _environment(sniffer).startswith(b'"Avalon')
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """A log of an environment that is not read; null for what is no log."""
+    """Describe a log of an environment that is not supported; None for other documents."""
     name = _NAME.fullmatch(_environment(sniffer))
     return f"a TextArena log of {name[1].decode()}" if name else None
 
 
 def _environment(sniffer: DocumentSniffer) -> bytes:
-    """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
+    """Return the log's environment as JSON with quotes; empty for other documents."""
     return bytes(sniffer.top.get("env_id", b"")) if sniffer.has_keys(_KEYS, len(_KEYS) - 1) else b""
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game of a log of the environment Avalon."""
+    """Read the game of a log of the environment Avalon."""
     log = decode(Log, sniffer.data)
-    seats = list(_seats(log))
+    seats = list(_read_seats(log))
     for place, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):
             rule = "every row is from a player, or from the moderator, -1"
             raise invalid_document_error(f"$.logs[{place}].from", rule, str(row.sender))
-    moments = _moments(log.logs)
+    moments = _rows_with_states(log.logs)
     players = [moment for moment in moments if moment.row.sender != ENGINE]
     first = next((moment.state for moment in moments if moment.state), None)
     faults: list[RecordError] = []
@@ -143,22 +153,25 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             "discussion_rounds": first.num_discussion_rounds if first else None,
             "seed": log.seed,
         },
-        is_finished=_outcome(log) is not None,
-        outcome=_outcome(log),
-        ended_by=_ended_by(log),
+        is_finished=_read_outcome(log) is not None,
+        outcome=_read_outcome(log),
+        ended_by=_invalid_move(log),
         n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
         seats=seats,
-        messages=build_messages((_spoken(moment, seats) for moment in moments), seats),
+        messages=build_messages((_read_message(moment, seats) for moment in moments), seats),
         events={
-            "team_proposals": list(_proposals(moments)),
-            "team_votes": list(_votes(players, faults)),
+            "team_proposals": list(_read_proposals(moments)),
+            "team_votes": list(_read_votes(players, faults)),
         },
         faults=faults,
     )
 
 
-def _seats(log: Log) -> Iterator[Seat]:
-    """The seats; an agent is a model unless it is a known bot, one name for several, or none."""
+def _read_seats(log: Log) -> Iterator[Seat]:
+    """Return the seats.
+
+    An agent is a model unless it is a known bot, or has several names or none.
+    """
     check_number_of_players(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
@@ -173,7 +186,7 @@ def _seats(log: Log) -> Iterator[Seat]:
             )
         is_known = bool(agent) and agent != MIXED
         yield Seat(
-            _player(number),
+            _player_name(number),
             agent if is_known else None,
             info.role.lower(),
             is_tested=is_known and agent not in BOTS,
@@ -181,8 +194,11 @@ def _seats(log: Log) -> Iterator[Seat]:
         )
 
 
-def _outcome(log: Log) -> str | None:
-    """How the game ended: the rewards say who won, the reason how; None if nobody did."""
+def _read_outcome(log: Log) -> str | None:
+    """Return how the game ended.
+
+    Rewards give the winner, the reason the way; None if nobody won.
+    """
     rewards = log.rewards or {}
     won = {
         KIND.side(info.role.lower()) is Side.HIDDEN
@@ -201,22 +217,22 @@ def _reason(log: Log) -> str | None:
     return log.game_info["0"].reason if log.game_info else None
 
 
-def _ended_by(log: Log) -> str | None:
-    """The move that was not valid, where there was one: the engine then made it by itself."""
+def _invalid_move(log: Log) -> str | None:
+    """Return why the game ended early: the invalid move, or else the engine's reason."""
     if not any(info.invalid_move for info in log.game_info.values()):
-        return None if _outcome(log) else _reason(log)
+        return None if _read_outcome(log) else _reason(log)
     moderated = (row.message for row in log.logs if row.sender == ENGINE)
     why = next(filter(None, map(_INVALID.search, moderated)), None)
     return f"invalid move: {why[1]}" if why else "invalid move"
 
 
-def _player(number: int) -> str:
-    """A player's name, as the moderator writes it."""
+def _player_name(number: int) -> str:
+    """Return a player's name as the moderator writes it."""
     return f"Player {number}"
 
 
-def _moments(rows: Sequence[Row]) -> list[Moment]:
-    """Each row with what surrounds it."""
+def _rows_with_states(rows: Sequence[Row]) -> list[Moment]:
+    """Return each row with the states before and after it."""
     states: list[State | None] = []
     for place, row in enumerate(rows):
         match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
@@ -235,17 +251,19 @@ def _last_known(known: State | None, state: State | None) -> State | None:
     return state or known
 
 
-def _spoken(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
+def _read_message(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
     row, state = moment.row, moment.state
     if row.sender == ENGINE:
-        shown_to = _shown_to(moment, seats)
+        shown_to = _recipients(moment, seats)
         return LoggedMessage(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
     phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
-    return LoggedMessage(_player(row.sender), row.message, phase, state.round if state else None)
+    return LoggedMessage(
+        _player_name(row.sender), row.message, phase, state.round if state else None
+    )
 
 
-def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
-    """Whom the moderator addresses: the log does not say it, but its texts do.
+def _recipients(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
+    """Return whom the moderator addresses, which only the texts tell.
 
     The first rows are each player's instructions, in order; Merlin's are empty.
     """
@@ -253,18 +271,21 @@ def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
     if moment.place < len(seats):
         return seats[moment.place].player
     if own := _OWN.match(text):
-        return _player(int(own[1] or own[2]))
+        return _player_name(int(own[1] or own[2]))
     if state and "\nYou are the leader" in text:
-        return _player(state.leader_pid)
+        return _player_name(state.leader_pid)
     if state and "\nYou are on the mission team" in text:
-        return tuple(map(_player, state.team_proposal))
+        return tuple(map(_player_name, state.team_proposal))
     if "\nEvil team, you have one chance" in text:
         return tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
     return EVERYONE
 
 
-def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
-    """The leaders' teams, as the state after them has it: without one, the log is cut off."""
+def _read_proposals(moments: Sequence[Moment]) -> Iterator[Event]:
+    """Return the leaders' teams, from the states after them.
+
+    A proposal without a later state is left out.
+    """
     # By round and attempt, whether the vote was for the team, whose players then play.
     approved = {
         (state.round, state.attempt): later.phase == "Mission"
@@ -288,15 +309,15 @@ def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
             state.round,
             place,
             state.attempt,
-            tuple(map(_player, later.team_proposal)),
+            tuple(map(_player_name, later.team_proposal)),
             is_voted_on,
             is_approved,
             failed.get(state.round) if is_approved else None,
         )
 
 
-def _votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
-    """The votes: as the state after them has it, or as they say where the log is cut off."""
+def _read_votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
+    """Return the votes from the states after them, or from the texts if the log is truncated."""
     for place, row, state, later in players:
         if state is None or state.phase != "Voting":
             continue
@@ -311,8 +332,8 @@ def _votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Eve
             state.round,
             place,
             state.attempt,
-            _player(state.leader_pid),
-            tuple(map(_player, state.team_proposal)),
+            _player_name(state.leader_pid),
+            tuple(map(_player_name, state.team_proposal)),
             vote == "approve",
             later.phase == "Mission" if later else None,
         )

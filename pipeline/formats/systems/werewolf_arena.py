@@ -31,14 +31,14 @@ _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
 
 
 class Player(Struct, gc=False):
-    """A player. What it observed, the log's rounds say too."""
+    """A player; its observations are not read, because the rounds have the same facts."""
 
     role: str
     model: str | None = None
 
 
 class Round(Struct, gc=False):
-    """A night and its day; `success` is false for a round that was interrupted.
+    """A night and the next day; `success` is false for an interrupted round.
 
     There can be a tally after each turn of the debate, and the last one decides.
     """
@@ -53,6 +53,8 @@ class Round(Struct, gc=False):
 
 
 class Log(Struct, gc=False):
+    """The document of a game."""
+
     players: Raw
     rounds: Annotated[list[Round], Meta(max_length=MAX_DAYS)]
     winner: str | None = None
@@ -60,20 +62,21 @@ class Log(Struct, gc=False):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document has the keys of a Werewolf Arena log."""
     return sniffer.has_keys(_KEYS, 6)
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; without a winner it is unfinished."""
+    """Read the game; a game without a winner is unfinished."""
     log = decode(Log, sniffer.data)
     if log.winner and log.winner not in _OUTCOMES:
         raise invalid_document_error(
             "$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50])
         )
-    village = WerewolfGameBuilder(_seats(log.players))
+    village = WerewolfGameBuilder(_read_seats(log.players))
     for number, one in enumerate(log.rounds):
-        _night(village, one, number, f"$.rounds[{number}]")
-        _day(village, one, number + 1, f"$.rounds[{number}]")
+        _add_night(village, one, number, f"$.rounds[{number}]")
+        _add_day(village, one, number + 1, f"$.rounds[{number}]")
     # A game can end in the night.
     days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
     return village.build_game(
@@ -84,7 +87,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     )
 
 
-def _seats(listed: Raw) -> list[Seat]:
+def _read_seats(listed: Raw) -> list[Seat]:
     players = decode(dict[str, Player], listed, "$.players")
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
@@ -101,8 +104,8 @@ def _seats(listed: Raw) -> list[Seat]:
     ]
 
 
-def _night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
-    """Adds a night: its attack kills nobody if the doctor protects its target."""
+def _add_night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
+    """Add a night; its attack kills nobody if the doctor protects the target."""
     eliminated = village.somebody(one.eliminated)
     if eliminated is not None:
         village.attack(eliminated, day, f"{at}.eliminated")
@@ -122,7 +125,7 @@ def _night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
         village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
 
 
-def _day(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
+def _add_day(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate or ()):
         if village.is_player(player, f"{at}.debate[{number}]"):
             village.add_message(player, text or "", day)

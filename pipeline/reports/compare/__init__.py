@@ -26,7 +26,7 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.completeness import played_games
 from pipeline.metrics.evidence import check_limit
-from pipeline.metrics.registry import LACKS_DTYPE, per_system
+from pipeline.metrics.registry import MISSING_COMPETITIONS_DTYPE, per_system
 from pipeline.metrics.request import (
     Request,
     as_list,
@@ -82,7 +82,7 @@ def system_of(lake: StoredLake, name: str) -> str | None:
     is_of_system = (
         _SYSTEM_SEPARATOR in name
         and system in lake.systems
-        and name not in lake.cached(_models_with_separator)
+        and name not in lake.compute_once(_models_with_separator)
     )
     return system if is_of_system else None
 
@@ -351,7 +351,7 @@ def append_mean_differences(
     terms = terms.with_columns(weight=pl.col("weight") / pl.col("n"))
     means = rows_with_difference.group_by("metric", maintain_order=True).agg(
         pl.col("value", "other_value").mean(),
-        pl.col("thin", "other_thin").explode().drop_nulls(),
+        pl.col("small_sample_terms", "other_small_sample_terms").explode().drop_nulls(),
         n_models=pl.len().cast(pl.Int64),
     )
     mean_differences = [
@@ -602,7 +602,8 @@ def compare(
         for name in comparison["metric"]
     ]
     return comparison.with_columns(
-        game_types=pl.Series(type_lists, dtype=LACKS_DTYPE), system=pl.lit(None, pl.String)
+        game_types=pl.Series(type_lists, dtype=MISSING_COMPETITIONS_DTYPE),
+        system=pl.lit(None, pl.String),
     )
 
 
@@ -654,7 +655,7 @@ def contrast(
         expected=expected,
     )
     result = compute_metrics(lake, request, names=names, confidence=confidence)
-    result = use_game_types_as_strata(result, lake.cached(played_games))
+    result = use_game_types_as_strata(result, lake.compute_once(played_games))
     pairs = pair_groups(result, by)
     rows = compute_differences(result, pairs, confidence, label=by)
     return finish_comparison(add_holm_p_values(rows, []), margin, confidence, [])

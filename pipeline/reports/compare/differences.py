@@ -16,9 +16,9 @@ from pipeline.metrics import MetricResult
 from pipeline.metrics.registry import (
     CI_HIGH_COLUMN,
     CI_LOW_COLUMN,
-    LACKS_DTYPE,
     METRIC_COLUMN,
     MISSING_COLUMNS,
+    MISSING_COMPETITIONS_DTYPE,
     SMALL_SAMPLE_COLUMN,
     highest_value,
 )
@@ -206,8 +206,8 @@ COLUMNS: Mapping[str, column.Column] = {
         "the value of the model over all its settings, in the metric's unit"
     ),
     "other_value": column.proportion_column("the value of the other model or group"),
-    "thin": SMALL_SAMPLE_COLUMN,
-    "other_thin": SMALL_SAMPLE_COLUMN,
+    "small_sample_terms": SMALL_SAMPLE_COLUMN,
+    "other_small_sample_terms": SMALL_SAMPLE_COLUMN,
     "difference": column.proportion_column(
         "the difference on the common settings if `method` is `paired by setting`; value − "
         "other_value if it is `unpaired`; null, with a `reason`, if either value is null"
@@ -265,7 +265,8 @@ MARGIN_COLUMNS: Mapping[str, column.Column] = {
 # Further columns of a comparison of models of two systems.
 CROSS_SYSTEM_COLUMNS: Mapping[str, column.Column] = {
     "game_types": column.Column(
-        LACKS_DTYPE, "the game types of the metric that both systems play and that are counted"
+        MISSING_COMPETITIONS_DTYPE,
+        "the game types of the metric that both systems play and that are counted",
     ),
 }
 ALL_COLUMNS = {**COLUMNS, **MARGIN_COLUMNS, **CROSS_SYSTEM_COLUMNS}
@@ -303,7 +304,12 @@ def compute_differences(
         for frame in (result.terms, result.sums)
     )
     values = rows.select(
-        "entity", "value", "thin", "reason", *MISSING_COLUMNS, label=pl.col(label).cast(pl.String)
+        "entity",
+        "value",
+        "small_sample_terms",
+        "reason",
+        *MISSING_COLUMNS,
+        label=pl.col(label).cast(pl.String),
     ).join(terms.group_by(entity="model").agg(terms="term"), on="entity", how="left")
     other_values = values.rename(lambda name: f"other_{name}")
     paired_values = (

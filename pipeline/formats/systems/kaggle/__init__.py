@@ -51,11 +51,13 @@ Day = Annotated[int, Meta(ge=0, le=MAX_DAYS)]
 
 
 class Model(Struct, gc=False):
+    """A language model of an agent."""
+
     model_name: str
 
 
 class Agent(Struct, gc=False):
-    """Who plays; the harness compares agents by their `display_name`."""
+    """An agent; the harness tells agents apart by their `display_name`."""
 
     role: str
     agent_id: str | None = None
@@ -64,22 +66,26 @@ class Agent(Struct, gc=False):
 
     @property
     def model(self) -> str | None:
-        """The agent's name, else that of its only language model."""
+        """The agent's name, or else the name of its only language model."""
         names = {model.model_name for model in self.llms or ()}
         return self.display_name or (names.pop() if len(names) == 1 else None) or None
 
 
 class ConfiguredAgent(Agent, gc=False):
+    """An agent in the configuration of an episode."""
+
     id: str = ""
 
 
 class Player(Struct, gc=False):
+    """A player and its role, as listed at the end of a game."""
+
     id: str
     agent: Agent
 
 
 class End(Struct, gc=False):
-    """How the game ended: little is there if an agent failed."""
+    """How the game ended; most fields are missing if an agent failed."""
 
     winner_team: str | None = None
     all_players: list[Player] | None = None
@@ -87,22 +93,28 @@ class End(Struct, gc=False):
 
 
 class Entry(Struct, gc=False):
+    """An entry of the moderator's log: its type, and its JSON as a string."""
+
     data_type: str
     json_str: str
 
 
 class Info(Struct, gc=False):
+    """The moderator's log and the end of an episode."""
+
     entries: list[list[Entry]] = field(name="MODERATOR_OBSERVATION")
     end: End | None = field(name="GAME_END", default=None)
 
 
 class Episode(Struct, gc=False):
+    """The document of an episode."""
+
     info: Info
     configuration: dict[str, Raw]
 
 
 class Data(Struct, gc=False):
-    """What the entries that are read have between them."""
+    """The fields of all kinds of entries; each entry has some of them."""
 
     actor_id: str | None = None
     target_id: Any = None  # whatever an agent's answer was taken for
@@ -116,12 +128,16 @@ class Data(Struct, gc=False):
 
 
 class Event(Struct, gc=False):
+    """A decoded entry: its day, its data, and whether all players saw it."""
+
     day: Day
     data: Data
     public: bool = False
 
 
 class Protocol(Struct, gc=False, omit_defaults=True):
+    """A rule of an episode with its parameters."""
+
     name: str
     params: dict[str, str | Int64 | float | bool | None] = {}
 
@@ -150,8 +166,8 @@ _BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
 Act: TypeAlias = tuple[str, Event, str]
 
 
-def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
-    """Adds what a player does, or what the night or the vote does to one."""
+def _add_event(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
+    """Add the action of a player, or the effect of the night or the vote on a player."""
     data, day, actor = event.data, event.day, event.data.actor_id or ""
     if kind in _LEAVES:
         name, cause = _LEAVES[kind]
@@ -172,14 +188,16 @@ def _add(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
+    """Return whether the document is an episode of a supported game."""
     return _is_episode(sniffer) and (
-        _name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_turns.is_dilemma(sniffer)
+        _environment_name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES}
+        or kaggle_turns.is_dilemma(sniffer)
     )
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """An episode of a game that is not read; null for what is no episode."""
-    name = _WORD.fullmatch(_name(sniffer)) if _is_episode(sniffer) else None
+    """Describe an episode of an unsupported game; None for other documents."""
+    name = _WORD.fullmatch(_environment_name(sniffer)) if _is_episode(sniffer) else None
     return f"a Kaggle episode of {name[1]}" if name else None
 
 
@@ -187,35 +205,37 @@ def _is_episode(sniffer: DocumentSniffer) -> bool:
     return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 
-def _name(sniffer: DocumentSniffer) -> str:
-    """The name of the environment as it is in the JSON, with quotes; empty if there is none."""
+def _environment_name(sniffer: DocumentSniffer) -> str:
+    """Return the environment's name as JSON with quotes; empty if there is none."""
     return bytes(sniffer.top.get("name", b"")).decode(errors="replace")
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """The game; without a winner, or with an agent that failed, it is unfinished."""
-    if (name := _name(sniffer)) == _WEREWOLF:
-        return _werewolf(sniffer)
-    game_of = kaggle_turns.turns_of if name in kaggle_turns.GAMES else kaggle_turns.dilemma_of
+    """Read the game; it is unfinished without a winner or if an agent failed."""
+    if (name := _environment_name(sniffer)) == _WEREWOLF:
+        return _read_werewolf(sniffer)
+    game_of = kaggle_turns.read_turns if name in kaggle_turns.GAMES else kaggle_turns.read_dilemma
     return game_of(sniffer)
 
 
-def _werewolf(sniffer: DocumentSniffer) -> GameRecord:
+def _read_werewolf(sniffer: DocumentSniffer) -> GameRecord:
     episode = decode(Episode, sniffer.data)
     end = episode.info.end or End()
     faults: list[RecordError] = []
-    acts = list(_acts(episode.info.entries, faults))
-    village = WerewolfGameBuilder(_seats(end.all_players or _players_at_the_start(episode, acts)))
+    acts = list(_read_actions(episode.info.entries, faults))
+    village = WerewolfGameBuilder(
+        _read_seats(end.all_players or _players_as_told_roles(episode, acts))
+    )
     village.faults += faults
     for act in acts:
-        _add(village, *act)
+        _add_event(village, *act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
         raise invalid_document_error(
             "$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50])
         )
     is_valid = end.winner_team is not None and not end.terminated_with_agent_error
-    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
+    rules = {key: _configured_value(episode, key, _RULE) for key in _SETTING}
     return village.build_game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
@@ -225,8 +245,8 @@ def _werewolf(sniffer: DocumentSniffer) -> GameRecord:
     )
 
 
-def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
-    """The entries that say what is done, or who has which role; a fault for one that is neither."""
+def _read_actions(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
+    """Return the entries with actions or roles, and an error for each invalid one."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
             if entry.data_type in _READ:
@@ -237,13 +257,13 @@ def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
                     faults.append(error.fault)
 
 
-def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
-    """The players of a game without an end, as they were told their roles.
+def _players_as_told_roles(episode: Episode, acts: list[Act]) -> list[Player]:
+    """Return the players of an unfinished game, as they were told their roles.
 
     Which agent a player is, the configuration says, unless names were dealt out by chance.
     """
-    is_shuffled = _configured(episode, "randomize_ids", bool) or False
-    listed = _configured(episode, "agents", list[ConfiguredAgent]) or []
+    is_shuffled = _configured_value(episode, "randomize_ids", bool) or False
+    listed = _configured_value(episode, "agents", list[ConfiguredAgent]) or []
     agents = {} if is_shuffled else {agent.id: agent for agent in listed}
     players = []
     for kind, event, _ in acts:
@@ -254,13 +274,15 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
     return players
 
 
-def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]) -> T | None:
-    """What the configuration says at a key, None where it is not there."""
+def _configured_value(
+    episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]
+) -> T | None:
+    """Return the value of a configuration key, or None if it is missing."""
     value = episode.configuration.get(key)
     return None if value is None else decode(kind, value, f"$.configuration.{key}")
 
 
-def _seats(players: list[Player]) -> list[Seat]:
+def _read_seats(players: list[Player]) -> list[Seat]:
     at = "$.info.GAME_END.all_players"
     check_players([player.id for player in players], at, MAX_WEREWOLF_PLAYERS)
     return [

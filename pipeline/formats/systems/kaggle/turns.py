@@ -36,6 +36,8 @@ _USED = {
 
 
 class Call(Struct, gc=False):
+    """A call of a model."""
+
     model: str | None = None
     prompt_tokens: Any = None
     generation_tokens: Any = None
@@ -43,6 +45,8 @@ class Call(Struct, gc=False):
 
 
 class Action(Struct, gc=False):
+    """An action of a player, with its thoughts."""
+
     submission: Any = None
     thoughts: str | None = None
     calls: list[Call] = field(name="call_details", default=[])
@@ -50,18 +54,20 @@ class Action(Struct, gc=False):
 
 
 class Observation(Struct, gc=False):
+    """A player's observation at a step; only whether the game is over is read."""
+
     is_terminal: bool | None = field(name="isTerminal", default=None)
 
 
 class Applied(Struct, frozen=True, gc=False):
-    """What OpenSpiel took from a player at a step, and its words for that."""
+    """The action that OpenSpiel applied for a player at a step, with its description."""
 
     action: Any = field(name="actionApplied", default=None)
     text: Any = field(name="actionSubmittedToString", default=None)
 
 
 class State(Struct, gc=False):
-    """A player at one step."""
+    """A player's state at one step."""
 
     status: str
     action: Any = None
@@ -71,15 +77,21 @@ class State(Struct, gc=False):
 
 
 class StepsInfo(Struct, gc=False):
+    """The teams and the loaded game of an episode that is logged by steps."""
+
     teams: list[str | None] | None = field(name="TeamNames", default=None)
     loaded: str | None = field(name="openSpielGameStringResolved", default=None)
 
 
 class Configuration(Struct, frozen=True, gc=False):
+    """The number of steps in an episode's configuration."""
+
     steps: int | None = field(name="episodeSteps", default=None)
 
 
 class StepsEpisode(Struct, gc=False):
+    """The document of an episode that is logged by steps."""
+
     name: str
     steps: Annotated[list[tuple[State, State]], Meta(min_length=1)]
     configuration: Configuration = Configuration()
@@ -87,7 +99,7 @@ class StepsEpisode(Struct, gc=False):
 
     @property
     def loaded(self) -> str:
-        """The game as OpenSpiel loaded it, with its parameters; empty if the log lacks it."""
+        """The game with parameters, as loaded by OpenSpiel; empty if the log lacks it."""
         return (self.info and self.info.loaded) or ""
 
 
@@ -96,13 +108,15 @@ Actions = Sequence[Action]
 """What both players answered at a step."""
 
 
-def actions_of(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
-    """What both answered at a step; what cannot be read of it is a fault."""
-    return [_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)]
+def parse_actions(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
+    """Return both players' actions at a step, and an error for each unreadable one."""
+    return [
+        _parse_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)
+    ]
 
 
-def _action(action: Any, at: str, faults: list[RecordError]) -> Action:
-    """What a player answered: an object, or the action by itself."""
+def _parse_action(action: Any, at: str, faults: list[RecordError]) -> Action:
+    """Parse a player's action, which is an object or a plain value."""
     if not isinstance(action, dict):
         return Action(action)
     try:
@@ -112,7 +126,7 @@ def _action(action: Any, at: str, faults: list[RecordError]) -> Action:
         return Action(action.get("submission"))
 
 
-def played(
+def build_game(
     episode: StepsEpisode,
     actions: Sequence[Actions],
     faults: list[RecordError],
@@ -122,14 +136,14 @@ def played(
     outcome: Outcome,
     **own: Any,
 ) -> GameRecord:
-    """The game; unfinished where a player failed and nobody was credited for it.
+    """Return the game; it is unfinished if a player failed and nobody won.
 
     `actions` are those of the steps after the first, and `before` that of the first if it counts;
     `outcome` is how the game ended if it did, `own` what else it has.
     """
     steps = [*before, *actions]
-    is_finished, scores, wins, ended_by, failures = _end(episode, steps[-1] if steps else ())
-    seats = list(_seats(episode, steps, scores))
+    is_finished, scores, wins, ended_by, failures = _read_end(episode, steps[-1] if steps else ())
+    seats = list(_read_seats(episode, steps, scores))
     at = "$.steps[{}][{}].action.call_details[{}]"
     game = GameRecord(
         system=SYSTEM,
@@ -155,10 +169,10 @@ def played(
     return game
 
 
-def _end(
+def _read_end(
     episode: StepsEpisode, last: Actions
 ) -> tuple[bool, Scores, Sequence[bool | None], str | None, dict[int, str]]:
-    """Whether it ended, the points, and who won, by seat; why it ended, and who failed and how.
+    """Return how the game ended: points and winners by seat, the reason, and who failed and how.
 
     By both players' states at the last step, and what they answered; null where it is not known.
     """
@@ -186,8 +200,10 @@ def _end(
     return False, [None, None], [None, None], failed, failures
 
 
-def _seats(episode: StepsEpisode, actions: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
-    """The players by team, which is mostly called as its model; else by the only model called."""
+def _read_seats(
+    episode: StepsEpisode, actions: Sequence[Actions], scores: Scores
+) -> Iterator[Seat]:
+    """Return the players by team; a team usually has the name of its model."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
         raise invalid_document_error(
@@ -221,8 +237,14 @@ _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the oth
 
 
 class Step(NamedTuple):
-    """What both players did at a step: `choices` is null if that was no round, and one of them is
-    null if it could not be read. `points` are those of the round.
+    """The actions of both players at a step.
+
+    Attributes:
+        round: The number of the round.
+        actions: The action of each player.
+        choices: The registered choices; None if the step was not a round. A choice is None if it
+            could not be read.
+        points: The points of each player in the round.
     """
 
     round: int
@@ -232,7 +254,7 @@ class Step(NamedTuple):
 
 
 def is_dilemma(sniffer: DocumentSniffer) -> bool:
-    """Whether an episode is of this game, by its name; of a repeated game, by what is repeated."""
+    """Return whether an episode is a Prisoner's Dilemma, also as a repeated game."""
     name = sniffer.top.get("name", b"")
     if bytes(name) != OPEN_SPIEL:
         return bytes(name) == PLAIN
@@ -246,17 +268,17 @@ def is_dilemma(sniffer: DocumentSniffer) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
-    """The game. Choices are made without a word: what a player wrote nobody was shown."""
+def read_dilemma(sniffer: DocumentSniffer) -> GameRecord:
+    """Read a Prisoner's Dilemma; choices are made without messages."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
-    steps = list(_steps(episode, faults))
+    steps = list(_read_steps(episode, faults))
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
     if episode.name != "ipd":
         loaded = _REPEATED.search(episode.loaded)
         payoffs: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
         setting = {"payoffs": payoffs, "rounds": int(loaded[1]) if loaded else None}
-    return played(
+    return build_game(
         episode,
         [step.actions for step in steps],
         faults,
@@ -281,12 +303,12 @@ def dilemma_of(sniffer: DocumentSniffer) -> GameRecord:
     )
 
 
-def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
-    """The steps after the first, in order."""
+def _read_steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
+    """Return the steps after the first, in order."""
     is_plain, round_ = episode.name == "ipd", 1
     for number, states in enumerate(episode.steps[1:], start=1):
         at = f"$.steps[{number}]"
-        actions = actions_of(states, at, faults)
+        actions = parse_actions(states, at, faults)
         registered = [
             action.submission if is_plain else state.info.action
             for action, state in zip(actions, states, strict=True)
@@ -298,7 +320,7 @@ def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
         if failed or (forfeited and not is_plain):
             yield Step(round_, actions, None, ())
             continue
-        choices = [_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
+        choices = [_parse_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
         points: Sequence[float | None]
         if is_plain:  # a reward is what a player has in all
             points = [
@@ -314,8 +336,8 @@ def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
         round_ += 1
 
 
-def _choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
-    """The choice that was registered; null, and a fault, for what is none."""
+def _parse_choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
+    """Return the registered choice; None, and an error, for an invalid one."""
     if type(value) is int and value in (0, 1):
         return value
     rule = "a choice is 0, to cooperate, or 1, to defect"
@@ -345,22 +367,22 @@ _PHASES = {
 }
 
 
-def turns_of(sniffer: DocumentSniffer) -> GameRecord:
-    """The game, by what both players did at each step."""
+def read_turns(sniffer: DocumentSniffer) -> GameRecord:
+    """Read a game from the actions of both players at each step."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = [
-        actions_of(states, f"$.steps[{number}]", faults)
+        parse_actions(states, f"$.steps[{number}]", faults)
         for number, states in enumerate(episode.steps)
     ]
-    spoken = list(_spoken(episode, steps, faults))
+    spoken = list(_read_messages(episode, steps, faults))
     acts = [one for one in spoken if one.phase != Phase.REFLECTION]
     is_agreed = any(one.phase == Phase.PROPOSAL_VOTE for one in acts)
     negotiated = Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
     game_type = GAMES[f'"{episode.name}"']
     # The parameters of the game as it was loaded, by their names there.
     parameters = _PARAMETER.findall(episode.loaded)
-    game = played(
+    game = build_game(
         episode,
         steps[1:],
         faults,
@@ -376,10 +398,10 @@ def turns_of(sniffer: DocumentSniffer) -> GameRecord:
     return game
 
 
-def _spoken(
+def _read_messages(
     episode: StepsEpisode, steps: Sequence[Actions], faults: list[RecordError]
 ) -> Iterator[LoggedMessage]:
-    """What each player thought, which nobody is shown, and then did, which both are."""
+    """Return each player's private thoughts, and then its action, which both players see."""
     round_, before = 1, 0
     for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
         failed = any(state.status in FAILED for state in states)
