@@ -202,8 +202,10 @@ class _Batch:
     def validation_errors(self) -> dict[str, RecordError]:
         """Return the validation error of each game that has an invalid row, by game id."""
         games = self.tables["games"]["game_id"]
-        seat_error = RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}")
-        errors = dict.fromkeys(games.gather(sorted(self._games_with_invalid_seats)), seat_error)
+        errors = dict.fromkeys(
+            games.gather(sorted(self._games_with_invalid_seats)),
+            RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}"),
+        )
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
@@ -262,8 +264,12 @@ class _Batch:
 
     def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
         """Return the messages of a phase in all games, without the thoughts in `content`."""
-        messages = self.tables["messages"].select(*_SPEECH_COLUMNS, "phase")
-        messages_of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
+        messages_of_phase = (
+            self.tables["messages"]
+            .select(*_SPEECH_COLUMNS, "phase")
+            .filter(phase=str(phase))
+            .cast({"message_index": pl.Int32})
+        )
         return messages_of_phase.with_columns(
             text_parsing.remove_thoughts_before_answers(messages_of_phase["content"], phase)
         )
@@ -312,8 +318,7 @@ class _Batch:
             _group_numbers(messages_by_game)
         )
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
-        is_outage = text_parsing.is_outage(pl.col("content"))
-        status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
+        status = pl.when(text_parsing.is_outage(pl.col("content"))).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_rows, distinct_rows = _distinct_message_rows(
             [messages.course for messages in messages_by_game]
@@ -432,8 +437,11 @@ def _distinct_message_rows(
         name: list(chain.from_iterable(map(attrgetter(name), columns_numbers)))
         for name in _MESSAGE_COLUMNS
     }
-    is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
-    visible_to = pl.when(is_question).then(_EMPTY_STRING_LIST).otherwise("visible_to")
+    visible_to = (
+        pl.when(pl.col("msg_type").str.starts_with(QUESTION_MARK))
+        .then(_EMPTY_STRING_LIST)
+        .otherwise("visible_to")
+    )
     sizes = pl.Series(
         [len(message_columns.player) for message_columns in columns_numbers], dtype=pl.Int64
     )
@@ -641,8 +649,11 @@ def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         batch.message_statuses(rows).alias("message_status"),
         numbers=text_parsing.extract_numbers(pl.col("share_text")),
     )
-    stated = text_parsing.parse_share(pl.col("numbers"))
-    rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
+    rows = rows.with_columns(
+        share=pl.when("is_logged")
+        .then("share")
+        .otherwise(text_parsing.parse_share(pl.col("numbers")))
+    )
     status = (
         pl.when(pl.col("message_status") == _OUTAGE)
         .then(_OUTAGE)
@@ -792,7 +803,7 @@ def _encode_strings(column: pl.Series) -> _SharedColumn:
 
 def _add_side_and_competition(rows: pl.DataFrame) -> pl.DataFrame:
     """Add the side of each row's role, and its competition if the player is tested."""
-    roles = registered_roles()
-    is_tested = pl.col("is_tested")
-    rows = rows.join(roles, on=["game_type", "role"], how="left", maintain_order="left")
-    return rows.with_columns(competition=pl.when(is_tested).then("competition"))
+    rows = rows.join(
+        registered_roles(), on=["game_type", "role"], how="left", maintain_order="left"
+    )
+    return rows.with_columns(competition=pl.when(pl.col("is_tested")).then("competition"))

@@ -358,8 +358,11 @@ def _spelling_variants(names: pl.DataFrame) -> pl.DataFrame:
 
 def _name_marks(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
     """Return the mark of each name, with the numbers of all seats that share the name."""
-    numbers = pl.col("seat").cast(pl.String).str.join(",")
-    marks = _normalized_names(seats, normalize).group_by(GAME_ROW, "name").agg(mark=numbers)
+    marks = (
+        _normalized_names(seats, normalize)
+        .group_by(GAME_ROW, "name")
+        .agg(mark=pl.col("seat").cast(pl.String).str.join(","))
+    )
     return marks.with_columns(pl.format("\x02{}\x03", "mark"))
 
 
@@ -367,8 +370,11 @@ def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
     """Return the names of each game, longest first; an empty list without names."""
     names = _normalized_names(seats, normalize).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
-    name_lists = names.group_by(GAME_ROW).agg(names=by_length)
-    games = seats.select(GAME_ROW).unique().join(name_lists, on=GAME_ROW, how="left")
+    games = (
+        seats.select(GAME_ROW)
+        .unique()
+        .join(names.group_by(GAME_ROW).agg(names=by_length), on=GAME_ROW, how="left")
+    )
     return games.with_columns(pl.col("names").fill_null(pl.lit([], pl.List(pl.String))))
 
 
@@ -523,9 +529,10 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
         replace_names_by_marks(rows.filter(is_undecided), seats, normalize_loosely),
     )
     loose_numbers = _parse_votes(rows.with_columns(text=texts))
-    numbers = pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated")
     return (
-        pl.DataFrame({"stated": stated, "spoken": loose_numbers}).select(stated=numbers).to_series()
+        pl.DataFrame({"stated": stated, "spoken": loose_numbers})
+        .select(stated=pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated"))
+        .to_series()
     )
 
 

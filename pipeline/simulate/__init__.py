@@ -336,8 +336,9 @@ def simulate(
             if batch.model:
                 n_written += len(sizes)
                 on_game(n_written)
-    names = tuple(model.name for model in plan.models)
-    return Summary(results, truth, names, n_games, n_files, n_bytes)
+    return Summary(
+        results, truth, tuple(model.name for model in plan.models), n_games, n_files, n_bytes
+    )
 
 
 def _truth_document(plan: Plan) -> dict[str, object]:

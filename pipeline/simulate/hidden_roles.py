@@ -310,7 +310,6 @@ def _play_clues(
     dice: Dice, log: Transcript, setting: ChameleonSetting, game: Cast
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[int]]]]:
     """Play the part before the vote, and return `consistency_metric` and `pgm_metric`."""
-    civilians = [PLAYERS[seat - 1] for seat in other_seats(setting.hidden)]
     new_game_text = (
         " This is a totally new game. Don't take content from the above exmaples into the current"
     )
@@ -318,7 +317,11 @@ def _play_clues(
         f"Now the game starts!{f'{new_game_text} game.' if game.model.is_pgm else ''} "
         f"The topic is: {setting.topic}"
     )
-    log.add_message(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
+    log.add_message(
+        MODERATOR,
+        f"You are not chameleon. The word is: {setting.word}",
+        [PLAYERS[seat - 1] for seat in other_seats(setting.hidden)],
+    )
     log.add_message(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
     consistency, pgm = {}, {}
     for seat, player in SEATS_AND_PLAYERS:
@@ -414,9 +417,8 @@ def _play_verdict(
         f"The accusation is correct! {hidden} is the chameleon! Now {hidden} can guess the secret "
         'code. You should say: I guess the code is "..."'
     )
-    as_hidden = setting.hidden in game.tested
     skill = game.model.skill
-    is_right = dice.chance(skill.guessing if as_hidden else 1 - skill.secrecy)
+    is_right = dice.chance(skill.guessing if setting.hidden in game.tested else 1 - skill.secrecy)
     word = setting.word if is_right else _wrong_word(dice, setting)
     roll = dice.random()
     guess = pick_by_roll(roll, PHRASES_BY_ROLL["guesses"]).format(topic=setting.topic, word=word)
@@ -627,8 +629,10 @@ def _log_undercover_analyses(
             _undercover_analysis_text(dice, seat, suspicions, inter_correct[seat - 1]),
             msg_type="metric_pgm",
         )
-    gold_correct = [int(suspicions[seat] == game.hidden) for seat in SEATS]
-    return {"gold": gold_correct, "inter": list(map(int, inter_correct))}
+    return {
+        "gold": [int(suspicions[seat] == game.hidden) for seat in SEATS],
+        "inter": list(map(int, inter_correct)),
+    }
 
 
 def _undercover_analysis_text(

@@ -100,11 +100,13 @@ def play_cost_sharing(
         result = game.play()
     except OutageError:
         result = None
-    backends = {seat: model.name if seat == setting.tested else "gpt-4-fix" for seat in SEATS}
     document: Document = {
         "topic": setting.topic,
         "test_player_name": PLAYERS[setting.tested - 1],
-        "player_backends": {PLAYERS[seat - 1]: name for seat, name in backends.items()},
+        "player_backends": {
+            PLAYERS[seat - 1]: model.name if seat == setting.tested else "gpt-4-fix"
+            for seat in SEATS
+        },
         "history": game.log.history,
         "nego_turn": game.n_rounds,
         "result": result,
@@ -496,9 +498,15 @@ def play_public_good(
             )
     log.add_moderator_message(f"{setting.n_rounds} rounds of decisions have been completed.")
     scores = game.scores(setting.multiplier)
-    rules = {"game_round": setting.n_rounds, "multiplier": setting.multiplier}
     return {
-        **log_header(dice, setting.tested, model, topic="", **rules),
+        **log_header(
+            dice,
+            setting.tested,
+            model,
+            topic="",
+            game_round=setting.n_rounds,
+            multiplier=setting.multiplier,
+        ),
         "history": log.history,
         "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
         "scores": scores,
@@ -655,8 +663,7 @@ class Competition(NamedTuple):
             The log.
         """
         dice = Dice(seed, self.name, model.name, index)
-        game_timestamp = timestamp(seed, model, self.name)
-        return self.play(dice, model, self.setting(seed, index), game_timestamp)
+        return self.play(dice, model, self.setting(seed, index), timestamp(seed, model, self.name))
 
 
 COMPETITIONS = (

@@ -419,8 +419,9 @@ def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
 @lru_cache(maxsize=4)
 def _chameleon_deck(seed: int) -> list[tuple[str, str, int]]:
     """Return all combinations of topic, word and hidden seat, in random order."""
-    words = [(topic, word) for topic, clues in TOPICS.items() for word in clues]
-    return Dice(seed, "secrets").shuffled([(*word, seat) for word in words for seat in SEATS])
+    return Dice(seed, "secrets").shuffled(
+        [(topic, word, seat) for topic, clues in TOPICS.items() for word in clues for seat in SEATS]
+    )
 
 
 @cache_setting
@@ -481,9 +482,10 @@ def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
             f"Average Flight Duration: {dice.between(3, 14) / 4:g} hours\n"
             f"Flight Size: Primarily {dice.pick(PHRASES['fleets'])} aircraft\n\n"
         )
-    heading = f"Fixed Airport Fee: ${fee:,}\n\nAirline Usage Frequency Data: \n\n"
     return CostSharingSetting(
-        index % 3 + 1, heading + "".join(airlines), tuple(random_shares(dice) for _ in SEATS)
+        index % 3 + 1,
+        f"Fixed Airport Fee: ${fee:,}\n\nAirline Usage Frequency Data: \n\n" + "".join(airlines),
+        tuple(random_shares(dice) for _ in SEATS),
     )
 
 
