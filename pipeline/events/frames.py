@@ -56,7 +56,7 @@ from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 _GAME_COLUMNS = tuple(OfGame.columns())
 _PLAYER_COLUMNS = tuple(name for name in PlayerRow.columns() if name not in _GAME_COLUMNS)
 _MESSAGE_COLUMNS = tuple(
-    f.name for f in fields(MessageColumns) if f.name in table_schema("messages")
+    field.name for field in fields(MessageColumns) if field.name in table_schema("messages")
 )
 _PLAYER_ROW, _MESSAGE_ROW = "player_row", "message_row"
 _SPEECH_COLUMNS = (GAME_ROW, "message_index", "round", "player", "content")
@@ -395,7 +395,9 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     identity_fields = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
     columns |= {name: list(map(attrgetter(name), batch)) for name in identity_fields}
     settings = _setting_rows(batch)
-    copied_fields = [n for n in table_schema("games") if n not in columns and n not in settings]
+    copied_fields = [
+        name for name in table_schema("games") if name not in columns and name not in settings
+    ]
     columns |= {name: list(map(attrgetter(name), games)) for name in copied_fields}
     rows = _typed_frame("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
@@ -471,9 +473,11 @@ def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.Da
     if eliminations.is_empty():
         return rows
     first_round_out = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
-    eliminated = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_round_out)
+    eliminated = eliminations.select(
+        GAME_ROW, target_seat="seat", first_round_without=first_round_out
+    )
     rows = rows.join(eliminated, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
-    is_out = (pl.col("first_without") <= pl.col("round")).fill_null(value=False)
+    is_out = (pl.col("first_round_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 

@@ -343,10 +343,10 @@ _WORDS_BELOW_20 = (
     "nineteen",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_HUNDREDS = ("", *(f"{one} hundred" for one in _WORDS_BELOW_20[1:10]))
+_HUNDREDS = ("", *(f"{digit} hundred" for digit in _WORDS_BELOW_20[1:10]))
 _WORDS_BELOW_100 = (
     *_WORDS_BELOW_20,
-    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _WORDS_BELOW_20[:10]),
+    *(f"{ten} {digit}".removesuffix(" zero") for ten in _TENS for digit in _WORDS_BELOW_20[:10]),
 )
 _VALUES_BY_WORDS = {
     f"{hundred} {rest}".removesuffix(" zero").strip() or "zero": 100 * hundreds + number

@@ -187,7 +187,7 @@ REPLACEMENTS = (
     ),
     (
         _statement_pattern(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
-        ANSWER_MARK + "".join(f"${{{n}}}" for n in range(1, len(_VOTE_STATEMENTS) + 2)),
+        ANSWER_MARK + "".join(f"${{{group}}}" for group in range(1, len(_VOTE_STATEMENTS) + 2)),
     ),
 )
 
@@ -530,8 +530,8 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     )
     loose_numbers = _parse_votes(rows.with_columns(text=texts))
     return (
-        pl.DataFrame({"stated": stated, "spoken": loose_numbers})
-        .select(stated=pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated"))
+        pl.DataFrame({"stated": stated, "loose": loose_numbers})
+        .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("stated"))
         .to_series()
     )
 
@@ -559,7 +559,7 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
     is_final = marked_text.str.contains(f"{FINAL_MARK}{ANSWER_MARK}[^{ANSWER_MARK}]*$")
     parsed = parsed.with_columns(
         last=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
-        is_torn=(n_answers > 1) & ~is_final,
+        has_several_answers=(n_answers > 1) & ~is_final,
     )
     chosen_numbers = (
         pl.when(last_answer.str.starts_with("\x02"))
@@ -582,7 +582,7 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
     )
     is_undecided = (
         last_answer.is_null()
-        | pl.col("is_torn")
+        | pl.col("has_several_answers")
         | names_others
         | last_answer.str.contains(RETRACTION)
     )

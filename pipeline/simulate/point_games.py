@@ -267,7 +267,7 @@ class Negotiation:
 
 def _adjust_wish(dice: Dice, wish: Shares) -> Shares:
     """Return a wish with one step moved from one airline to another, or unchanged."""
-    giver, taker, _ = dice.shuffled((0, 1, 2))
+    giver, taker, _ = dice.shuffle_copy((0, 1, 2))
     step = 2.5 if dice.chance(0.05) else 5.0
     if dice.chance(0.35) or wish[giver] <= step + (0 if dice.chance(0.3) else 5):
         return wish

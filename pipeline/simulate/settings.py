@@ -43,6 +43,11 @@ class Dice:
     __slots__ = ("random",)
 
     def __init__(self, *words: str | int) -> None:
+        """Create a source of random numbers.
+
+        Args:
+            words: The seed; equal words give equal sequences.
+        """
         self.random = random.Random("|".join(map(str, words))).random
 
     def chance(self, probability: float) -> bool:
@@ -57,7 +62,7 @@ class Dice:
         """Return an integer from low to high, both included."""
         return low + int(self.random() * (high - low + 1))
 
-    def shuffled(self, items: Sequence[T]) -> list[T]:
+    def shuffle_copy(self, items: Sequence[T]) -> list[T]:
         """Return the items in a random order; all orders are equally likely."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
@@ -241,7 +246,9 @@ def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
 
 
 VERDICT_SENTENCES = {
-    (p, v): _verdict_sentences(player, v) for p, player in SEATS_AND_PLAYERS for v in VERDICTS
+    (seat, verdict): _verdict_sentences(player, verdict)
+    for seat, player in SEATS_AND_PLAYERS
+    for verdict in VERDICTS
 }
 """Equally likely sentences by seat and verdict."""
 
@@ -411,7 +418,7 @@ def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
     deck = _chameleon_deck(seed)
     topic, word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "chameleon", index)
-    clues = dice.shuffled(TOPICS[topic][word])[:3]
+    clues = dice.shuffle_copy(TOPICS[topic][word])[:3]
     clues[hidden - 1] = dice.pick(VAGUE_CLUES)
     return ChameleonSetting(topic, word, hidden, tuple(clues))
 
@@ -419,7 +426,7 @@ def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
 @lru_cache(maxsize=4)
 def _chameleon_deck(seed: int) -> list[tuple[str, str, int]]:
     """Return all combinations of topic, word and hidden seat, in random order."""
-    return Dice(seed, "secrets").shuffled(
+    return Dice(seed, "secrets").shuffle_copy(
         [(topic, word, seat) for topic, clues in TOPICS.items() for word in clues for seat in SEATS]
     )
 
@@ -440,7 +447,7 @@ def undercover_setting(seed: int, index: int) -> UndercoverSetting:
     deck = _undercover_deck(seed)
     hidden_word, civilian_word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "undercover", index)
-    clues = dice.shuffled(HINTS[civilian_word])[:3]
+    clues = dice.shuffle_copy(HINTS[civilian_word])[:3]
     clues[hidden - 1] = dice.pick(HINTS[hidden_word])
     return UndercoverSetting(hidden_word, civilian_word, hidden, tuple(clues))
 
@@ -454,7 +461,7 @@ def _undercover_deck(seed: int) -> list[tuple[str, str, int]]:
     ordered_pairs = [
         words for first, second in WORD_PAIRS for words in ((first, second), (second, first))
     ]
-    return Dice(seed, "pairs").shuffled(
+    return Dice(seed, "pairs").shuffle_copy(
         [(*words, seat) for words in ordered_pairs for seat in SEATS]
     )
 
@@ -577,6 +584,7 @@ class Transcript:
     __slots__ = ("history", "n_flags", "timestamp", "turn")
 
     def __init__(self, timestamp: str, n_flags: int = 0) -> None:
+        """Create an empty transcript; see the attributes for the arguments."""
         self.timestamp = timestamp
         self.n_flags = n_flags
         self.turn = 0
@@ -654,7 +662,9 @@ def outage_text(dice: Dice, agent: str) -> str:
         The text, which begins with `OUTAGE_MARK`.
     """
     digits = "0123456789abcdef"
-    uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
+    uuid = "-".join(
+        "".join(dice.pick(digits) for _ in range(length)) for length in (8, 4, 4, 4, 12)
+    )
     cause = dice.pick(PHRASES["outage_causes"])
     return (
         f"{OUTAGE_MARK}{uuid}Agent {agent} failed to generate a response. "
