@@ -157,7 +157,7 @@ class Frames(StoredLake):
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         self.tables = tables
 
-    def _named(self, table: str) -> pl.LazyFrame:
+    def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
         if table == "games" and table not in self.tables:
             return games_of(self.tables).lazy()
         empty = registered_roles() if table == "roles" else pl.DataFrame(schema=table_schema(table))

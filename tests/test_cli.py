@@ -1543,7 +1543,7 @@ MISTAKES = {
     "copying SQL": (
         1,
         "sql \"COPY (SELECT 1) TO '{tmp}/x.csv'\" --lake {lake}",
-        "`COPY` is not allowed: give only the SELECT, and its file as in `magic sql --lake",
+        "`COPY` is not allowed: write only the SELECT, and name the file, as in `magic sql --lake",
     ),
     "two statements": (1, "sql 'SELECT 1; DROP VIEW games' --lake {lake}", "one statement"),
     "no query": (2, "sql '  ' --lake {lake}", "the query is empty"),

@@ -233,7 +233,7 @@ def connect_with_memory_limit(
             cause = error.__context__ if isinstance(error, QueryError) else error
             if isinstance(cause, duckdb.OutOfMemoryException):
                 raise MachineError(
-                    "there is not enough memory, or no room in the temporary folder: select fewer "
+                    "not enough memory, or no room in the temporary folder: select fewer "
                     "games, for example with --model, or set TMPDIR to a larger folder"
                 ) from None
             raise_if_resources_exhausted(cause or error)

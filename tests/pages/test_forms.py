@@ -189,7 +189,7 @@ def test_a_page_whose_extra_is_missing_says_what_to_install(
 @pytest.mark.slow
 def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the page the first ones; the rows of the page are those of the audit, as before."""
-    monkeypatch.setattr("pipeline.pages.list_pages.content_ROWS", 5)
+    monkeypatch.setattr("pipeline.pages.list_pages.ROWS_PER_PAGE", 5)
     opened, query = open_lake(lake), {"kind": "silent_analyses"}
     whole = opened.findings("silent_analyses")
     assert whole.height > 5

@@ -258,7 +258,7 @@ def test_lost_games_of_replayed_settings_are_missing(case):
 @pytest.mark.parametrize("name", lost_games.LOSSES)
 def test_bounds_hold_the_value_of_all_games(name):
     """Dropping the games that a model lost took its win rate from .45 to 1, bounds 1 to 1."""
-    assert lost_games.lost(name, 2)[:3] == (2, 2, 0)
+    assert lost_games.simulate(name, 2)[:3] == (2, 2, 0)
 
 
 def test_bounds_are_beside_the_model_that_finished_most():
