@@ -84,10 +84,14 @@ def arrow_schema(table: str) -> pa.Schema:
 
 
 def _arrow_type(dtype: pl.DataType) -> pa.DataType:
+    """Return the Arrow type of a polars type."""
     if isinstance(dtype, pl.List):
         return pa.list_(pa.field("element", _arrow_type(contracts.dtype_instance(dtype.inner))))
     if isinstance(dtype, pl.Struct):
         return pa.struct(
-            [(f.name, _arrow_type(contracts.dtype_instance(f.dtype))) for f in dtype.fields]
+            [
+                (field.name, _arrow_type(contracts.dtype_instance(field.dtype)))
+                for field in dtype.fields
+            ]
         )
     return _ARROW_TYPES[dtype]

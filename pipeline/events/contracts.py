@@ -48,10 +48,9 @@ class Table:
             **{name: definition for name, definition in members if isinstance(definition, Column)},
             **columns,
         }
-        new_rules = {
+        cls._rules = cls._rules | {
             name: definition for name, definition in members if isinstance(definition, pl.Expr)
         }
-        cls._rules = cls._rules | new_rules
 
     @classmethod
     def columns(cls) -> dict[str, Column]:
@@ -147,10 +146,9 @@ def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]
         By description of each broken rule, a boolean for each row: whether the row breaks the rule.
         All rows that share a primary key break the rule that keys are unique.
     """
-    rules_by_name = _rules_with_key(table)
     violations = rows.select(
         (~is_satisfied).fill_null(value=False).alias(rule)
-        for rule, is_satisfied in rules_by_name.items()
+        for rule, is_satisfied in _rules_with_key(table).items()
     )
     return {violation.name: violation for violation in violations if violation.any()}
 

@@ -56,7 +56,7 @@ from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 _GAME_COLUMNS = tuple(OfGame.columns())
 _PLAYER_COLUMNS = tuple(name for name in PlayerRow.columns() if name not in _GAME_COLUMNS)
 _MESSAGE_COLUMNS = tuple(
-    f.name for f in fields(MessageColumns) if f.name in table_schema("messages")
+    field.name for field in fields(MessageColumns) if field.name in table_schema("messages")
 )
 _PLAYER_ROW, _MESSAGE_ROW = "player_row", "message_row"
 _SPEECH_COLUMNS = (GAME_ROW, "message_index", "round", "player", "content")
@@ -202,8 +202,10 @@ class _Batch:
     def validation_errors(self) -> dict[str, RecordError]:
         """Return the validation error of each game that has an invalid row, by game id."""
         games = self.tables["games"]["game_id"]
-        seat_error = RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}")
-        errors = dict.fromkeys(games.gather(sorted(self._games_with_invalid_seats)), seat_error)
+        errors = dict.fromkeys(
+            games.gather(sorted(self._games_with_invalid_seats)),
+            RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}"),
+        )
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
@@ -262,8 +264,12 @@ class _Batch:
 
     def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
         """Return the messages of a phase in all games, without the thoughts in `content`."""
-        messages = self.tables["messages"].select(*_SPEECH_COLUMNS, "phase")
-        messages_of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
+        messages_of_phase = (
+            self.tables["messages"]
+            .select(*_SPEECH_COLUMNS, "phase")
+            .filter(phase=str(phase))
+            .cast({"message_index": pl.Int32})
+        )
         return messages_of_phase.with_columns(
             text_parsing.remove_thoughts_before_answers(messages_of_phase["content"], phase)
         )
@@ -312,8 +318,7 @@ class _Batch:
             _group_numbers(messages_by_game)
         )
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
-        is_outage = text_parsing.is_outage(pl.col("content"))
-        status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
+        status = pl.when(text_parsing.is_outage(pl.col("content"))).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_rows, distinct_rows = _distinct_message_rows(
             [messages.course for messages in messages_by_game]
@@ -390,7 +395,9 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     identity_fields = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
     columns |= {name: list(map(attrgetter(name), batch)) for name in identity_fields}
     settings = _setting_rows(batch)
-    copied_fields = [n for n in table_schema("games") if n not in columns and n not in settings]
+    copied_fields = [
+        name for name in table_schema("games") if name not in columns and name not in settings
+    ]
     columns |= {name: list(map(attrgetter(name), games)) for name in copied_fields}
     rows = _typed_frame("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
@@ -432,8 +439,11 @@ def _distinct_message_rows(
         name: list(chain.from_iterable(map(attrgetter(name), columns_numbers)))
         for name in _MESSAGE_COLUMNS
     }
-    is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
-    visible_to = pl.when(is_question).then(_EMPTY_STRING_LIST).otherwise("visible_to")
+    visible_to = (
+        pl.when(pl.col("msg_type").str.starts_with(QUESTION_MARK))
+        .then(_EMPTY_STRING_LIST)
+        .otherwise("visible_to")
+    )
     sizes = pl.Series(
         [len(message_columns.player) for message_columns in columns_numbers], dtype=pl.Int64
     )
@@ -463,9 +473,11 @@ def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.Da
     if eliminations.is_empty():
         return rows
     first_round_out = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
-    eliminated = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_round_out)
+    eliminated = eliminations.select(
+        GAME_ROW, target_seat="seat", first_round_without=first_round_out
+    )
     rows = rows.join(eliminated, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
-    is_out = (pl.col("first_without") <= pl.col("round")).fill_null(value=False)
+    is_out = (pl.col("first_round_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
@@ -641,8 +653,11 @@ def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         batch.message_statuses(rows).alias("message_status"),
         numbers=text_parsing.extract_numbers(pl.col("share_text")),
     )
-    stated = text_parsing.parse_share(pl.col("numbers"))
-    rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
+    rows = rows.with_columns(
+        share=pl.when("is_logged")
+        .then("share")
+        .otherwise(text_parsing.parse_share(pl.col("numbers")))
+    )
     status = (
         pl.when(pl.col("message_status") == _OUTAGE)
         .then(_OUTAGE)
@@ -792,7 +807,7 @@ def _encode_strings(column: pl.Series) -> _SharedColumn:
 
 def _add_side_and_competition(rows: pl.DataFrame) -> pl.DataFrame:
     """Add the side of each row's role, and its competition if the player is tested."""
-    roles = registered_roles()
-    is_tested = pl.col("is_tested")
-    rows = rows.join(roles, on=["game_type", "role"], how="left", maintain_order="left")
-    return rows.with_columns(competition=pl.when(is_tested).then("competition"))
+    rows = rows.join(
+        registered_roles(), on=["game_type", "role"], how="left", maintain_order="left"
+    )
+    return rows.with_columns(competition=pl.when(pl.col("is_tested")).then("competition"))

@@ -128,9 +128,10 @@ def _text_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
 
 def _parse_speaker_claims(messages: pl.DataFrame) -> pl.DataFrame:
     """Parse the views of the speakers themselves in Undercover's form."""
-    suspect = pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker"))
     return _extract_claims(messages, _SPEAKER_CLAIM).select(
-        "message", viewer="speaker", suspect=suspect
+        "message",
+        viewer="speaker",
+        suspect=pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker")),
     )
 
 
@@ -144,8 +145,11 @@ def _parse_reported_claims(messages: pl.DataFrame) -> pl.DataFrame:
 
 def _extract_claims(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
     """Return one row per match of the pattern, as `claim`."""
-    claims = messages.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
-    return claims.explode("claim").filter(pl.col("claim").is_not_null())
+    return (
+        messages.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
+        .explode("claim")
+        .filter(pl.col("claim").is_not_null())
+    )
 
 
 def read_analyses(
@@ -167,11 +171,10 @@ def read_analyses(
     speaker_views = messages.join(
         views, left_on=["message", "player"], right_on=["message", "viewer"]
     )
-    is_gold = pl.col("kind") == AnalysisKind.GOLD
     is_chameleon = (pl.col("game_type") == GameType.CHAMELEON) & (pl.col("side") == Side.HIDDEN)
     # The chameleon is asked what other players think, not who the chameleon is.
     accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
-    judged = pl.when(is_gold).then(accusation).otherwise("is_right")
+    judged = pl.when(pl.col("kind") == AnalysisKind.GOLD).then(accusation).otherwise("is_right")
     parsed = messages
     for results in (
         _check_suspects(speaker_views, players),
@@ -236,8 +239,11 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
         (pl.lit("Player ") + claimed_numbers.list.first()) == pl.col("player")
     )
     is_correct = is_own_name & (pl.col("read_side") == pl.col("side"))
-    hidden_role_games = registered_roles().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
-    roles = hidden_role_games.select("game_type", read_side="side", claimed_role="role")
+    roles = (
+        registered_roles()
+        .filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
+        .select("game_type", read_side="side", claimed_role="role")
+    )
     parsed_rows = _join_by_message(rows, parsed).join(
         roles, on=["game_type", "read_side"], how="left", maintain_order="left"
     )
@@ -250,8 +256,12 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
 
 def _claimed_player_numbers() -> pl.Expr:
     """Return the distinct player numbers with which an answer introduces its speaker."""
-    introductions = pl.col("text").str.extract_all(_SELF_INTRODUCTION)
-    return introductions.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
+    return (
+        pl.col("text")
+        .str.extract_all(_SELF_INTRODUCTION)
+        .list.eval(pl.element().str.extract(_DIGITS))
+        .list.unique()
+    )
 
 
 def _claimed_side() -> pl.Expr:
@@ -333,10 +343,10 @@ _WORDS_BELOW_20 = (
     "nineteen",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_HUNDREDS = ("", *(f"{one} hundred" for one in _WORDS_BELOW_20[1:10]))
+_HUNDREDS = ("", *(f"{digit} hundred" for digit in _WORDS_BELOW_20[1:10]))
 _WORDS_BELOW_100 = (
     *_WORDS_BELOW_20,
-    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _WORDS_BELOW_20[:10]),
+    *(f"{ten} {digit}".removesuffix(" zero") for ten in _TENS for digit in _WORDS_BELOW_20[:10]),
 )
 _VALUES_BY_WORDS = {
     f"{hundred} {rest}".removesuffix(" zero").strip() or "zero": 100 * hundreds + number

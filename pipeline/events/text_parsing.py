@@ -187,16 +187,15 @@ REPLACEMENTS = (
     ),
     (
         _statement_pattern(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
-        ANSWER_MARK + "".join(f"${{{n}}}" for n in range(1, len(_VOTE_STATEMENTS) + 2)),
+        ANSWER_MARK + "".join(f"${{{group}}}" for group in range(1, len(_VOTE_STATEMENTS) + 2)),
     ),
 )
 
 # The search for players' names in the texts of their game. Marks with seat numbers replace them.
 #
 # Only complete names count: "Ann" is not in "Anna", nor "Agent-2" in "Agent-21". In scripts without
-# spaces, such as Chinese, a name can be inside of a sentence, but digits delimit digits, so "3号"
-# is not in "13号". Therefore delimiters enclose each run of letters and digits in texts and names,
-# so
+# spaces, such as Chinese, a name can be inside of a sentence, but digits delimit digits: "3号" is
+# not in "13号". Therefore delimiters enclose each run of letters and digits in texts and names, so
 # that only complete names match. Of several names at one position, the longest matches.
 #
 # Frames have the column `game`. All texts of a game are searched as one string.
@@ -359,8 +358,11 @@ def _spelling_variants(names: pl.DataFrame) -> pl.DataFrame:
 
 def _name_marks(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
     """Return the mark of each name, with the numbers of all seats that share the name."""
-    numbers = pl.col("seat").cast(pl.String).str.join(",")
-    marks = _normalized_names(seats, normalize).group_by(GAME_ROW, "name").agg(mark=numbers)
+    marks = (
+        _normalized_names(seats, normalize)
+        .group_by(GAME_ROW, "name")
+        .agg(mark=pl.col("seat").cast(pl.String).str.join(","))
+    )
     return marks.with_columns(pl.format("\x02{}\x03", "mark"))
 
 
@@ -368,8 +370,11 @@ def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
     """Return the names of each game, longest first; an empty list without names."""
     names = _normalized_names(seats, normalize).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
-    name_lists = names.group_by(GAME_ROW).agg(names=by_length)
-    games = seats.select(GAME_ROW).unique().join(name_lists, on=GAME_ROW, how="left")
+    games = (
+        seats.select(GAME_ROW)
+        .unique()
+        .join(names.group_by(GAME_ROW).agg(names=by_length), on=GAME_ROW, how="left")
+    )
     return games.with_columns(pl.col("names").fill_null(pl.lit([], pl.List(pl.String))))
 
 
@@ -524,9 +529,10 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
         replace_names_by_marks(rows.filter(is_undecided), seats, normalize_loosely),
     )
     loose_numbers = _parse_votes(rows.with_columns(text=texts))
-    numbers = pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated")
     return (
-        pl.DataFrame({"stated": stated, "spoken": loose_numbers}).select(stated=numbers).to_series()
+        pl.DataFrame({"stated": stated, "loose": loose_numbers})
+        .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("stated"))
+        .to_series()
     )
 
 
@@ -553,7 +559,7 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
     is_final = marked_text.str.contains(f"{FINAL_MARK}{ANSWER_MARK}[^{ANSWER_MARK}]*$")
     parsed = parsed.with_columns(
         last=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
-        is_torn=(n_answers > 1) & ~is_final,
+        has_several_answers=(n_answers > 1) & ~is_final,
     )
     chosen_numbers = (
         pl.when(last_answer.str.starts_with("\x02"))
@@ -576,7 +582,7 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
     )
     is_undecided = (
         last_answer.is_null()
-        | pl.col("is_torn")
+        | pl.col("has_several_answers")
         | names_others
         | last_answer.str.contains(RETRACTION)
     )

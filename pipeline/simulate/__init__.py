@@ -1,7 +1,8 @@
-"""Writes logs in MAgIC's format, played by simulated models whose skill is known.
+"""Simulate games of models with known skill, and write their logs in MAgIC's format.
 
-For tests, demonstrations and measurements of speed: the benchmark's forms and quirks, its sizes,
-any number of games, and the truth behind them in `truth.json`.
+The logs have the forms, quirks and sizes of the benchmark's logs; `truth.json` has the skills. They
+serve tests, demonstrations and measurements of speed. Called by `magic simulate`; depends on
+`pipeline.simulate.point_games` and `pipeline.simulate.settings`.
 """
 
 import codecs
@@ -31,7 +32,7 @@ from pipeline.processes import available_cores, block_interrupts
 from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_files
 from pipeline.simulate.settings import Model, draw_models
 
-# The work of a run, cut into pieces of fifty games and done in order by one process or several.
+# The work of a run, divided into batches of fifty files. One or several processes do it in order.
 
 T = TypeVar("T")
 
@@ -39,7 +40,13 @@ FILES_PER_BATCH = 50
 
 
 class Plan(NamedTuple):
-    """What determines every byte of a run."""
+    """The inputs that determine every byte of a run.
+
+    Attributes:
+        seed: The seed of the random numbers.
+        n_games: The number of games of each model in each competition.
+        models: The simulated models.
+    """
 
     seed: int
     n_games: int
@@ -47,7 +54,14 @@ class Plan(NamedTuple):
 
 
 class FileBatch(NamedTuple):
-    """Some files of one folder: logs of a model in a competition; settings where there is none."""
+    """Some files of one folder, the unit of work of a process.
+
+    Attributes:
+        directory: The folder.
+        names: The names of the files.
+        competition: The competition of the logs; None if the files are settings.
+        model: The model that plays; None if the files are settings.
+    """
 
     directory: str
     names: tuple[str, ...]
@@ -56,29 +70,44 @@ class FileBatch(NamedTuple):
 
 
 def plan_batches(plan: Plan) -> list[FileBatch]:
-    """All work of a plan, in the order of the files' paths."""
+    """Divide the files of a run into batches.
+
+    Args:
+        plan: The run.
+
+    Returns:
+        The batches, in the order of the files' paths.
+    """
     paths = [path.rpartition("/") for path in setting_files(plan.seed, plan.n_games)]
     names = sorted(f"{index}.json" for index in range(plan.n_games))
-    some = [
-        tuple(names[start : start + FILES_PER_BATCH])
-        for start in range(0, len(names), FILES_PER_BATCH)
+    name_batches = [
+        tuple(names[first : first + FILES_PER_BATCH])
+        for first in range(0, len(names), FILES_PER_BATCH)
     ]
-    of_games = [
-        FileBatch(competition.directory(model), some_names, competition, model)
-        for competition, model, some_names in product(COMPETITIONS, plan.models, some)
+    log_batches = [
+        FileBatch(competition.directory(model), batch_names, competition, model)
+        for competition, model, batch_names in product(COMPETITIONS, plan.models, name_batches)
     ]
-    of_settings = [FileBatch(directory, (name,)) for directory, _, name in paths]
-    return sorted([*of_settings, *of_games], key=itemgetter(0, 1))
+    setting_batches = [FileBatch(directory, (name,)) for directory, _, name in paths]
+    return sorted([*setting_batches, *log_batches], key=itemgetter(0, 1))
 
 
-def build_files(plan: Plan, piece: FileBatch) -> list[tuple[str, bytes]]:
-    """The files of a piece, played and encoded: the path of each within `out`, and its bytes."""
+def build_files(plan: Plan, batch: FileBatch) -> list[tuple[str, bytes]]:
+    """Play the games of a batch and encode their logs.
+
+    Args:
+        plan: The run.
+        batch: The files to build.
+
+    Returns:
+        The path of each file below the output folder, and its bytes.
+    """
     files = []
-    for name in piece.names:
-        path = f"{piece.directory}/{name}"
-        if piece.competition and piece.model:
+    for name in batch.names:
+        path = f"{batch.directory}/{name}"
+        if batch.competition and batch.model:
             index = int(name.removesuffix(".json"))
-            document = piece.competition.log(plan.seed, piece.model, index)
+            document = batch.competition.log(plan.seed, batch.model, index)
         else:
             document = setting_files(plan.seed, plan.n_games)[path]
         files.append((path, encode_json(document)))
@@ -88,33 +117,48 @@ def build_files(plan: Plan, piece: FileBatch) -> list[tuple[str, bytes]]:
 def iter_batch_results(
     plan: Plan, task: Callable[[Plan, FileBatch], T], n_jobs: int
 ) -> Iterator[tuple[FileBatch, T]]:
-    """Every piece with what the task made of it; few pieces are under way at any time."""
-    work = plan_batches(plan)
+    """Run a task for every batch, with few batches in progress at a time.
+
+    Args:
+        plan: The run.
+        task: A function of the plan and a batch that other processes can import.
+        n_jobs: The number of processes; 1 to run in this process.
+
+    Yields:
+        Each batch with the result of the task, in the order of `plan_batches`.
+    """
+    batches = plan_batches(plan)
     if n_jobs == 1:
-        for piece in work:
-            yield piece, task(plan, piece)
+        for batch in batches:
+            yield batch, task(plan, batch)
         return
     context = multiprocessing.get_context("spawn")
-    # Logs hold no reference cycles: the collector would only look through them again and again.
+    # Without garbage collection, because logs have no reference cycles to collect.
     with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=gc.disable) as pool:
-        waiting: deque[tuple[FileBatch, Future[T]]] = deque()
-        for piece in work:
-            with block_interrupts():  # processes are started when there is work for them
-                waiting.append((piece, pool.submit(task, plan, piece)))
-            if len(waiting) > 4 * n_jobs:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
+        pending: deque[tuple[FileBatch, Future[T]]] = deque()
+        for batch in batches:
+            with block_interrupts():  # `submit` starts processes on demand
+                pending.append((batch, pool.submit(task, plan, batch)))
+            if len(pending) > 4 * n_jobs:
+                finished, future = pending.popleft()
+                yield finished, future.result()
+        for finished, future in pending:
+            yield finished, future.result()
 
 
 _encode_compact_json = Encoder().encode
 
 
 def encode_json(document: object) -> bytes:
-    """The document as `json.dumps(document, indent=4)` would write it, an order quicker.
+    """Encode a document as `json.dumps(document, indent=4)` does, but about ten times as fast.
 
-    Not for numbers of very large or small size, which msgspec writes in another notation.
+    Very large and very small numbers differ, because msgspec writes them in another notation.
+
+    Args:
+        document: A value that JSON can represent.
+
+    Returns:
+        The JSON in ASCII.
     """
     data = format(_encode_compact_json(document), indent=4)
     if not data.isascii():
@@ -123,54 +167,57 @@ def encode_json(document: object) -> bytes:
 
 
 def _escape_non_ascii(error: UnicodeError) -> tuple[str, int]:
-    """JSON's escapes for the characters that ASCII lacks, which Python's own are not."""
+    """Return the JSON escapes of characters outside of ASCII; Python's escapes differ."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    units = error.object[error.start : error.end].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.end
+    hexadecimal = error.object[error.start : error.end].encode("utf-16-be").hex()
+    return "".join(
+        f"\\u{hexadecimal[offset : offset + 4]}" for offset in range(0, len(hexadecimal), 4)
+    ), error.end
 
 
 _ESCAPE_HANDLER = "pipeline.simulate.json"
 codecs.register_error(_ESCAPE_HANDLER, _escape_non_ascii)
 
-# Where the logs go: a folder, or one archive. Each way yields what it has written, piece by piece.
-#
-# An archive's bytes depend on its members only.
+# The output of a run: a folder or an archive. The bytes of an archive depend only on its members.
 
 MODIFIED_SECONDS = 1_700_000_000
 COMPRESSION_LEVEL = 1
-"""Of deflate, which is slow: these archives are for trials, not for keeping."""
+"""The level of deflate: the fastest, because the archives are for tests."""
 
 AddFile = Callable[[str, bytes], None]
-"""Puts a file into an archive."""
+"""A function that adds a file with a path and bytes to an archive."""
 
 
 def _write_batches(
     plan: Plan, results: Path, archive: str | None, n_jobs: int
 ) -> Iterator[tuple[FileBatch, list[int]]]:
-    """Yield each piece with the number of bytes of each of its files.
+    """Write the files of a run, and yield each batch with the sizes of its files in bytes.
 
-    Files are written by the processes that play. An archive is written and compressed by this one.
+    Worker processes write files. An archive is written and compressed in this process.
     """
     if archive is None:
         yield from iter_batch_results(plan, partial(_write_batch, results.parent), n_jobs)
         return
     with ARCHIVES[archive](results) as add:
-        for piece, files in iter_batch_results(plan, build_files, n_jobs):
+        for batch, files in iter_batch_results(plan, build_files, n_jobs):
             for path, data in files:
                 add(path, data)
-            yield piece, [len(data) for _, data in files]
+            yield batch, [len(data) for _, data in files]
 
 
-def _write_batch(out: Path, plan: Plan, piece: FileBatch) -> list[int]:
-    (out / piece.directory).mkdir(parents=True, exist_ok=True)
-    return [(out / path).write_bytes(data) for path, data in build_files(plan, piece)]
+def _write_batch(folder: Path, plan: Plan, batch: FileBatch) -> list[int]:
+    """Write the files of a batch below a folder, and return their sizes in bytes."""
+    (folder / batch.directory).mkdir(parents=True, exist_ok=True)
+    return [(folder / path).write_bytes(data) for path, data in build_files(plan, batch)]
 
 
 @contextmanager
 def _open_tar(
-    compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
+    open_compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
 ) -> Iterator[AddFile]:
+    """Open a tar archive, and return the function that adds a file to it."""
+
     def add(path: str, data: bytes) -> None:
         header = tarfile.TarInfo(path)
         header.size = len(data)
@@ -179,7 +226,7 @@ def _open_tar(
 
     with (
         out.open("wb") as file,
-        compressed(file) as stream,
+        open_compressed(file) as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as archive,
     ):
         yield add
@@ -187,6 +234,8 @@ def _open_tar(
 
 @contextmanager
 def _open_zip(out: Path) -> Iterator[AddFile]:
+    """Open a zip archive, and return the function that adds a file to it."""
+
     def add(path: str, data: bytes) -> None:
         entry = zipfile.ZipInfo(path)
         entry.compress_type = zipfile.ZIP_DEFLATED
@@ -213,11 +262,20 @@ ARCHIVES: dict[str, Callable[[Path], AbstractContextManager[AddFile]]] = {
 __all__ = ["Summary", "simulate"]
 
 MIN_GAMES_FOR_PROCESSES = 600
-"""Runs of fewer games are quicker in one process."""
+"""The number of games from which several processes are faster than one."""
 
 
 class Summary(NamedTuple):
-    """What was written, and where."""
+    """The result of a simulation.
+
+    Attributes:
+        results: The folder or archive with the logs.
+        truth: The path of `truth.json`.
+        models: The names of the simulated models.
+        n_games: The number of games of all models.
+        n_files: The number of files.
+        n_bytes: The total size of the files.
+    """
 
     results: Path
     truth: Path
@@ -237,14 +295,29 @@ def simulate(
     jobs: int | None = None,
     on_game: Callable[[int], object] = lambda n_written: None,
 ) -> Summary:
-    """Writes `out/results/` (or one archive of it) and `out/truth.json`; returns what came of it.
+    """Simulate games, and write `out/results/` (or an archive of it) and `out/truth.json`.
 
-    Every model plays `games` games of each of the seven competitions, so there are
-    `models * games * 7` of them. The bytes depend on `models`, `games` and `seed` only; `archive`
-    is one of tar, tar.gz, tar.zst and zip, with the very same members as the folder would have.
-    `jobs` processes are used (default: one a core; small runs stay in this one). They start this
-    program's main module anew, so a script must call from under `if __name__ == "__main__":`.
-    `on_game` is called now and then with the number of games written so far.
+    Each model plays `games` games in each of the seven competitions: `models * games * 7` games.
+    The bytes depend only on `models`, `games` and `seed`.
+
+    Worker processes import the main module of the program again, so a script must call this
+    function under `if __name__ == "__main__":`.
+
+    Args:
+        out: A folder that is empty or does not exist.
+        models: The number of simulated models.
+        games: The number of games of each model in each competition.
+        seed: The seed of the random numbers.
+        archive: `tar`, `tar.gz`, `tar.zst` or `zip` to write an archive with the same files instead
+            of a folder.
+        jobs: The number of processes; by default one per core, or one for fewer than 600 games.
+        on_game: A function that is called after each batch with the number of games written so far.
+
+    Returns:
+        The paths, models and sizes of what was written.
+
+    Raises:
+        UsageError: If an argument is invalid, or if `out` exists and is not an empty folder.
     """
     _check_arguments(out, models, games, archive, jobs)
     plan = Plan(seed, games, draw_models(seed, models))
@@ -256,18 +329,20 @@ def simulate(
         draft.write_text(json.dumps(_truth_document(plan), indent=4) + "\n", encoding="utf-8")
     results = out / (f"results.{archive}" if archive else "results")
     n_files = n_bytes = n_written = 0
-    with atomic_write(results) if archive else nullcontext(results) as place:
-        for piece, sizes in _write_batches(plan, place, archive, n_jobs):
+    with atomic_write(results) if archive else nullcontext(results) as destination:
+        for batch, sizes in _write_batches(plan, destination, archive, n_jobs):
             n_files += len(sizes)
             n_bytes += sum(sizes)
-            if piece.model:
+            if batch.model:
                 n_written += len(sizes)
                 on_game(n_written)
-    names = tuple(model.name for model in plan.models)
-    return Summary(results, truth, names, n_games, n_files, n_bytes)
+    return Summary(
+        results, truth, tuple(model.name for model in plan.models), n_games, n_files, n_bytes
+    )
 
 
 def _truth_document(plan: Plan) -> dict[str, object]:
+    """Return the content of `truth.json`: the inputs of the run and the models' skills."""
     return {
         "seed": plan.seed,
         "games": plan.n_games,
@@ -282,14 +357,15 @@ def _truth_document(plan: Plan) -> dict[str, object]:
 def _check_arguments(
     out: Path, models: int, games: int, archive: str | None, jobs: int | None
 ) -> None:
-    wrong = [
+    """Raise a usage error that lists all invalid arguments."""
+    errors = [
         f"{name} must be at least 1, not {value}"
         for name, value in (("models", models), ("games", games), ("jobs", jobs))
         if value is not None and value < 1
     ]
     if archive is not None and archive not in ARCHIVES:
-        wrong.append(f"archive must be one of {', '.join(ARCHIVES)}, not {archive!r}")
+        errors.append(f"archive must be one of {', '.join(ARCHIVES)}, not {archive!r}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        wrong.append(f"{out} exists and is not an empty folder; name another one")
-    if wrong:
-        raise UsageError("; ".join(wrong))
+        errors.append(f"{out} exists and is not an empty folder; name another one")
+    if errors:
+        raise UsageError("; ".join(errors))

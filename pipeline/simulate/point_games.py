@@ -1,8 +1,11 @@
-"""Games with points or shares, and the seven competitions (`COMPETITIONS`) of all simulated games.
+"""Simulated games with points or shares, and the seven competitions of all simulated games.
 
-First Cost Sharing: three airlines propose and vote, up to five rounds, until they agree. All agree
-when the three votes name proposals of the same shares, compared as they were written. How a
-division of the fee is written down, and what the benchmark reads from it, stands below.
+First Cost Sharing: three airlines propose shares of a fee and vote, for up to five rounds. They
+agree if the three votes name proposals with equal shares, compared as they are written. Then
+Prisoner's Dilemma, Public Good and `COMPETITIONS`.
+
+Used by `pipeline.simulate`; depends on `pipeline.simulate.settings` and
+`pipeline.simulate.hidden_roles`.
 """
 
 import re
@@ -75,23 +78,35 @@ _SHARE_LINE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
 class OutageError(Exception):
-    """An answer did not come, which ends a negotiation at once."""
+    """An answer is missing, which ends a negotiation at once."""
 
 
 def play_cost_sharing(
-    dice: Dice, model: Model, setting: CostSharingSetting, instant: str
+    dice: Dice, model: Model, setting: CostSharingSetting, timestamp: str
 ) -> Document:
-    """The log of one game; an outage leaves it without a result."""
-    game = Negotiation(dice, model, setting, instant)
+    """Play a game of Cost Sharing.
+
+    Args:
+        dice: The random numbers.
+        model: The tested model.
+        setting: The setting.
+        timestamp: The timestamp of all messages.
+
+    Returns:
+        The log; without a result if an outage ended the game.
+    """
+    game = Negotiation(dice, model, setting, timestamp)
     try:
         result = game.play()
     except OutageError:
         result = None
-    names = {s: model.name if s == setting.tested else "gpt-4-fix" for s in SEATS}
     document: Document = {
         "topic": setting.topic,
         "test_player_name": PLAYERS[setting.tested - 1],
-        "player_backends": {PLAYERS[seat - 1]: name for seat, name in names.items()},
+        "player_backends": {
+            PLAYERS[seat - 1]: model.name if seat == setting.tested else "gpt-4-fix"
+            for seat in SEATS
+        },
         "history": game.log.history,
         "nego_turn": game.n_rounds,
         "result": result,
@@ -104,13 +119,24 @@ def play_cost_sharing(
 
 
 class Negotiation:
-    """One game in play: what the three seats wish for, and what has been registered of it."""
+    """A game of Cost Sharing in progress.
 
-    def __init__(self, dice: Dice, model: Model, setting: CostSharingSetting, instant: str) -> None:
+    Attributes:
+        log: The transcript.
+        n_rounds: The number of rounds that were played.
+        proposals: By seat, the shares that the benchmark registers for its last proposal.
+        votes: By player, the target of its last vote; 0 without a vote.
+        wishes: By seat, the shares that it proposes.
+        n_answers_before_outage: The number of answers until an outage; negative if none comes.
+    """
+
+    def __init__(
+        self, dice: Dice, model: Model, setting: CostSharingSetting, timestamp: str
+    ) -> None:
         self.dice = dice
         self.setting = setting
         self.skill, self.is_pgm = model.skill, model.is_pgm
-        self.log = Transcript(instant)
+        self.log = Transcript(timestamp)
         self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
         self.wishes[setting.tested] = random_shares(self.dice)
         self.n_rounds = 0
@@ -119,29 +145,38 @@ class Negotiation:
         self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
 
     def play(self) -> str:
-        """The result: `agree` or `fail`. Raises `Silence` where an answer does not come."""
-        # Skill decides beforehand in which round they agree, if at all, and on whose terms.
+        """Play all rounds.
+
+        Returns:
+            `agree` or `fail`.
+
+        Raises:
+            OutageError: If an answer is missing.
+        """
+        # The skill decides first whether and when the players agree, and on whose proposal.
         dice, tested = self.dice, self.setting.tested
-        is_agreed = dice.chance(self.skill.cooperation)
+        has_agreement = dice.chance(self.skill.cooperation)
         author = tested if dice.chance(self.skill.coordination) else dice.pick(other_seats(tested))
-        last_round = dice.pick(ROUND_OF_AGREEMENT) if is_agreed else N_ROUNDS
+        last_round = dice.pick(ROUND_OF_AGREEMENT) if has_agreement else N_ROUNDS
         if dice.chance(COST_SHARING_OUTAGE_RATE):
             self.n_answers_before_outage = dice.between(1, 6 * last_round - 1)
         self.log.add_moderator_message(
             f"Now the game starts! The background is: {self.setting.topic}",
             "Now everyone propose the cost distribution.We will start with Player 1.",
         )
-        for n in range(1, last_round + 1):
-            if n > 1 and self.is_pgm:
+        for round_number in range(1, last_round + 1):
+            if round_number > 1 and self.is_pgm:
                 log_forecast(dice, self.log, tested, PHRASES["moves_of_airlines"])
-            backers = self._log_proposals(n, author if is_agreed and n == last_round else 0)
-            self.n_rounds = n
+            backers = self._log_proposals(
+                round_number, author if has_agreement and round_number == last_round else 0
+            )
+            self.n_rounds = round_number
             if self._log_votes(backers):
                 self.log.add_moderator_message("You all already agree the same proposal ")
                 return "agree"
-            if n < N_ROUNDS:
+            if round_number < N_ROUNDS:
                 self.log.add_moderator_message(
-                    f"At {n}'s round, you all haven't achieve the consistency. "
+                    f"At {round_number}'s round, you all haven't achieve the consistency. "
                     "Please continue a new round of negotiation. "
                 )
         self.log.add_moderator_message(
@@ -149,34 +184,40 @@ class Negotiation:
         )
         return "fail"
 
-    def _log_proposals(self, n: int, author: int) -> dict[int, int]:
-        """Three proposals. Returns whose each seat shall vote for, if this round ends the game."""
-        before = self.wishes
-        if n > 1:
-            self.wishes = {seat: _adjust_wish(self.dice, wish) for seat, wish in before.items()}
+    def _log_proposals(self, round_number: int, author: int) -> dict[int, int]:
+        """Play the proposals of a round, and return the votes for the author's proposal if any."""
+        previous_wishes = self.wishes
+        if round_number > 1:
+            self.wishes = {
+                seat: _adjust_wish(self.dice, wish) for seat, wish in previous_wishes.items()
+            }
         copier = (
-            self.dice.pick(other_seats(author)) if author and n > 1 and self.dice.chance(0.5) else 0
+            self.dice.pick(other_seats(author))
+            if author and round_number > 1 and self.dice.chance(0.5)
+            else 0
         )
         if copier:
             self.wishes[copier] = self.wishes[author]
         elif self.wishes[1] == self.wishes[2] == self.wishes[3]:
             self.wishes[3] = _adjust_wish(self.dice, self.wishes[3])
         for seat in SEATS:
-            if n == 1 and seat != self.setting.tested:
+            if round_number == 1 and seat != self.setting.tested:
                 text = _opponent_proposal_text(seat, self.wishes[seat])
             else:
-                form = "plain" if copier else _pick_share_form(self.dice)
-                text = _proposal_text(self.dice, seat, self.wishes[seat], before[seat], form)
+                share_form = "plain" if copier else _pick_share_form(self.dice)
+                text = _proposal_text(
+                    self.dice, seat, self.wishes[seat], previous_wishes[seat], share_form
+                )
             text = self._log_answer(seat, text)
-            # Null where no share is read, odd keys where the text has odd names. A share of one
-            # digit is never read, and of a line with several only one.
+            # The shares as the benchmark registers them: None if it parses none, and unusual keys
+            # for unusual names. It parses no share of one digit, and at most one share per line.
             self.proposals[seat] = dict.fromkeys(AIRLINES, None) | dict(_SHARE_LINE.findall(text))
             if text.startswith(OUTAGE_MARK):
                 raise OutageError
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
 
     def _log_votes(self, choices: dict[int, int]) -> bool:
-        """Three votes, as given, or else for proposals that are not all the same: do they agree?"""
+        """Play the votes of a round, and return whether they agree."""
         self.log.add_moderator_message(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
@@ -189,30 +230,33 @@ class Negotiation:
         for seat, player in SEATS_AND_PLAYERS:
             text = _write_vote(self.dice, seat, choices[seat])
             text = self._log_answer(seat, text, step=int(self.is_pgm))
-            if text.startswith(OUTAGE_MARK):  # it names its own speaker, which is read as a vote
+            if text.startswith(OUTAGE_MARK):  # it names the speaker, which counts as a vote
                 self.votes[player] = player
                 raise OutageError
             self.votes[player] = PLAYERS[choices[seat] - 1]
         return self._is_agreement(choices)
 
     def _disagreeing_votes(self) -> dict[int, int]:
-        """Votes that do not agree, if the proposals allow any: often each for its own."""
+        """Return random votes that do not agree, if the proposals allow that."""
         choices = {
             seat: seat if self.dice.chance(0.5) else self.dice.pick(other_seats(seat))
             for seat in SEATS
         }
         if self._is_agreement(choices):
-            shares = self.proposals[choices[3]]
-            unequal = (seat for seat in SEATS if self.proposals[seat] != shares)
-            choices[3] = next(unequal, choices[3])
+            last_shares = self.proposals[choices[3]]
+            unequal_seats = (seat for seat in SEATS if self.proposals[seat] != last_shares)
+            choices[3] = next(unequal_seats, choices[3])
         return choices
 
     def _is_agreement(self, choices: dict[int, int]) -> bool:
-        first, *rest = (list(self.proposals[seat].values()) for seat in choices.values())
-        return all(shares == first for shares in rest)
+        """Return whether all votes name proposals with equal shares."""
+        first_shares, *other_shares = (
+            list(self.proposals[seat].values()) for seat in choices.values()
+        )
+        return all(shares == first_shares for shares in other_shares)
 
     def _log_answer(self, seat: int, text: str, step: int = 1) -> str:
-        """The text that is logged: the player's, or what stands where its API failed."""
+        """Append a player's text, or the text of an outage, and return it."""
         player = PLAYERS[seat - 1]
         if self.n_answers_before_outage == 0:
             text = outage_text(self.dice, player)
@@ -222,19 +266,19 @@ class Negotiation:
 
 
 def _adjust_wish(dice: Dice, wish: Shares) -> Shares:
-    """A wish with one step handed from one airline to another, or just as it was."""
-    giver, taker, _ = dice.shuffled((0, 1, 2))
+    """Return a wish with one step moved from one airline to another, or unchanged."""
+    giver, taker, _ = dice.shuffle_copy((0, 1, 2))
     step = 2.5 if dice.chance(0.05) else 5.0
     if dice.chance(0.35) or wish[giver] <= step + (0 if dice.chance(0.3) else 5):
         return wish
-    moved = list(wish)
-    moved[giver] -= step
-    moved[taker] += step
-    return moved[0], moved[1], moved[2]
+    adjusted = list(wish)
+    adjusted[giver] -= step
+    adjusted[taker] += step
+    return adjusted[0], adjusted[1], adjusted[2]
 
 
 def _pick_share_form(dice: Dice) -> str:
-    """A way of writing shares: nearly always a bare number."""
+    """Pick the form in which shares are written, usually a plain number."""
     roll = dice.random()
     if roll < 0.05:
         return "decimal"
@@ -242,10 +286,10 @@ def _pick_share_form(dice: Dice) -> str:
 
 
 def _opponent_proposal_text(seat: int, shares: Shares) -> str:
-    """The first proposal of a fixed opponent, a template filled in twice."""
+    """Return the first proposal of a fixed opponent, with the duplicated words of its template."""
     airline = AIRLINES[seat - 1]
     rows = "\n        ".join(
-        f"Airline {a}: {share:g}%" for a, share in zip(AIRLINES, shares, strict=True)
+        f"Airline {name}: {share:g}%" for name, share in zip(AIRLINES, shares, strict=True)
     )
     return (
         f"As Player Player {seat}, representing Airline Airline {airline}, "
@@ -253,11 +297,13 @@ def _opponent_proposal_text(seat: int, shares: Shares) -> str:
     )
 
 
-def _proposal_text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
-    """A proposal in the player's own words; `before` is what it proposed last."""
+def _proposal_text(
+    dice: Dice, seat: int, shares: Shares, previous_shares: Shares, share_form: str
+) -> str:
+    """Return a proposal in the player's own words."""
     rows = [
-        _share_line(a, share, earlier, form)
-        for a, share, earlier in zip(AIRLINES, shares, before, strict=True)
+        _share_line(airline, share, previous_share, share_form)
+        for airline, share, previous_share in zip(AIRLINES, shares, previous_shares, strict=True)
     ]
     roll = dice.random()
     opening = "I propose the following cost distribution:"
@@ -267,30 +313,41 @@ def _proposal_text(dice: Dice, seat: int, shares: Shares, before: Shares, form: 
             f"As {PLAYERS[seat - 1]}, representing Airline {AIRLINES[seat - 1]}, "
             f"I propose the following {adjusted}cost distribution:"
         )
-    lines = [opening, ", ".join(rows) if form == "one line" else "\n".join(rows)]
+    lines = [opening, ", ".join(rows) if share_form == "one line" else "\n".join(rows)]
     if 0.4 < roll < 0.78:
-        first = dice.between(0, len(PHRASES["arguments"]) - 1)
-        lines += ["", *(PHRASES["arguments"] * 2)[first : first + (2 if roll < 0.55 else 1)]]
+        argument_index = dice.between(0, len(PHRASES["arguments"]) - 1)
+        lines += [
+            "",
+            *(PHRASES["arguments"] * 2)[
+                argument_index : argument_index + (2 if roll < 0.55 else 1)
+            ],
+        ]
     return add_end_mark(dice, "\n".join(lines))
 
 
-def _share_line(airline: str, share: float, before: float, form: str) -> str:
-    row = SHARE_LINE_FORMS["plain" if form == "previously" and share == before else form].format(
-        airline=airline, share=share, before=before, more=share + 5, dollars=share * 10_000
+def _share_line(airline: str, share: float, previous_share: float, share_form: str) -> str:
+    """Return the line with the share of an airline."""
+    line = SHARE_LINE_FORMS[
+        "plain" if share_form == "previously" and share == previous_share else share_form
+    ].format(
+        airline=airline, share=share, before=previous_share, more=share + 5, dollars=share * 10_000
     )
-    return row.replace(".", ",") if form == "comma" else row
+    return line.replace(".", ",") if share_form == "comma" else line
 
 
 def _write_vote(dice: Dice, voter: int, seat: int) -> str:
-    """A vote for the proposal of a seat, in one of the wordings that are logged as such."""
+    """Return a vote for the proposal of a seat, in a form that the benchmark registers."""
     roll = dice.random()
     if roll < 0.97:
         form = pick_by_roll(roll, PHRASES_BY_ROLL["votes_for_proposals"])
     elif voter == seat:
         form = "I vote for my own proposal."
     else:
-        odd = "As {me}, I vote for {named}'s proposal.", "It is {named}'s proposal for me."
-        form = odd[roll >= 0.98]
+        unusual_forms = (
+            "As {me}, I vote for {named}'s proposal.",
+            "It is {named}'s proposal for me.",
+        )
+        form = unusual_forms[roll >= 0.98]
     return add_end_mark(
         dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat)
     )
@@ -298,12 +355,12 @@ def _write_vote(dice: Dice, voter: int, seat: int) -> str:
 
 # Prisoner's Dilemma: three players, five rounds, cooperate or defect.
 #
-# A decision is registered as cooperate where its text contains 'cooperate', whatever the
-# text means.
+# The benchmark registers a decision as cooperate if its text contains 'cooperate', regardless of
+# the meaning.
 
 PRISONERS_DILEMMA_OUTAGE_RATE = 0.01
 
-# To cooperate, and to defect.
+# By upper bound of the random number: the texts to cooperate, and the texts to defect.
 DECISION_TEXTS = {
     0.79: (("Cooperate.", "Cooperate"), ("Defect.", "Defect")),
     0.93: (PHRASES["cooperate_at_length"], PHRASES["defect_at_length"]),
@@ -312,38 +369,48 @@ DECISION_TEXTS = {
 
 
 def play_prisoners_dilemma(
-    dice: Dice, model: Model, setting: PrisonersDilemmaSetting, instant: str
+    dice: Dice, model: Model, setting: PrisonersDilemmaSetting, timestamp: str
 ) -> Document:
-    """The log of one game."""
+    """Play a game of Prisoner's Dilemma.
+
+    Args:
+        dice: The random numbers.
+        model: The tested model.
+        setting: The setting.
+        timestamp: The timestamp of all messages.
+
+    Returns:
+        The log.
+    """
     topic = _rules_text(setting)
-    log = Transcript(instant)
+    log = Transcript(timestamp)
     log.add_moderator_message(
         "Now the game starts!",
         topic,
         "This the first round. Now everyone give your decision. We will start with Player 1.",
     )
     scores = [0, 0, 0]
-    silence = (
+    outage_index = (
         dice.between(0, 3 * N_ROUNDS - 1) if dice.chance(PRISONERS_DILEMMA_OUTAGE_RATE) else -1
     )
-    for n in range(1, N_ROUNDS + 1):
-        if n > 1 and model.is_pgm:
+    for round_number in range(1, N_ROUNDS + 1):
+        if round_number > 1 and model.is_pgm:
             log_forecast(dice, log, setting.tested, PHRASES["moves_of_prisoners"], FORECAST_OPENING)
         decisions = []
         for seat in SEATS:
             skill = model.skill if seat == setting.tested else OPPONENT
-            is_defect = dice.chance(skill.defection)
-            decision = dice.pick(pick_by_roll(dice.random(), DECISION_TEXTS)[is_defect])
+            is_defection = dice.chance(skill.defection)
+            decision = dice.pick(pick_by_roll(dice.random(), DECISION_TEXTS)[is_defection])
             decisions.append(add_end_mark(dice, decision))
-        if silence // 3 == n - 1:
-            decisions[silence % 3] = outage_text(dice, PLAYERS[silence % 3])
+        if outage_index // 3 == round_number - 1:
+            decisions[outage_index % 3] = outage_text(dice, PLAYERS[outage_index % 3])
         log_decisions(log, decisions)
         _add_round_points(setting, decisions, scores)
-        if n < N_ROUNDS:
+        if round_number < N_ROUNDS:
             first, second, third = decisions
             log.add_moderator_message(
-                f"Round {n} is over.\nPlayer 1 said: {first} \nPlayer 2 said: {second}  \n"
-                f"Player 3 said: {third}\n{NEXT_ROUND_TEXT}"
+                f"Round {round_number} is over.\nPlayer 1 said: {first} \n"
+                f"Player 2 said: {second}  \nPlayer 3 said: {third}\n{NEXT_ROUND_TEXT}"
             )
     log.add_moderator_message(f"{N_ROUNDS} rounds of decisions have been completed.")
     return {
@@ -357,13 +424,13 @@ def play_prisoners_dilemma(
 def _add_round_points(
     setting: PrisonersDilemmaSetting, decisions: list[str], scores: list[int]
 ) -> None:
-    """Adds a round's points, by what the benchmark registers, to the scores."""
+    """Add the points of a round to the scores, for the decisions that the benchmark registers."""
     defects = ["cooperate" not in text.lower() for text in decisions]
-    n = sum(defects)
-    for_traitors = (0, setting.one_defect, setting.two_defect, setting.defect)[n]
-    for_others = setting.cooperate if n == 0 else 0
-    for place, is_defect in enumerate(defects):
-        scores[place] += for_traitors if is_defect else for_others
+    n_defects = sum(defects)
+    points_of_defectors = (0, setting.one_defect, setting.two_defect, setting.defect)[n_defects]
+    points_of_cooperators = setting.cooperate if n_defects == 0 else 0
+    for player_index, has_defected in enumerate(defects):
+        scores[player_index] += points_of_defectors if has_defected else points_of_cooperators
 
 
 def _rules_text(setting: PrisonersDilemmaSetting) -> str:
@@ -380,10 +447,10 @@ def _rules_text(setting: PrisonersDilemmaSetting) -> str:
     )
 
 
-# Public Good: contributions to a pool that grows and is shared equally.
+# Public Good: players contribute to a pool, which grows and is divided equally.
 #
-# The amount registered is the first whole number of the text; in games of PGM models the one after
-# 'I contribute', and the last round is paid for but does not reach the pool.
+# The benchmark registers the first whole number of the text. In games of PGM models, it registers
+# the number after 'I contribute', and the last round's contributions do not reach the pool.
 
 STARTING_POINTS = 100
 PUBLIC_GOOD_OUTAGE_RATE = 0.01
@@ -395,32 +462,51 @@ _PGM_AMOUNT = re.compile(r"I contribute (\d+)")
 
 
 def play_public_good(
-    dice: Dice, model: Model, setting: PublicGoodSetting, instant: str
+    dice: Dice, model: Model, setting: PublicGoodSetting, timestamp: str
 ) -> Document:
-    """The log of one game."""
-    log = Transcript(instant)
+    """Play a game of Public Good.
+
+    Args:
+        dice: The random numbers.
+        model: The tested model.
+        setting: The setting.
+        timestamp: The timestamp of all messages.
+
+    Returns:
+        The log.
+    """
+    log = Transcript(timestamp)
     log.add_moderator_message(
         f"Now the game starts! The background is: \n\nYou have {STARTING_POINTS} starting points "
         "to contribute to the communal pool each round. You need to remember how much money you "
-        "still "
-        f"have after each round and avoid to exceed the all {STARTING_POINTS} points in "
+        f"still have after each round and avoid to exceed the all {STARTING_POINTS} points in "
         f"{setting.n_rounds} rounds.\n",
         "Now everyone gives your decisionWe will start with Player 1.",
     )
     game = Contributions(dice, model, setting.tested, setting.n_rounds)
-    for n in range(1, setting.n_rounds + 1):
-        if n > 1 and model.is_pgm:
+    for round_number in range(1, setting.n_rounds + 1):
+        if round_number > 1 and model.is_pgm:
             log_forecast(dice, log, setting.tested, PHRASES["moves_of_givers"], FORECAST_OPENING)
-        texts = game.play_round(n)
+        texts = game.play_round(round_number)
         log_decisions(log, texts)
-        if n < setting.n_rounds:
-            statements = " \n".join(f"{p} said: {t}" for p, t in zip(PLAYERS, texts, strict=True))
-            log.add_moderator_message(f"Round {n} is over. \n {statements} \n {NEXT_ROUND_TEXT}")
+        if round_number < setting.n_rounds:
+            statements = " \n".join(
+                f"{player} said: {text}" for player, text in zip(PLAYERS, texts, strict=True)
+            )
+            log.add_moderator_message(
+                f"Round {round_number} is over. \n {statements} \n {NEXT_ROUND_TEXT}"
+            )
     log.add_moderator_message(f"{setting.n_rounds} rounds of decisions have been completed.")
     scores = game.scores(setting.multiplier)
-    rules = {"game_round": setting.n_rounds, "multiplier": setting.multiplier}
     return {
-        **log_header(dice, setting.tested, model, topic="", **rules),
+        **log_header(
+            dice,
+            setting.tested,
+            model,
+            topic="",
+            game_round=setting.n_rounds,
+            multiplier=setting.multiplier,
+        ),
         "history": log.history,
         "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
         "scores": scores,
@@ -428,13 +514,27 @@ def play_public_good(
 
 
 def registered_amount(text: str, *, is_pgm: bool) -> int:
-    """The amount that the benchmark reads; 0 where it finds none."""
+    """Return the amount that the benchmark parses from a contribution.
+
+    Args:
+        text: The text of the contribution.
+        is_pgm: Whether the tested model of the game is a PGM model.
+
+    Returns:
+        The amount; 0 if the text has none.
+    """
     match = _PGM_AMOUNT.search(text) if is_pgm else _PLAIN_AMOUNT.search(text)
     return int(match.group(1 if is_pgm else 0)) if match else 0
 
 
 class Contributions:
-    """The amounts of a game in play, as registered, and how the next ones are chosen."""
+    """The contributions of a game of Public Good in progress.
+
+    Attributes:
+        points_left: The points that each seat has left.
+        pool_points: The points in the pool.
+        outage_index: The index of the answer that an outage replaces; negative if there is none.
+    """
 
     def __init__(self, dice: Dice, model: Model, tested: int, n_rounds: int) -> None:
         self.dice = dice
@@ -443,48 +543,68 @@ class Contributions:
         self.n_rounds = n_rounds
         self.points_left = dict.fromkeys(SEATS, STARTING_POINTS)
         self.pool_points = 0
-        is_broken = not model.is_pgm and dice.chance(PUBLIC_GOOD_OUTAGE_RATE)
-        self.outage_index = dice.between(0, 3 * n_rounds - 1) if is_broken else -1
+        has_outage = not model.is_pgm and dice.chance(PUBLIC_GOOD_OUTAGE_RATE)
+        self.outage_index = dice.between(0, 3 * n_rounds - 1) if has_outage else -1
 
-    def play_round(self, n: int) -> list[str]:
-        """The three texts of a round. The tested player is the least of it as its skill says."""
-        texts = {seat: self._opponent_text(seat, n) for seat in other_seats(self.tested)}
-        least = min(registered_amount(text, is_pgm=self.model.is_pgm) for text in texts.values())
-        texts[self.tested] = self._tested_player_text(n, least)
-        in_order = [texts[seat] for seat in SEATS]
-        if self.outage_index // 3 == n - 1:
-            in_order[self.outage_index % 3] = outage_text(self.dice, PLAYERS[self.outage_index % 3])
-        for seat, text in zip(SEATS, in_order, strict=True):
+    def play_round(self, round_number: int) -> list[str]:
+        """Play a round and register the contributions.
+
+        The tested player's contribution is the smallest as often as its skill determines.
+
+        Args:
+            round_number: The number of the round, from 1.
+
+        Returns:
+            The texts of the three players.
+        """
+        texts = {seat: self._opponent_text(seat, round_number) for seat in other_seats(self.tested)}
+        smallest = min(registered_amount(text, is_pgm=self.model.is_pgm) for text in texts.values())
+        texts[self.tested] = self._tested_player_text(round_number, smallest)
+        ordered_texts = [texts[seat] for seat in SEATS]
+        if self.outage_index // 3 == round_number - 1:
+            ordered_texts[self.outage_index % 3] = outage_text(
+                self.dice, PLAYERS[self.outage_index % 3]
+            )
+        for seat, text in zip(SEATS, ordered_texts, strict=True):
             amount = registered_amount(text, is_pgm=self.model.is_pgm)
             self.points_left[seat] -= amount
-            if n < self.n_rounds or not self.model.is_pgm:
+            if round_number < self.n_rounds or not self.model.is_pgm:
                 self.pool_points += amount
-        return in_order
+        return ordered_texts
 
     def scores(self, multiplier: float) -> list[float]:
-        """What each player has in the end."""
-        gain = self.pool_points * multiplier / len(SEATS)
-        return [self.points_left[seat] + gain for seat in SEATS]
+        """Return the final points of each player.
 
-    def _opponent_text(self, seat: int, n: int) -> str:
-        left = max(self.points_left[seat], 0)
-        cautious = left // (self.n_rounds - n + 1) + self.dice.between(0, 9)
-        return self._contribution_text(seat, n, min(self.dice.pick(AMOUNTS), cautious, left))
+        Args:
+            multiplier: The factor by which the pool grows.
 
-    def _tested_player_text(self, n: int, least: int) -> str:
-        """An amount on the side of the others' least that the skill asks for."""
+        Returns:
+            The points, in the order of seats.
+        """
+        share_of_pool = self.pool_points * multiplier / len(SEATS)
+        return [self.points_left[seat] + share_of_pool for seat in SEATS]
+
+    def _opponent_text(self, seat: int, round_number: int) -> str:
+        points = max(self.points_left[seat], 0)
+        cautious_amount = points // (self.n_rounds - round_number + 1) + self.dice.between(0, 9)
+        return self._contribution_text(
+            seat, round_number, min(self.dice.pick(AMOUNTS), cautious_amount, points)
+        )
+
+    def _tested_player_text(self, round_number: int, smallest: int) -> str:
+        """Return a text whose amount is the smallest of the round if the skill determines so."""
         seat, is_pgm = self.tested, self.model.is_pgm
-        is_least = self.dice.chance(self.model.skill.free_riding)
-        if is_least:
-            amount = self.dice.pick((0, least // 2, least, least))
+        is_smallest = self.dice.chance(self.model.skill.free_riding)
+        if is_smallest:
+            amount = self.dice.pick((0, smallest // 2, smallest, smallest))
         else:
-            amount = least + self.dice.pick((1, 2, 3, 5, 5, 8, 10))
-        text = self._contribution_text(seat, n, amount)
-        if (registered_amount(text, is_pgm=is_pgm) <= least) is not is_least:
+            amount = smallest + self.dice.pick((1, 2, 3, 5, 5, 8, 10))
+        text = self._contribution_text(seat, round_number, amount)
+        if (registered_amount(text, is_pgm=is_pgm) <= smallest) is not is_smallest:
             text = f"I contribute {amount}."
         return text
 
-    def _contribution_text(self, seat: int, n: int, amount: int) -> str:
+    def _contribution_text(self, seat: int, round_number: int, amount: int) -> str:
         roll = self.dice.random()
         if roll < 0.12:
             form = self.dice.pick(PHRASES["contribute_at_length"])
@@ -494,17 +614,24 @@ class Contributions:
             form = self.dice.pick(PHRASES["contribute_plainly"])
         else:
             form = self.dice.pick(PHRASES["contribute"])
-        text = form.format(amount, me=PLAYERS[seat - 1], n=n, left=max(self.points_left[seat], 0))
+        text = form.format(
+            amount, me=PLAYERS[seat - 1], n=round_number, left=max(self.points_left[seat], 0)
+        )
         return add_end_mark(self.dice, text)
 
 
-# The benchmark's seven competitions: where their logs lie, and how a game of each is played.
+# The benchmark's seven competitions: the folders of their logs, and the functions that play them.
 
 
 class Competition(NamedTuple):
     """A game, and for hidden roles the tested side of it.
 
-    `setting` gives what is fixed before a game, of the seed and its index.
+    Attributes:
+        name: The name of the competition.
+        game: The name of the game's folder.
+        folder: The part of the folder's name that identifies the competition.
+        setting: A function of the seed and the game's index that returns the setting.
+        play: A function that plays a game and returns its log.
     """
 
     name: str
@@ -514,14 +641,29 @@ class Competition(NamedTuple):
     play: Callable[..., Document]
 
     def directory(self, model: Model) -> str:
-        """The folder of a model's logs."""
+        """Return the folder of a model's logs.
+
+        Args:
+            model: The model.
+
+        Returns:
+            The path below the output folder.
+        """
         return f"results/{self.game}/{model.name}_{self.folder}_vs_gpt4"
 
     def log(self, seed: int, model: Model, index: int) -> Document:
-        """One game, which depends on these three only."""
+        """Play a game, which depends only on the arguments.
+
+        Args:
+            seed: The seed of the run.
+            model: The tested model.
+            index: The index of the game.
+
+        Returns:
+            The log.
+        """
         dice = Dice(seed, self.name, model.name, index)
-        instant = timestamp(seed, model, self.name)
-        return self.play(dice, model, self.setting(seed, index), instant)
+        return self.play(dice, model, self.setting(seed, index), timestamp(seed, model, self.name))
 
 
 COMPETITIONS = (
@@ -578,18 +720,29 @@ COMPETITIONS = (
 
 
 def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
-    """Path -> content of files that lie among the logs and are none: settings of some games."""
+    """Return the files of settings that are among the logs, for up to three games.
+
+    Args:
+        seed: The seed of the run.
+        n_games: The number of games of each model in each competition.
+
+    Returns:
+        The documents by path.
+    """
     files: dict[str, dict[str, object]] = {}
     for index in range(min(n_games, 3)):
-        payoffs, pool = (
+        dilemma, public_good = (
             settings.prisoners_dilemma_setting(seed, index),
             settings.public_good_setting(seed, index),
         )
-        tested = {"test_player_name": PLAYERS[pool.tested - 1]}
-        files[f"results/prisoner/setting/{index}.json"] = {**tested, "topic_values": payoffs.points}
+        tested_player = {"test_player_name": PLAYERS[public_good.tested - 1]}
+        files[f"results/prisoner/setting/{index}.json"] = {
+            **tested_player,
+            "topic_values": dilemma.points,
+        }
         files[f"results/public_good/setting/{index}.json"] = {
-            **tested,
-            "game_round": pool.n_rounds,
-            "multiplier": pool.multiplier,
+            **tested_player,
+            "game_round": public_good.n_rounds,
+            "multiplier": public_good.multiplier,
         }
     return files

@@ -1,8 +1,10 @@
-"""What all simulated games share: settings, chance, players, their sentences, and the growing log.
+"""What all simulated games share: settings, random numbers, models, sentences and transcripts.
 
-A setting is what is fixed before a game: the words, figures and payoffs, and who hides or is
-tested. It depends on the seed, the game and its index only, so all models play the same ones, and
-games of different models pair by index. Both competitions of a hidden-role game share theirs.
+A setting contains the fixed conditions of a game: words, amounts and payoffs, and who is hidden or
+tested. It depends only on the seed, the game and its index, so all models play the same settings,
+and games of different models pair by index. Both competitions of a hidden-role game share settings.
+
+Used by `pipeline.simulate.hidden_roles`, `pipeline.simulate.point_games` and `pipeline.simulate`.
 """
 
 import random
@@ -14,53 +16,65 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-# Chance that is the same everywhere: it depends on words, not on clock, process or Python version.
+# Random numbers that depend only on words, not on the clock, the process or the Python version.
 #
-# Only `Random.random()` is used, which Python promises never to change for a seed; `choice` and
-# `shuffle` carry no such promise.
+# Only `Random.random()` is used: Python guarantees its sequence for a seed, but not the results of
+# `choice` and `shuffle`.
 
 T = TypeVar("T")
 
 
-def pick_by_roll(roll: float, forms: Mapping[float, T]) -> T:
-    """What a roll falls on: the first whose bound, which is its key, is above the roll."""
-    return next(form for bound, form in forms.items() if roll < bound)
+def pick_by_roll(roll: float, values_by_bound: Mapping[float, T]) -> T:
+    """Return the first value whose upper bound is above a random number.
+
+    Args:
+        roll: A random number between 0 and 1.
+        values_by_bound: The values by upper bound, in increasing order.
+
+    Returns:
+        The value.
+    """
+    return next(value for bound, value in values_by_bound.items() if roll < bound)
 
 
 class Dice:
-    """A source of chance for one purpose; the words it is made of set it apart from every other."""
+    """A source of random numbers; its words distinguish it from all other sources."""
 
     __slots__ = ("random",)
 
     def __init__(self, *words: str | int) -> None:
+        """Create a source of random numbers.
+
+        Args:
+            words: The seed; equal words give equal sequences.
+        """
         self.random = random.Random("|".join(map(str, words))).random
 
     def chance(self, probability: float) -> bool:
-        """True as often as asked."""
+        """Return True with the given probability."""
         return self.random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of the items, all equally likely."""
+        """Return one of the items; all are equally likely."""
         return items[int(self.random() * len(items))]
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return low + int(self.random() * (high - low + 1))
 
-    def shuffled(self, items: Sequence[T]) -> list[T]:
-        """The items in a new order, all orders equally likely."""
+    def shuffle_copy(self, items: Sequence[T]) -> list[T]:
+        """Return the items in a random order; all orders are equally likely."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
-            other = int(self.random() * (last + 1))
-            order[last], order[other] = order[other], order[last]
+            swapped = int(self.random() * (last + 1))
+            order[last], order[swapped] = order[swapped], order[last]
         return order
 
 
-# Who plays: simulated models of known, different skill, and the fixed opponents.
+# The players: simulated models with different, known skills, and fixed opponents.
 #
-# A skill is a set of probabilities, and every game is played so that each of them is exactly the
-# long-run share of the thing that it names. `truth.json` holds them, so that an estimate made from
-# the logs can be laid beside what it estimates.
+# A skill is a set of probabilities. Each is the expected rate of the event that it names, over many
+# games. `truth.json` contains them, so estimates from logs can be compared with the true values.
 
 MODEL_NAMES = (
     "atlas", "birch", "cedar", "delta", "ember", "fjord", "garnet", "hazel", "indigo", "juniper",
@@ -73,30 +87,33 @@ SEATS_AND_PLAYERS = tuple(zip(SEATS, PLAYERS, strict=True))
 
 
 class Skill(NamedTuple):
-    """Probabilities, each higher for a better (Prisoner's Dilemma: more selfish) player."""
+    """The probabilities that determine how a player plays; higher values are better.
+
+    In Prisoner's Dilemma, a higher value means a more selfish player.
+    """
 
     judgement: float
-    """A vote cast on the civilian side names the hidden player."""
+    """Probability that a civilian's vote names the hidden player."""
     self_awareness: float
-    """An answer about oneself gives the own name and the own role."""
+    """Probability that an answer about the player's own name and role is correct."""
     reasoning_gold: float
-    """An analysis of the others' roles is right."""
+    """Probability that an analysis of the other players' roles is correct."""
     reasoning_inter: float
-    """An analysis of what the others think is right."""
+    """Probability that an analysis of the other players' thoughts is correct."""
     concealment: float
-    """While it hides, an opponent's vote does not name it."""
+    """Probability that an opponent's vote does not name it as the hidden player."""
     guessing: float
-    """Caught as the chameleon, it guesses the secret word."""
+    """Probability that it guesses the secret word after it was caught as the chameleon."""
     secrecy: float
-    """The chameleon caught by it guesses wrong."""
+    """Probability that a chameleon that it caught guesses a wrong word."""
     cooperation: float
-    """A negotiation that is not cut off ends in an agreement."""
+    """Probability that a negotiation without an outage ends in an agreement."""
     coordination: float
-    """An agreed proposal is its own."""
+    """Probability that an agreed proposal is its own."""
     defection: float
-    """A Prisoner's Dilemma decision is registered as defect."""
+    """Probability that a decision in Prisoner's Dilemma is registered as defect."""
     free_riding: float
-    """A contribution is the least of its round, ties included."""
+    """Probability that a contribution is the smallest of its round, ties included."""
 
 
 WEAKEST = Skill(0.30, 0.70, 0.30, 0.30, 0.20, 0.20, 0.25, 0.35, 0.15, 0.15, 0.25)
@@ -106,7 +123,13 @@ OPPONENT = Skill(0.55, 0.95, 0.55, 0.50, 0.50, 0.50, 0.50, 0.70, 0.33, 0.50, 0.4
 
 
 class Model(NamedTuple):
-    """One simulated model."""
+    """A simulated model.
+
+    Attributes:
+        name: The name, such as `sim-atlas`.
+        skill: The probabilities that determine how it plays.
+        is_pgm: Whether it plays with the benchmark's probabilistic graphical model.
+    """
 
     name: str
     skill: Skill
@@ -114,10 +137,17 @@ class Model(NamedTuple):
 
 
 def draw_models(seed: int, n_models: int) -> tuple[Model, ...]:
-    """The models of a run, from the weakest to the strongest; the second of three is a PGM model.
+    """Draw the models of a run, from the weakest to the strongest.
 
-    Each probability is drawn from the model's own slice of the range, so that no model is equal to
-    or better than a later one in anything.
+    Each probability is drawn from the model's own part of the range, so no model is equal to or
+    better than a later one in any skill. The second of every three models is a PGM model.
+
+    Args:
+        seed: The seed of the run.
+        n_models: The number of models.
+
+    Returns:
+        The models, in order of their skill.
     """
     dice = Dice(seed, "roster", n_models)
     models = []
@@ -128,21 +158,32 @@ def draw_models(seed: int, n_models: int) -> tuple[Model, ...]:
                 for low, high in zip(WEAKEST, STRONGEST, strict=True)
             )
         )
-        is_pgm, (turn, place) = rank % 3 == 1, divmod(rank, len(MODEL_NAMES))
-        name = f"sim-{MODEL_NAMES[place]}" + (f"-{turn + 1}" if turn else "") + "-pgm" * is_pgm
+        is_pgm, (repetition, name_index) = rank % 3 == 1, divmod(rank, len(MODEL_NAMES))
+        name = (
+            f"sim-{MODEL_NAMES[name_index]}"
+            + (f"-{repetition + 1}" if repetition else "")
+            + "-pgm" * is_pgm
+        )
         models.append(Model(name, skill, is_pgm))
     return tuple(models)
 
 
 def other_seats(seat: int) -> tuple[int, int]:
-    """The two other seats, in seat order."""
+    """Return the two other seats, in the order of seats.
+
+    Args:
+        seat: A seat, from 1 to 3.
+
+    Returns:
+        The other seats.
+    """
     return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
 
-# The players' own sentences, and the slips of their typing. All of it is ours.
+# The sentences of the players, with typing errors. All were written for this project.
 #
-# How long and how frequent they are follows the benchmark's logs: most answers keep to the form
-# that was asked for, every few one rambles on.
+# Their length and frequency follow the benchmark's logs: most answers have the requested form, and
+# some continue with asides.
 
 Clues = list[str]
 
@@ -152,11 +193,11 @@ TOPICS: dict[str, dict[str, Clues]] = _TEXTS["topics"]
 VAGUE_CLUES: Clues = _TEXTS["vague"]["clues"]
 WORD_PAIRS: list[dict[str, Clues]] = _TEXTS["pairs"]
 PHRASES: dict[str, list[str]] = _TEXTS["said"]
-"""What may be said, all equally likely, by what it is for."""
+"""Equally likely phrases by purpose."""
 PHRASES_BY_ROLL: dict[str, dict[float, str]] = {
     name: dict(forms) for name, forms in _TEXTS["rolls"].items()
 }
-"""What is said where a roll falls: by the bound below which it does."""
+"""Phrases by purpose and upper bound of the random number, for `pick_by_roll`."""
 
 MORE_SUSPICIOUS, LESS_SUSPICIOUS, NO_CHANGE = "more suspicious", "less suspicious", "no change"
 VERDICTS = (MORE_SUSPICIOUS, LESS_SUSPICIOUS, NO_CHANGE)
@@ -194,25 +235,30 @@ END_MARK = "<eos>"
 
 
 def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
-    """A verdict with each of its reasons; a tenth lacks the reason, three tenths the full stop."""
-    bare = f"{player} is {verdict}"
-    given = [f"{bare}, because {why}" for why in REASONS[verdict]]
-    n_bare = round(len(given) / 3)
-    return (*[bare] * n_bare, *given, *[f"{text}." for text in given * 2])
+    """Return the sentences that state a verdict with one of its reasons.
+
+    About a tenth lacks the reason, and three tenths lack the full stop.
+    """
+    claim = f"{player} is {verdict}"
+    with_reasons = [f"{claim}, because {reason}" for reason in REASONS[verdict]]
+    n_claims = round(len(with_reasons) / 3)
+    return (*[claim] * n_claims, *with_reasons, *[f"{text}." for text in with_reasons * 2])
 
 
 VERDICT_SENTENCES = {
-    (p, v): _verdict_sentences(player, v) for p, player in SEATS_AND_PLAYERS for v in VERDICTS
+    (seat, verdict): _verdict_sentences(player, verdict)
+    for seat, player in SEATS_AND_PLAYERS
+    for verdict in VERDICTS
 }
-"""Seat, verdict -> what may be said about it, all equally likely."""
+"""Equally likely sentences by seat and verdict."""
 
 
 def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
-    """One to three sentences in a row, from each of them on."""
+    """Return all runs of one to three consecutive sentences."""
     return tuple(
-        " ".join((sentences * 2)[start : start + n])
+        " ".join((sentences * 2)[start : start + length])
         for start in range(len(sentences))
-        for n in (1, 2, 3)
+        for length in (1, 2, 3)
     )
 
 
@@ -220,31 +266,64 @@ ASIDES = _sentence_runs(PHRASES["caution"])
 ROUND_ASIDES = _sentence_runs(PHRASES["foresight"])
 
 
-def random_aside(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:
-    """Nothing, or with the given chance one to three sentences that lead nowhere."""
+def random_aside(dice: Dice, probability: float, asides: tuple[str, ...] = ASIDES) -> str:
+    """Return an aside with the given probability, else an empty string.
+
+    Args:
+        dice: The random numbers.
+        probability: The probability of an aside.
+        asides: The asides to pick from; each has one to three sentences.
+
+    Returns:
+        The aside or an empty string.
+    """
     roll = dice.random()
-    return runs[int(roll / chance * len(runs))] if roll < chance else ""
+    return asides[int(roll / probability * len(asides))] if roll < probability else ""
 
 
-def add_aside(dice: Dice, text: str, chance: float) -> str:
-    """The text, with asides after it by the given chance."""
-    more = random_aside(dice, chance)
-    return f"{text} {more}" if more else text
+def add_aside(dice: Dice, text: str, probability: float) -> str:
+    """Append an aside to a text with the given probability.
+
+    Args:
+        dice: The random numbers.
+        text: The text.
+        probability: The probability of an aside.
+
+    Returns:
+        The text, with or without an aside.
+    """
+    aside = random_aside(dice, probability)
+    return f"{text} {aside}" if aside else text
 
 
 def add_end_mark(dice: Dice, text: str) -> str:
-    """The text, rarely with the end mark that a model forgot to take off."""
+    """Append the end mark `<eos>` to a text in a few cases, as if a model had left it in.
+
+    Args:
+        dice: The random numbers.
+        text: The text.
+
+    Returns:
+        The text, with or without the mark.
+    """
     return text + END_MARK if dice.random() < 0.006 else text
 
 
 Shares = tuple[float, float, float]
 
 cache_setting = lru_cache(maxsize=1 << 12)
-"""Every model asks for the same settings again."""
+"""Cache settings, because all models play the same ones."""
 
 
 class ChameleonSetting(NamedTuple):
-    """Chameleon: the word, who does not know it, and the clues that fixed opponents give."""
+    """The setting of a game of Chameleon.
+
+    Attributes:
+        topic: The topic that all players know.
+        word: The secret word.
+        hidden: The seat that does not know the word.
+        clues: The clue that a fixed opponent gives in each seat.
+    """
 
     topic: str
     word: str
@@ -253,7 +332,14 @@ class ChameleonSetting(NamedTuple):
 
 
 class UndercoverSetting(NamedTuple):
-    """Undercover: two words, who has the odd one, and the hints that fixed opponents give first."""
+    """The setting of a game of Undercover.
+
+    Attributes:
+        hidden_word: The word of the hidden player.
+        civilian_word: The word of the other players.
+        hidden: The seat of the hidden player.
+        clues: The first hint that a fixed opponent gives in each seat.
+    """
 
     hidden_word: str
     civilian_word: str
@@ -261,12 +347,18 @@ class UndercoverSetting(NamedTuple):
     clues: tuple[str, ...]
 
     def word(self, seat: int) -> str:
-        """The word of the player in this seat."""
+        """Return the word of the player in a seat."""
         return self.hidden_word if seat == self.hidden else self.civilian_word
 
 
 class CostSharingSetting(NamedTuple):
-    """Cost Sharing: the text put before the airlines, and what fixed opponents propose first."""
+    """The setting of a game of Cost Sharing.
+
+    Attributes:
+        tested: The tested seat.
+        topic: The text with the fee and the airlines.
+        proposals: The shares that a fixed opponent proposes first in each seat.
+    """
 
     tested: int
     topic: str
@@ -274,7 +366,15 @@ class CostSharingSetting(NamedTuple):
 
 
 class PrisonersDilemmaSetting(NamedTuple):
-    """Prisoner's Dilemma: points for all cooperating, all defecting, one or two traitors."""
+    """The setting of a game of Prisoner's Dilemma.
+
+    Attributes:
+        tested: The tested seat.
+        cooperate: The points of each player if all cooperate.
+        defect: The points of each player if all defect.
+        one_defect: The points of the only player who defects.
+        two_defect: The points of each of two players who defect.
+    """
 
     tested: int
     cooperate: int
@@ -284,12 +384,18 @@ class PrisonersDilemmaSetting(NamedTuple):
 
     @property
     def points(self) -> dict[str, int]:
-        """The points by name, as a log has them."""
+        """The points by name, as in a log."""
         return {name: value for name, value in self._asdict().items() if name != "tested"}
 
 
 class PublicGoodSetting(NamedTuple):
-    """Public Good: how long it is played and by how much the pool grows."""
+    """The setting of a game of Public Good.
+
+    Attributes:
+        tested: The tested seat.
+        n_rounds: The number of rounds.
+        multiplier: The factor by which the pool grows.
+    """
 
     tested: int
     n_rounds: int
@@ -298,28 +404,50 @@ class PublicGoodSetting(NamedTuple):
 
 @cache_setting
 def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
-    """A word not met before, until all words have been hidden from every seat."""
+    """Return the setting of a game of Chameleon.
+
+    No combination of word and hidden seat repeats before all have been used.
+
+    Args:
+        seed: The seed of the run.
+        index: The index of the game.
+
+    Returns:
+        The setting.
+    """
     deck = _chameleon_deck(seed)
     topic, word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "chameleon", index)
-    clues = dice.shuffled(TOPICS[topic][word])[:3]
+    clues = dice.shuffle_copy(TOPICS[topic][word])[:3]
     clues[hidden - 1] = dice.pick(VAGUE_CLUES)
     return ChameleonSetting(topic, word, hidden, tuple(clues))
 
 
 @lru_cache(maxsize=4)
 def _chameleon_deck(seed: int) -> list[tuple[str, str, int]]:
-    words = [(topic, word) for topic, clues in TOPICS.items() for word in clues]
-    return Dice(seed, "secrets").shuffled([(*word, seat) for word in words for seat in SEATS])
+    """Return all combinations of topic, word and hidden seat, in random order."""
+    return Dice(seed, "secrets").shuffle_copy(
+        [(topic, word, seat) for topic, clues in TOPICS.items() for word in clues for seat in SEATS]
+    )
 
 
 @cache_setting
 def undercover_setting(seed: int, index: int) -> UndercoverSetting:
-    """Two near words, either of them the odd one."""
+    """Return the setting of a game of Undercover.
+
+    Each word of a pair can be the hidden player's.
+
+    Args:
+        seed: The seed of the run.
+        index: The index of the game.
+
+    Returns:
+        The setting.
+    """
     deck = _undercover_deck(seed)
     hidden_word, civilian_word, hidden = deck[index % len(deck)]
     dice = Dice(seed, "undercover", index)
-    clues = dice.shuffled(HINTS[civilian_word])[:3]
+    clues = dice.shuffle_copy(HINTS[civilian_word])[:3]
     clues[hidden - 1] = dice.pick(HINTS[hidden_word])
     return UndercoverSetting(hidden_word, civilian_word, hidden, tuple(clues))
 
@@ -329,15 +457,28 @@ HINTS = {word: hints for pair in WORD_PAIRS for word, hints in pair.items()}
 
 @lru_cache(maxsize=4)
 def _undercover_deck(seed: int) -> list[tuple[str, str, int]]:
-    orders = [order for one, other in WORD_PAIRS for order in ((one, other), (other, one))]
-    return Dice(seed, "pairs").shuffled([(*order, seat) for order in orders for seat in SEATS])
+    """Return all combinations of hidden word, civilian word and hidden seat, in random order."""
+    ordered_pairs = [
+        words for first, second in WORD_PAIRS for words in ((first, second), (second, first))
+    ]
+    return Dice(seed, "pairs").shuffle_copy(
+        [(*words, seat) for words in ordered_pairs for seat in SEATS]
+    )
 
 
 @cache_setting
 def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
-    """Three airlines of random size and the shares that each of them would like."""
+    """Return the setting of a game of Cost Sharing, with three airlines of random size.
+
+    Args:
+        seed: The seed of the run.
+        index: The index of the game.
+
+    Returns:
+        The setting.
+    """
     dice = Dice(seed, "airportfee", index)
-    total = dice.between(8, 24) * 100_000
+    fee = dice.between(8, 24) * 100_000
     airlines = []
     for airline in "ABC":
         flights = dice.between(9, 44) * 5
@@ -348,22 +489,38 @@ def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
             f"Average Flight Duration: {dice.between(3, 14) / 4:g} hours\n"
             f"Flight Size: Primarily {dice.pick(PHRASES['fleets'])} aircraft\n\n"
         )
-    head = f"Fixed Airport Fee: ${total:,}\n\nAirline Usage Frequency Data: \n\n"
     return CostSharingSetting(
-        index % 3 + 1, head + "".join(airlines), tuple(random_shares(dice) for _ in SEATS)
+        index % 3 + 1,
+        f"Fixed Airport Fee: ${fee:,}\n\nAirline Usage Frequency Data: \n\n" + "".join(airlines),
+        tuple(random_shares(dice) for _ in SEATS),
     )
 
 
 def random_shares(dice: Dice) -> Shares:
-    """A division of the whole into three, in steps of five per cent."""
-    a = dice.between(2, 9)
-    b = dice.between(2, 9)
-    return float(5 * a), float(5 * b), float(100 - 5 * (a + b))
+    """Return a random division of 100 per cent into three shares.
+
+    Args:
+        dice: The random numbers.
+
+    Returns:
+        Three multiples of five.
+    """
+    first = dice.between(2, 9)
+    second = dice.between(2, 9)
+    return float(5 * first), float(5 * second), float(100 - 5 * (first + second))
 
 
 @cache_setting
 def prisoners_dilemma_setting(seed: int, index: int) -> PrisonersDilemmaSetting:
-    """Points of a dilemma, sometimes one with an enormous temptation."""
+    """Return the setting of a game of Prisoner's Dilemma, rarely with a very high temptation.
+
+    Args:
+        seed: The seed of the run.
+        index: The index of the game.
+
+    Returns:
+        The setting.
+    """
     dice = Dice(seed, "prisoner", index)
     cooperate = dice.between(3, 7)
     defect = dice.between(1, 2)
@@ -377,12 +534,22 @@ MULTIPLIERS: tuple[float, ...] = (1.25, 1.5, 1.6, 1.8, 2, 2.2, 2.4, 2.75, 3, 3, 
 
 @cache_setting
 def public_good_setting(seed: int, index: int) -> PublicGoodSetting:
-    """Length and growth; every seventh game is played on the setting of three games before."""
+    """Return the setting of a game of Public Good.
+
+    Every seventh game repeats the length and growth of the game three before it.
+
+    Args:
+        seed: The seed of the run.
+        index: The index of the game.
+
+    Returns:
+        The setting.
+    """
     dice = Dice(seed, "public_good", index - 3 if index % 7 == 6 else index)
     return PublicGoodSetting(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
 
 
-# The growing log of one game, message by message, as the benchmark's environments write it.
+# The transcript of a game, as the benchmark's environments write it.
 
 Document: TypeAlias = dict[str, object]
 
@@ -390,7 +557,7 @@ MODERATOR = "Moderator"
 
 
 class Message(Struct, gc=False):
-    """One entry of `history`, its fields in the log's order."""
+    """An entry of `history`, with the fields in the order of the log."""
 
     agent_name: str
     content: str
@@ -405,14 +572,19 @@ class Message(Struct, gc=False):
 
 
 class Transcript:
-    """`history` of a log. The turn counter moves on after a message unless `step` is 0.
+    """The growing `history` of a log, as the benchmark's environments write it.
 
-    Of the four flags of a message, environments write none, the first, or all.
+    Attributes:
+        history: The messages.
+        n_flags: How many of its four flags a message has: 0, 1 or 4, depending on the environment.
+        timestamp: The timestamp of all messages.
+        turn: The turn number of the next message.
     """
 
     __slots__ = ("history", "n_flags", "timestamp", "turn")
 
     def __init__(self, timestamp: str, n_flags: int = 0) -> None:
+        """Create an empty transcript; see the attributes for the arguments."""
         self.timestamp = timestamp
         self.n_flags = n_flags
         self.turn = 0
@@ -428,7 +600,16 @@ class Transcript:
         step: int = 1,
         is_good_pgm: bool = False,
     ) -> None:
-        """One message more."""
+        """Append a message, and advance the turn number by `step`.
+
+        Args:
+            agent: The name of the speaker.
+            content: The text.
+            visible_to: The names of the players who see the message, or `all`.
+            msg_type: The type of the message in the log.
+            step: The number of turns to advance; 0 if the next message belongs to the same turn.
+            is_good_pgm: The value of the flag of this name.
+        """
         message = Message(agent, content, self.turn, self.timestamp, visible_to, msg_type)
         if self.n_flags:
             message.is_pgm = msg_type == "pgm"
@@ -440,7 +621,12 @@ class Transcript:
         self.turn += step
 
     def add_moderator_message(self, *contents: str, step: int = 1) -> None:
-        """The moderator's words to all; several are said within one turn."""
+        """Append messages of the moderator to all players, within one turn.
+
+        Args:
+            contents: The texts.
+            step: The number of turns to advance after the last message.
+        """
         for content in contents[:-1]:
             self.add_message(MODERATOR, content, step=0)
         self.add_message(MODERATOR, contents[-1], step=step)
@@ -448,7 +634,16 @@ class Transcript:
 
 @lru_cache(maxsize=256)
 def timestamp(seed: int, model: Model, competition: str) -> str:
-    """The one instant of all games of a model in a competition: they come from one process."""
+    """Return the timestamp of all games of a model in a competition, which share a process.
+
+    Args:
+        seed: The seed of the run.
+        model: The model.
+        competition: The name of the competition.
+
+    Returns:
+        Nanoseconds since 1970, as a string.
+    """
     dice = Dice(seed, "clock", model.name, competition)
     return str(1_690_000_000 + dice.between(0, 60_000_000)) + f"{dice.between(0, 999_999_999):09d}"
 
@@ -457,9 +652,19 @@ OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
 def outage_text(dice: Dice, agent: str) -> str:
-    """What the environment logs in the place of an answer that never came."""
+    """Return the text that the environment logs instead of an answer after an API error.
+
+    Args:
+        dice: The random numbers.
+        agent: The name of the player.
+
+    Returns:
+        The text, which begins with `OUTAGE_MARK`.
+    """
     digits = "0123456789abcdef"
-    uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
+    uuid = "-".join(
+        "".join(dice.pick(digits) for _ in range(length)) for length in (8, 4, 4, 4, 12)
+    )
     cause = dice.pick(PHRASES["outage_causes"])
     return (
         f"{OUTAGE_MARK}{uuid}Agent {agent} failed to generate a response. "
@@ -467,7 +672,7 @@ def outage_text(dice: Dice, agent: str) -> str:
     )
 
 
-# What games of rounds share: decisions sent to the moderator, and what a PGM player foresees.
+# Shared by games with rounds: decisions sent to the moderator, and forecasts of PGM players.
 
 NEXT_ROUND_TEXT = (
     "You can look around others' decisions and think your decision for next round. "
@@ -477,11 +682,22 @@ NEXT_ROUND_TEXT = (
 FORECAST_OPENING = ("In my opinion:",)
 
 NO_NAME_RATE = 0.006
-"""Games whose log lacks `test_player_name` at the top, as older ones do."""
+"""The rate of logs without `test_player_name` at the top level, as in older logs."""
 
 
 def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
-    """The first keys of a log: who is tested, and on what."""
+    """Return the first keys of the log of a game with rounds.
+
+    Args:
+        dice: The random numbers.
+        tested: The tested seat.
+        model: The tested model.
+        topic: The topic of the game.
+        rules: Further keys of `game_setting`.
+
+    Returns:
+        `test_player_name`, which a few logs lack, and `game_setting`.
+    """
     name = PLAYERS[tested - 1]
     document: Document = {} if dice.chance(NO_NAME_RATE) else {"test_player_name": name}
     document["game_setting"] = {
@@ -496,23 +712,40 @@ def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: objec
 
 
 def log_decisions(log: Transcript, decisions: list[str]) -> None:
-    """The three decisions of a round, seen by the moderator only."""
+    """Append the decisions of a round, visible to the moderator only.
+
+    Args:
+        log: The transcript.
+        decisions: The texts of the three players.
+    """
     for player, text in zip(PLAYERS, decisions, strict=True):
         log.add_message(player, text, MODERATOR)
 
 
 def log_forecast(
-    dice: Dice, log: Transcript, tested: int, moves: Sequence[str], opening: tuple[str, ...] = ()
+    dice: Dice,
+    log: Transcript,
+    tested: int,
+    predictions: Sequence[str],
+    opening: tuple[str, ...] = (),
 ) -> None:
-    """A PGM player's private view of what the others will do, and think, in the round to come."""
-    me = PLAYERS[tested - 1]
-    one, other = (PLAYERS[seat - 1] for seat in other_seats(tested))
-    lines = [*opening, f"As {me},"]
-    lines += [f"I think {player} {dice.pick(moves)}" for player in (one, other)]
+    """Append a PGM player's private forecast of the other players' moves and thoughts.
+
+    Args:
+        dice: The random numbers.
+        log: The transcript.
+        tested: The tested seat.
+        predictions: The phrases to predict a move with.
+        opening: Lines before the forecast.
+    """
+    speaker = PLAYERS[tested - 1]
+    first, second = (PLAYERS[seat - 1] for seat in other_seats(tested))
+    lines = [*opening, f"As {speaker},"]
+    lines += [f"I think {player} {dice.pick(predictions)}" for player in (first, second)]
     lines.append("As for other players,")
-    for player, third in ((one, other), (other, one)):
+    for player, rival in ((first, second), (second, first)):
         lines.append(f"I think {player} thinks:")
-        lines += [f"{who} {dice.pick(moves)}" for who in (me, third)]
-    if more := random_aside(dice, 0.3, ROUND_ASIDES):
-        lines.append(more)
-    log.add_message(me, "\n".join(lines), me)
+        lines += [f"{subject} {dice.pick(predictions)}" for subject in (speaker, rival)]
+    if aside := random_aside(dice, 0.3, ROUND_ASIDES):
+        lines.append(aside)
+    log.add_message(speaker, "\n".join(lines), speaker)
