@@ -264,7 +264,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def judgement_by_chance(self) -> pl.DataFrame:
-        """Return the judgement of each model and game type, and the judgement of random votes.
+        """Return each model's judgement by game type, beside the judgement of random votes.
 
         The game type `all` is over all types. The chance of a vote is the share of sought players
         among those who are still in the game, without the voter. The rows are those of the view

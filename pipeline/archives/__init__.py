@@ -345,7 +345,7 @@ def iter_file_documents(
         metered = _ProgressFile(file, n_bytes, report)
         reading = ReadOptions(path, choose, max_document, ExpansionLimit(n_bytes, max_expanded))
         yield from _iter_file_parts(unit, file, metered, form, reading)
-        metered.finish()
+        metered.report_unread_bytes()
         return
     if n_bytes:
         report(n_bytes)
@@ -427,7 +427,7 @@ class _ProgressFile:
         self._add(len(data))
         return data
 
-    def finish(self) -> None:
+    def report_unread_bytes(self) -> None:
         """Report the bytes that were not read."""
         self._add(self._left)
 

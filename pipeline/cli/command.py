@@ -369,7 +369,7 @@ class CommandContext:
         lake = options.with_model_names(open_lake(self._path), self._names)
         if system := self._arguments.get("system"):
             lake = lake.for_system(system)
-        return options.with_failures(lake, self._failures)
+        return options.count_failures_as_requested(lake, self._failures)
 
     def run_report(self, name: str, *arguments: Any, **keywords: Any) -> Any:
         """Call the function of a result with the options of the command that it has.

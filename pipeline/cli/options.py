@@ -135,7 +135,7 @@ SHARED: Mapping[str, ParameterSpec] = {
 """Specifications of options that reports do not have, by the names of their parameters."""
 
 
-def with_failures(lake: L, failures: Failures, lake_words: str = "") -> L:
+def count_failures_as_requested(lake: L, failures: Failures, lake_words: str = "") -> L:
     """Return the lake with failed games counted as requested, and print how many became losses.
 
     Args:
@@ -222,7 +222,7 @@ def open_lake_of_system(
             f"these are only the games of {system_lake.system}; use --system to count the games of "
             f"{', '.join(other_systems)}"
         )
-    return with_failures(system_lake, failures)
+    return count_failures_as_requested(system_lake, failures)
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)

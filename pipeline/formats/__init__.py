@@ -97,7 +97,7 @@ def available_formats() -> tuple[Format, ...]:
     return tuple(format_ for *_, format_ in sorted(formats, key=itemgetter(0)))
 
 
-def package_of_format(name: str) -> str | None:
+def package_that_adds_format(name: str) -> str | None:
     """Return the package that adds the format with this name; None for a built-in format."""
     return next(
         (package for package, format_ in _load_plugin_formats() if name == format_.NAME), None
@@ -194,7 +194,7 @@ def _splitter_choosers() -> tuple[tuple[str, Callable[[str, bytes], Splitter | N
         (
             format_.NAME,
             choose
-            if package_of_format(format_.NAME) is None
+            if package_that_adds_format(format_.NAME) is None
             else partial(_choose_plugin_splitter, format_),
         )
         for format_ in available_formats()
@@ -296,7 +296,7 @@ def _read_with_claiming_format(
     except (InvalidDocumentError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if package_of_format(format_name) is None:
+        if package_that_adds_format(format_name) is None:
             raise
         raise invalid_document_error(
             "$", ERROR_REASON, describe_format_error(error, format_name)
@@ -311,7 +311,7 @@ def describe_format_error(error: BaseException, name: str) -> str:
         error: The error that the format raised.
         name: The name of the format.
     """
-    package = package_of_format(name)
+    package = package_that_adds_format(name)
     report_hint = (
         "this is a bug in magic, please report it"
         if package is None
@@ -325,7 +325,7 @@ def describe_format_error(error: BaseException, name: str) -> str:
 
 def _several_claims_message(names: list[str]) -> str:
     """Return the message for a file or document that several formats claim."""
-    packages = {name: package_of_format(name) for name in names}
+    packages = {name: package_that_adds_format(name) for name in names}
     claimants = [
         f"{name} of the package {package}" if package else name
         for name, package in packages.items()

@@ -31,10 +31,10 @@ from pipeline.lake.tables import (
     CATALOG_FILE_NAME,
     COMMITS_TABLE,
     TableState,
-    active_tokens,
     delete_old_drafts,
     mark_as_writing,
     open_recorded_table,
+    remove_stale_locks,
     scan_files,
     table_states,
 )
@@ -330,7 +330,7 @@ def _delete_unreachable_files(
         lake = open_lake(path)
         dead = _unreachable_files(lake, table, kept_since, younger_than)
         # Read after the files were listed, so that every listed file's writer is among the tokens.
-        alive = active_tokens(lake.path) if dead else ()
+        alive = remove_stale_locks(lake.path) if dead else ()
         dead = [file for file in dead if not any(token in file.name for token in alive)]
         for file in dead:
             (lake.table_folder(table) / file.name).delete_file(missing_ok=True)

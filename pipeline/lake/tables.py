@@ -186,8 +186,8 @@ def check_clock() -> None:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
-def active_tokens(lake: Location) -> set[str]:
-    """Return the tokens of processes that are writing, and delete the locks of killed processes."""
+def remove_stale_locks(lake: Location) -> set[str]:
+    """Delete the locks of killed processes, and return the tokens of processes that are writing."""
     return {
         file.name
         for file in (lake / WRITING).list_files()

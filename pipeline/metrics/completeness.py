@@ -265,9 +265,9 @@ def _add_expected_games(settings: pl.DataFrame) -> pl.DataFrame:
     """Add the number of games that each model is expected to have to the settings that it played.
 
     `n_usual` is the usual number of the setting; `n_expected` includes games that the model began
-    and has to finish. An unfinished game is not one of these if it was played again: if the model
-    in another setting, or another model in this setting, has all of its games finished, and they
-    are as many.
+    and has to finish. Unfinished games count as played again if at least `n_finished` games were
+    all finished: by the model in another setting, or by another model in this setting. Then not
+    more are expected than the upper median, or than the model finished of one setting.
     """
     n_games, n_finished = pl.col("n_games"), pl.col("n_finished")
     complete_count = pl.when(n_games == n_finished, ~pl.col("is_own")).then(n_finished)
@@ -514,7 +514,7 @@ def self_play_notes(games: pl.DataFrame) -> list[str]:
     ]
 
 
-def lake_completeness_notes(lake: StoredLake) -> list[str]:
+def replay_notes_by_system(lake: StoredLake) -> list[str]:
     """Return the notes on replays and repeats of all models, for each system of the lake."""
     counts_by_system = (
         system_lake.compute_once(games_by_competition).group_by("model")

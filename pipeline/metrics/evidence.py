@@ -35,7 +35,7 @@ from pipeline.metrics.row_queries import (
     add_comparison_column,
     matching_rows_select,
     metric_rows,
-    unclear_other_rows,
+    unclear_rows_outside_metric,
 )
 from pipeline.sql_files import quote_identifier, quote_literal
 from pipeline.text_format import format_count, format_interval, format_values
@@ -473,7 +473,7 @@ def _add_unclear_rows(
     metric_frame: pl.LazyFrame, name: str, tables: Tables, request: Request
 ) -> pl.LazyFrame:
     """Add the rows of `unclear_other_rows` to the metric's rows."""
-    unclear_frames = unclear_other_rows(name, tables, request)
+    unclear_frames = unclear_rows_outside_metric(name, tables, request)
     return (
         pl.concat([metric_frame, *unclear_frames], how="diagonal_relaxed")
         if unclear_frames

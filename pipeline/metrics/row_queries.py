@@ -126,8 +126,8 @@ def metric_rows(
     return pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
-def unclear_other_rows(name: str, tables: Tables, request: Request) -> list[pl.LazyFrame]:
-    """Return unclear rows of the metric's action tables that do not belong to the metric.
+def unclear_rows_outside_metric(name: str, tables: Tables, request: Request) -> list[pl.LazyFrame]:
+    """Return the unclear rows of the metric's action tables that the metric does not count.
 
     These are actions of other roles, models and games. The metric does not count them, and they
     have no `term`, `what` or `hit`.
@@ -304,7 +304,7 @@ def sql_literals(values: Iterable[str]) -> str:
 
 
 def selects_to_count(metrics: Iterable[str], request: Request) -> dict[str, str]:
-    """Return the SELECTs that a request counts, in parentheses, as `frames_to_count` in SQL.
+    """Return the SELECTs of the rows that a request counts, as `frames_to_count` does in polars.
 
     Rows of other game types than the metric's own are not left out here, because most files leave
     them out themselves, and it would take DuckDB a tenth more time.

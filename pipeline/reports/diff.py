@@ -261,7 +261,7 @@ def _restrict_to_same_system(
 def _lake_requests(
     before: StoredLake, after: StoredLake, edition: Edition, model: str | Sequence[str] | None
 ) -> list[_LakeRequest]:
-    """Return each lake with the request for those of the models that it tests.
+    """Return each lake with a copy of the request for the requested models that it tests.
 
     Raises UsageError for a model that neither lake tests.
     """

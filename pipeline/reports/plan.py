@@ -252,7 +252,7 @@ class _PilotStudy(NamedTuple):
         )
 
     def plan_pair(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
-        """Return the values of the columns from `n_settings` on, for the row of a pair."""
+        """Return the number of settings and the other planned values for the row of a pair."""
         if row["reason"] is not None:
             return dict.fromkeys(_PLANNED_COLUMNS) | {"reason": row["reason"]}
         pair = row["model"], row["other"]

@@ -122,7 +122,7 @@ def _summarize_nodes(seats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _iter_odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the odds of every node, pool by pool, also of models that are not tested."""
+    """Yield the odds of every node, one pool after the other, including untested models."""
     if seats.is_empty():
         return
     nodes = _summarize_nodes(seats)

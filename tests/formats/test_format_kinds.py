@@ -137,7 +137,7 @@ def test_two_formats_that_claim_a_document_are_named_with_their_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        pipeline.formats, "package_of_format", {"a": None, "b": "other"}.__getitem__
+        pipeline.formats, "package_that_adds_format", {"a": None, "b": "other"}.__getitem__
     )
     assert pipeline.formats._several_claims_message(["a", "b"]) == (
         "the formats a and b of the package other claim it: this is a bug, please report it; "

@@ -23,7 +23,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import active_tokens, mark_as_writing
+from pipeline.lake.tables import mark_as_writing, remove_stale_locks
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
@@ -382,7 +382,7 @@ def test_upkeep_during_an_ingest_on_a_machine_ahead_of_time(
     def delayed(self: Transaction, *arguments: object) -> None:
         monkeypatch.undo()
         # As upkeep elsewhere would, if it had the lock at this moment.
-        alive = active_tokens(parse_location(lake))
+        alive = remove_stale_locks(parse_location(lake))
         assert len(alive) == 1
         assert all(any(token in file.name for token in alive) for file in unnamed(lake))
         begin(self, *arguments)  # type: ignore[arg-type]

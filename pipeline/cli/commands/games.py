@@ -236,8 +236,8 @@ def diff(
     before = options.open_lake_of_system(named[0], system, states[0] if states else None)
     after = open_lake(named[-1], states[1] if len(states) == 2 else None)
     before, after = options.lakes_with_model_names([before, after], names)
-    context.lake = options.with_failures(before, failures, " before")
-    after = options.with_failures(after, failures, " after")
+    context.lake = options.count_failures_as_requested(before, failures, " before")
+    after = options.count_failures_as_requested(after, failures, " after")
     if list_games:
         context.print_result("diff_games", after)
         if margin is None:

@@ -221,7 +221,7 @@ def _print_counting_notes(lake: str) -> None:
     """Print notes about what may be counted by mistake: similar model names, and replays."""
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
-    from pipeline.metrics.completeness import lake_completeness_notes
+    from pipeline.metrics.completeness import replay_notes_by_system
     from pipeline.reports.games import similar_names
 
     opened = open_lake(lake)
@@ -234,7 +234,7 @@ def _print_counting_notes(lake: str) -> None:
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
             f"none: {groups[0][:_LONGEST]}{more}; each is counted by itself: run `magic models`"
         )
-    for note in lake_completeness_notes(opened):
+    for note in replay_notes_by_system(opened):
         terminal.print_note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"

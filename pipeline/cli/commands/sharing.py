@@ -72,7 +72,9 @@ def report(
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     opened = options.with_model_names(open_lake(lake), names)
     text = format_report(
-        options.with_failures(opened.for_system(system) if system else opened, failures),
+        options.count_failures_as_requested(
+            opened.for_system(system) if system else opened, failures
+        ),
         form,
         title=title,
         edition=edition,

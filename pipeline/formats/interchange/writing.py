@@ -103,7 +103,7 @@ def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
         for name in names
         for row in _table_rows(game, table)
     ]
-    names = dict.fromkeys(name for names in named for name in as_name_tuple(names or ()))
+    names = dict.fromkeys(name for value in named for name in as_name_tuple(value or ()))
     players = {seat.player for seat in game.seats}
     return tuple(name for name in names if name not in players)
 

@@ -664,7 +664,7 @@ def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool
 
 
 def _refuse_cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Raise InvalidDocumentError, because the log lacks what the game registered."""
+    """Raise InvalidDocumentError: the log does not contain the registered shares and votes."""
     what = "the shares and votes that the game registered are not among the messages"
     raise missing_fact_error(title, what)
 
