@@ -159,7 +159,7 @@ COMMON_OPTIONS: Mapping[str, ParameterSpec] = {
     "edition": option_spec(
         "EDITION",
         "paper: the formulas as published; release: as the published script computes them; "
-        "audited: the formulas as published, with answers judged by their texts.",
+        "audited: as paper, but three metrics are computed from the texts of answers.",
     ),
     "engine": option_spec("ENGINE", "The engine that computes: polars, duckdb or spark."),
     "master": option_spec(
@@ -167,8 +167,8 @@ COMMON_OPTIONS: Mapping[str, ParameterSpec] = {
     ),
     "expected": option_spec(
         "N",
-        "Expect N games of each model in each competition; default: of every setting that any "
-        "model played, as many as others finished.",
+        "Expect N games of each model in each competition; default: in each setting that any "
+        "model played, the median over the models.",
         min=1,
     ),
     "num_of_game": option_spec(
