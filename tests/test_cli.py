@@ -286,7 +286,7 @@ def test_a_game_is_completed(lake: Path, magic: Magic) -> None:
     (first, *_) = magic(
         "sql", "SELECT game_id FROM games", "--lake", lake, "--format", "json"
     ).records
-    found = suggestions.complete_games(
+    found = suggestions.COMPLETION_FUNCTIONS["games"](
         SimpleNamespace(params={"lake": str(lake)}), first["game_id"][:8]
     )
     assert found == [first["game_id"]]

@@ -216,13 +216,12 @@ def create_click_parameter(parameter: Parameter) -> click.Parameter:
 def _complete(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
     """Return the values of `ParameterSpec.suggested` that begin with the typed text."""
     module, _, name = suggested.rpartition(".")
-    names: Any = (
-        getattr(import_module(f"pipeline.{module}"), name)
-        if module
-        else getattr(options, f"complete_{name}")
-    )
-    if callable(names):
-        names = names() if module else names(context, incomplete)
+    names: Any
+    if module:
+        names = getattr(import_module(f"pipeline.{module}"), name)
+        names = names() if callable(names) else names
+    else:
+        names = options.COMPLETION_FUNCTIONS[name](context, incomplete)
     return [name for name in names if name.startswith(incomplete)]
 
 

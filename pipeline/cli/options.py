@@ -339,26 +339,21 @@ def _first_matching_game_ids(lake: "Lake", prefix: str) -> Iterable[str]:
     return rows.collect()["game_id"].sort()
 
 
-complete_systems = _complete_from_lake(lambda lake, _: lake.systems)
-complete_games = _complete_from_lake(_first_matching_game_ids)
-complete_models = _complete_from_lake(_tested_models)
-
-
-def complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def _complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
     """Return the names of all metrics."""
     from pipeline.metrics.registry import metric_names
 
     return metric_names("paper")
 
 
-def complete_game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def _complete_game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
     """Return the game types, and the name of the rows for all game types together."""
     from pipeline.games import game_type_names
 
     return [*game_type_names(), ALL_GAME_TYPES]
 
 
-def complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
+def _complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
     """Return the names of the tables and SQL views of a lake."""
     from pipeline.events.contracts import TABLES
     from pipeline.reports.sql_views import all_views
@@ -366,7 +361,7 @@ def complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
     return [*TABLES, *all_views()]
 
 
-def complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]:
+def _complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]:
     """Return the columns of results and games, each after the complete names of a comma list."""
     from pipeline.events.contracts import table_schema
     from pipeline.metrics.request import GAME_COLUMNS
@@ -374,3 +369,15 @@ def complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]:
     complete_names, comma, _ = incomplete.rpartition(",")
     columns = dict.fromkeys([*table_schema("results"), *GAME_COLUMNS])
     return [f"{complete_names}{comma}{column}" for column in columns]
+
+
+# The completion function for each value of `ParameterSpec.suggested` that is not a dotted name.
+COMPLETION_FUNCTIONS: Mapping[str, _CompletionFunction] = {
+    "columns": _complete_columns,
+    "game_types": _complete_game_types,
+    "games": _complete_from_lake(_first_matching_game_ids),
+    "metrics": _complete_metrics,
+    "models": _complete_from_lake(_tested_models),
+    "systems": _complete_from_lake(lambda lake, _: lake.systems),
+    "tables": _complete_tables,
+}
