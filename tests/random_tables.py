@@ -2,9 +2,13 @@
 
 Columns are drawn independently of each other wherever a contract lets them be: an unfinished game
 may have a winner. So the tables hold more than the formats can make of logs, and no less.
+
+Every table of a game is drawn. The tables of `EVENTS` have values that the metrics tell apart; of
+all other tables each column has any value that its contract allows.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import product
 from random import Random
 
@@ -12,7 +16,8 @@ import polars as pl
 from event_tables import ODD
 from hypothesis import strategies as st
 
-from pipeline.events.contracts import table_schema
+from pipeline.column import Column
+from pipeline.events.contracts import GAME_TABLES, TABLES as CONTRACTS, table_schema
 from pipeline.games import (
     Role,
     game_definition,
@@ -26,7 +31,7 @@ LEFT_OUT = {"two tested negotiators", "roles unknown", "messages unknown"}
 
 N_GAMES = 50
 MODELS = ("m", "m-pgm", ODD, "O'Neil; $by -- all", None)
-TABLES = (
+METRIC_TABLES = (
     "results",
     "votes",
     "role_identifications",
@@ -38,6 +43,10 @@ TABLES = (
     "guesses",
     "players",
 )
+"""The tables with rows of their own for each kind of game."""
+TABLES = GAME_TABLES
+_ANY_TABLES = tuple(name for name in TABLES if name not in (*METRIC_TABLES, "games"))
+_LISTS = ([], ["all"], ["Player 1"], ["Player 2", "Player 3"])
 TEXTS = (
     "I contribute 5",
     "I contribute 20 points. I contribute 3",
@@ -95,7 +104,7 @@ def event_tables() -> st.SearchStrategy[EventTables]:
     return st.builds(
         EventTables,
         st.lists(st.integers(0, 2**20), min_size=N_GAMES, max_size=N_GAMES),
-        st.just(()) | st.sets(st.sampled_from(TABLES), max_size=2),
+        st.just(()) | st.sets(st.sampled_from(METRIC_TABLES), max_size=2),
     )
 
 
@@ -126,6 +135,38 @@ def _game(random: Random, number: int, index: int | None) -> Iterator[tuple[str,
         yield "players", player | {"final_score": random.choice((None, 3.0, -0.25, 2 / 3))}
     yield from _results(random, game_type, players)
     yield from EVENTS[game_type](random, players)
+    yield "games", _any_row(random, "games") | game | {"setting": "{}", "n_players": n_seats}
+    for table, player in product(_ANY_TABLES, players):
+        # The key of messages is their position in the game; `seat` is unique with each.
+        round_, number = random.randint(1, 3), player["seat"]
+        own = {"round": round_, "number": 1, "attempt": 1, "message_index": number}
+        if random.random() < 0.5:
+            yield table, _any_row(random, table) | player | own
+
+
+def _any_row(random: Random, table: str) -> Row:
+    """A row of which each column has any value that the contract of the table allows."""
+    return {name: _any_value(random, one) for name, one in CONTRACTS[table].columns().items()}
+
+
+def _any_value(random: Random, column: Column) -> object:
+    if column.nullable and random.random() < 0.2:
+        return None
+    if column.words is not None:
+        return random.choice(column.words)
+    if column.regex is not None:  # a digest or an id
+        return f"{random.getrandbits(4 * 32):032x}" * (1 if "32" in column.regex else 2)
+    if column.dtype == pl.Boolean:
+        return random.random() < 0.5
+    if isinstance(column.dtype, pl.List):
+        return random.choice(_LISTS)
+    if isinstance(column.dtype, pl.Datetime):
+        return datetime(2026, 1, random.randint(1, 28), tzinfo=UTC)
+    if not column.dtype.is_numeric():
+        return random.choice(TEXTS)
+    low = 0 if column.min is None else int(column.min)
+    value = random.randint(low, low + 3 if column.max is None else int(column.max))
+    return value if column.dtype.is_integer() else float(value)
 
 
 def _player(random: Random, game_type: str, seat: int, is_hidden: bool) -> Row:
@@ -225,7 +266,13 @@ def _cost_sharing(random: Random, players: list[Row]) -> Iterator[tuple[str, Row
         yield from _event(random, "proposal_votes", player, round_, **own)
 
 
+def _no_events(_random: Random, _players: list[Row]) -> Iterator[tuple[str, Row]]:
+    """Nothing but results and scores is counted."""
+    return iter(())
+
+
 EVENTS = {
+    **dict.fromkeys(game_type_names(), _no_events),
     **dict.fromkeys(_HIDDEN, _hidden_roles),
     GameType.COST_SHARING: _cost_sharing,
     GameType.PRISONERS_DILEMMA: _prisoners_dilemma,

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import zstandard
 from event_tables import lake_of, stacked
-from random_tables import TABLES
+from random_tables import METRIC_TABLES
 
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
@@ -45,7 +45,7 @@ def edge_lake(shared, tmp_path_factory) -> StoredLake:
     documents = lake.table("documents").filter(pl.col("game_id").is_not_null())
     case = pl.col("path").str.extract(r"^(\w+)/")
     of_case = documents.select("game_id", case=case).unique().collect()
-    tables = {name: lake.table(name).collect() for name in TABLES}
+    tables = {name: lake.table(name).collect() for name in METRIC_TABLES}
     worlds = {
         case: {name: rows.join(games, on="game_id", how="semi") for name, rows in tables.items()}
         for (case,), games in of_case.group_by("case")

@@ -50,7 +50,7 @@ def test_grouping_by_what_only_events_have_keeps_every_row(by, groups, engine, t
 @pytest.mark.parametrize("edition", ["paper", "release"])
 def test_judgement_counts_the_votes_that_are_known(edition, engine, tmp_path):
     """As a plain loop does: some votes of these games are neither right nor wrong."""
-    tables = EventTables(range(1, 400), ())
+    tables = EventTables(range(1, 800), ())
     hits, counted, undecided = Counter(), Counter(), Counter()
     for row in tables["votes"].to_dicts():
         index, model = row["game_index"], row["model"]

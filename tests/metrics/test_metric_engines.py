@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from cases.judgement import TABLES as VOTES
-from event_tables import ENGINES, ODD, assert_same, lake_of, stacked
+from event_tables import ENGINES, ODD, Frames, assert_same, lake_of, stacked
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
-from random_tables import event_tables, shuffled
+from random_tables import EventTables, event_tables, shuffled
 
 from pipeline.events.contracts import registered_roles
 from pipeline.lake import StoredLake
@@ -52,6 +52,7 @@ GROUPINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     RELEASE: (("model",), ("model", "game_type"), ("game_type", "model")),
 }
 GROUPINGS[AUDITED] = GROUPINGS[PAPER]
+TABLES = EventTables(range(1, 300), ())
 MODELS = ["m", ODD, "O'Neil; $by -- all"]
 GAME_TYPES = ("chameleon", "undercover", "cost_sharing", "public_good")
 
@@ -138,6 +139,20 @@ def both(tables: dict[str, pl.DataFrame], **question) -> tuple[pl.DataFrame, pl.
 @given(data=st.data(), tables=event_tables())
 def test_engines_agree(edition, data, tables):
     assert_same(*both(tables, **data.draw(questions(edition, tables))))
+
+
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
+def test_random_tables_tell_hits_from_misses(edition, name):
+    """Otherwise the tests above would pass if one writing of the metric swaps hits and misses."""
+    by = ("model", "game_type") if edition == RELEASE else ("game_id",)
+    values = metrics(Frames(TABLES), metric=name, edition=edition, by=by, confidence=None)
+    terms = values.select(pl.col("terms").explode()).unnest("terms").filter(pl.col("counted") > 0)
+    told_apart = terms.filter(pl.col("hits") != pl.col("counted") - pl.col("hits"))["term"].unique()
+    missing = {term.name for term in metric_spec(name, edition).terms} - {*told_apart}
+    assert not missing, (
+        f"no row of tests/random_tables.py is a hit or a miss of {sorted(missing)}: let `EVENTS` "
+        "there draw rows that the metric counts"
+    )
 
 
 @FEW
