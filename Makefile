@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs notebooks lowest .venv .venv-lowest bench simulations torture audit lock clean
+.PHONY: help demo test lint docs generated lowest .venv .venv-lowest bench simulations torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -58,9 +58,9 @@ lint:  ## the checks of style and types alone
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-notebooks:  ## run the notebooks on the sample and keep their results in the files
+generated:  ## renew tables of the docs, results of the notebooks, and pictures, after a change of pages or numbers
 	$(call environment,.venv,dev)
-	PYTHONPATH=. .venv/bin/python tests/notebook_runs.py
+	PYTHONPATH=.:tests .venv/bin/python tests/generated.py
 
 .venv:
 	$(call environment,.venv,dev)

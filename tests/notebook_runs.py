@@ -1,4 +1,4 @@
-"""The notebooks, run on a lake of the sample; as a program it writes their outputs."""
+"""The notebooks, run on a lake of the sample; `make generated` renews their outputs."""
 
 import re
 import shutil

@@ -1,8 +1,6 @@
-"""The tables of docs/systems.md, from the archives of real logs.
+"""The tables of docs/systems.md, from the archives of real logs; `make generated` renews them.
 
-    MAGIC_SHARED=../shared PYTHONPATH=tests:. python tests/systems_page.py
-
-writes them into the page. What has no value needs a reason here, and what has one must have none.
+What has no value needs a reason here, and what has one must have none.
 """
 
 import os

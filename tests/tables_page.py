@@ -1,8 +1,6 @@
 """The tables of docs/tables.md, from the output of `magic schema --format markdown`.
 
-    PYTHONPATH=tests:. python tests/tables_page.py
-
-writes them into the page. Columns that many tables repeat are listed once.
+`make generated` renews them. Columns that many tables repeat are listed once.
 """
 
 import re

@@ -1,7 +1,6 @@
 """The cookbook of docs/sql.md: its queries run, and their answers are those of the sample.
 
-`python tests/test_cookbook.py LAKE` writes the answers anew, with a lake of the sample, and the
-list of views.
+`make generated` renews the answers and the list of views.
 """
 
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from generated import RENEW
 
 import pipeline
 from pipeline.render import markdown
@@ -67,7 +67,7 @@ def schemas_table() -> str:
 
 def test_the_page_lists_every_view() -> None:
     (table,) = SCHEMAS.findall(PAGE.read_text(encoding="utf-8"))
-    assert table == schemas_table()
+    assert table == schemas_table(), RENEW
     listed = {
         f"{schema}.{name}".lstrip(".") for schema, _, names in list_sql_schemas() for name in names
     }
@@ -83,7 +83,7 @@ def test_the_questions_are_numbered() -> None:
 def test_a_recipe_gives_its_answer(connection: duckdb.DuckDBPyConnection, question: str) -> None:
     shown = answer(connection, question)
     assert shown.count("\n") > 2, "an answer has rows"
-    assert (RECIPES[question]["answer"] or "").lstrip("\n") == shown
+    assert (RECIPES[question]["answer"] or "").lstrip("\n") == shown, RENEW
 
 
 @pytest.mark.parametrize("question", RECIPES)

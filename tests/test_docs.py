@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import tables_page
+from generated import RENEW
 
 import pipeline
 from pipeline.cli import main
@@ -205,7 +206,7 @@ def test_a_leaderboard_is_written_as_csv(lake: Path, tmp_path: Path) -> None:
 def test_tables_are_as_described(magic: Magic) -> None:
     printed = magic(["schema", "--format", "markdown"])
     page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
-    assert page.partition(tables_page.MARK)[2] == "\n" + tables_page.sections(printed)
+    assert page.partition(tables_page.MARK)[2] == "\n" + tables_page.sections(printed), RENEW
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -243,4 +244,4 @@ def test_the_pictures_are_of_the_pages_as_they_are() -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
-    assert done.returncode == 0, "run docs/pictures/make.py, and look at what it made"
+    assert done.returncode == 0, RENEW

@@ -133,11 +133,18 @@ def is_text(node: ast.expr) -> bool:
 
 
 def test_no_room_is_larger_than_its_ceiling() -> None:
-    """What needs more raises the ceiling in pyproject.toml, with the reason in its message."""
+    """What needs more raises the ceiling in pyproject.toml, with the reason in its message.
+
+    In steps of 25, so that two branches seldom change one line.
+    """
     rooms: Counter[str] = Counter()
     for path in (TOP / "pipeline").rglob("*.py"):
         room, *rest = path.relative_to(TOP / "pipeline").parts
         rooms[room if rest else "top"] += n_statements(path)
     assert rooms.keys() == CEILING.keys()
-    larger = {room: n for room, n in rooms.items() if n > CEILING[room]}
-    assert not larger, "more statements than the ceiling in pyproject.toml allows"
+    lines = [f"{room} = {-(-n // 25) * 25}" for room, n in rooms.items() if n > CEILING[room]]
+    assert not lines, (
+        "a folder has more statements than [tool.magic.ceiling] of pyproject.toml allows: remove "
+        f"some, or write {', '.join(lines)} and give the reason in the commit"
+    )
+    assert [n for n in CEILING.values() if n % 25] == []

@@ -1,0 +1,54 @@
+"""Renews every text and picture of the checkout that a program writes; `make generated` runs it.
+
+Pages with values of real logs need the shared data, and pictures need a Chromium ($CHROMIUM or on
+the path). What is missing is named and skipped.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from conftest import SHARED, TOP
+
+RENEW = "run `make generated`, and read what it changed"
+PYTHON = sys.executable
+
+
+def iter_commands(lake: str) -> Iterator[tuple[str, list[str], str]]:
+    """Yield what each command writes, the command, and what it needs but is missing."""
+    sample = ["-m", "pipeline", "ingest", "data/sample/results", "--lake", lake]
+    yield "a lake of the sample", [PYTHON, *sample], ""
+    yield "docs/tables.md", [PYTHON, "tests/tables_page.py"], ""
+    yield "docs/sql.md", [PYTHON, "tests/test_cookbook.py", lake], ""
+    has_shared = (SHARED / "real").is_dir()
+    missing = "" if has_shared else "the shared data"
+    yield "docs/systems.md", [PYTHON, "tests/systems_page.py"], missing
+    yield "notebooks/", [PYTHON, "tests/notebook_runs.py"], ""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    is_same = [PYTHON, "docs/pictures/make.py", "--check"]
+    if subprocess.run(is_same, cwd=TOP, env=environment(), check=False).returncode:
+        pictures = [PYTHON, "docs/pictures/make.py"]
+        yield "docs/pictures/", pictures, "" if chromium else "a Chromium"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{TOP}:{TOP / 'tests'}", "MAGIC_SHARED": str(SHARED)}
+
+
+def main() -> int:
+    with TemporaryDirectory(prefix="magic-") as scratch:
+        for written, command, missing in iter_commands(str(Path(scratch) / "lake")):
+            if missing:
+                print(f"skipped {written}: {missing} is missing")
+                continue
+            subprocess.run(command, cwd=TOP, env=environment(), check=True, stdout=sys.stderr)
+            print(f"renewed {written}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
