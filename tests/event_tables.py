@@ -25,6 +25,7 @@ from pipeline.events.contracts import (
 from pipeline.games import game_definition
 from pipeline.lake import StoredLake
 from pipeline.lake.files import TableWriter
+from pipeline.lake.stored_lake import LakeView
 
 ENGINES = ("polars", "duckdb")
 """Those that start at once: Spark's tests are in `tests/spark`, all of them in one session."""
@@ -150,9 +151,8 @@ def stacked(worlds: Mapping[str, Mapping[str, pl.DataFrame]]) -> dict[str, pl.Da
 class Frames(StoredLake):
     """Tables in memory, which is all that polars asks of a lake. They are of one system."""
 
-    system = None
     systems: ClassVar = {}
-    names: ClassVar = {}
+    view: ClassVar = LakeView()
 
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         self.tables = tables

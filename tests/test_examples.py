@@ -29,9 +29,9 @@ WITHOUT = {
     *(
         "table_files",
         "table_folder",
-        "is_shared_by_systems",
         "has_later_commits",
-        "has_rows_of_other_systems",
+        "row_filter",
+        "with_view",
         "is_newest",
         "latest_version",
         "may_have_game_type",

@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 from pipeline.archives import Document, iter_documents
 from pipeline.archives.splitting import (
     Splitter,
+    csv_group_splitter,
     is_multiline_json,
     iter_csv_rows,
     iter_json_values,
@@ -79,6 +80,29 @@ def test_rows_do_not_depend_on_how_they_are_read(size: int) -> None:
 def test_a_header_too_long_to_be_repeated_is_refused() -> None:
     with pytest.raises(ValueError, match="the header of the table is larger than"):
         cut(iter_csv_rows, b"x" * 2**15 + b"\n1\n")
+
+
+@given(st.integers(1, 30))
+def test_rows_of_a_group_are_one_document(size: int) -> None:
+    data = b'\xef\xbb\xbfid,"te\nxt"\na,1\na,"2\n"\n"b ""x""",3\nb,\n\n'
+    header = b'\xef\xbb\xbfid,"te\nxt"\n'
+    groups = (b'a,1\na,"2\n"', b'"b ""x""",3', b"b,")
+    assert cut(csv_group_splitter("id"), *pieces_of(data, size)) == [
+        (number, header + rows) for number, rows in enumerate(groups, start=1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"n\n1\n", "no column `id`"),
+        (b"id\na\nb\na\n", "do not follow each other"),
+        (b"id\n" + b"x" * 2_000_000, "a row is larger than"),
+    ],
+)
+def test_a_table_that_cannot_be_grouped_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        cut(csv_group_splitter("id"), data)
 
 
 # Entries

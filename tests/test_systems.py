@@ -119,10 +119,12 @@ def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> N
 def test_files_of_one_system_are_not_asked(place: Path) -> None:
     both, maintained = opened(place, "both"), opened(place, "maintained")
     of_magic = both.for_single_system()
-    assert (of_magic.system, of_magic.has_rows_of_other_systems("votes")) == ("magic", False)
+    assert (of_magic.system, of_magic.row_filter("votes")) == ("magic", None)
     assert set(of_magic.table_files("votes")) < set(both.table_files("votes"))
-    assert maintained.for_single_system().has_rows_of_other_systems("games")
-    assert opened(place, "magic").for_single_system().has_rows_of_other_systems("games") is False
+    of_magic = maintained.for_single_system()
+    assert of_magic.row_filter("games") == ("system = 'magic'", False)
+    assert of_magic.row_filter("documents") == ("system = 'magic'", True)
+    assert opened(place, "magic").for_single_system().row_filter("games") is None
 
 
 def test_systems_are_counted_the_largest_first(place: Path) -> None:
@@ -246,11 +248,12 @@ NO_DOORS = {
     *(
         "table_folder",
         "game_types",
-        "is_shared_by_systems",
         "ingest_id",
         "has_later_commits",
         "compute_once",
-        "has_rows_of_other_systems",
+        "row_filter",
+        "view",
+        "with_view",
         "is_newest",
         "last_ingest",
     ),
@@ -268,6 +271,7 @@ NO_DOORS = {
         "state",
         "states",
         "system",
+        "names",
         "systems",
         "unknown_tables",
         "unknown_game_types",

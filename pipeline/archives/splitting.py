@@ -5,6 +5,7 @@ whole. Its data are null where they are more than the limit. Only one part is in
 except that `list_splitter` holds the file, of which the limit is asked too.
 """
 
+import csv
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -116,15 +117,68 @@ def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
 
 def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each row of a CSV file, together with the header, as a document."""
+    header, records = _split_csv_header(pieces, limit)
+    for number, record in enumerate(records, start=1):
+        data = None if record is None else header + b"\n" + record
+        yield DocumentPart(number, None if data is None or len(data) > limit else data)
+
+
+def csv_group_splitter(column: str) -> Splitter:
+    """Return a splitter that joins the CSV rows with one value in a column, with the header.
+
+    A part is a game whose rows follow each other. The splitter raises RejectedInputError if the
+    table lacks the column, if a row is larger than the limit, or if a value appears again after
+    other values.
+    """
+
+    def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+        header, records = _split_csv_header(pieces, limit)
+        names = _csv_values(header.removeprefix(BYTE_ORDER_MARK))
+        if column not in names:
+            raise RejectedInputError(f"the table has no column `{column}` to group its rows by")
+        index, held, n_groups = names.index(column), _PartBuffer(limit), 0
+        group: str | None = None
+        ended_groups: set[int] = set()
+        for record in records:
+            if record is None:
+                raise RejectedInputError(
+                    f"a row is larger than {format_size(limit)}, so its group is unknown"
+                )
+            values = _csv_values(record)
+            value = values[index] if index < len(values) else ""
+            if value != group:
+                yield from held.cut(n_groups) if n_groups else ()
+                # Hashes, because a table can have millions of groups.
+                if (digest := hash(value)) in ended_groups:
+                    raise RejectedInputError(
+                        f"rows with `{column}` {value[:100]!r} do not follow each other: sort the "
+                        "table by this column"
+                    )
+                ended_groups.add(digest)
+                group, n_groups = value, n_groups + 1
+                held.append_bytes(header + b"\n")
+            held.append_bytes(record + b"\n")
+        yield from held.cut(n_groups) if n_groups else ()
+
+    return split
+
+
+def _split_csv_header(pieces: Iterator[bytes], limit: int) -> tuple[bytes, Iterator[bytes | None]]:
+    """Return the header of a CSV file and its other records; see `_iter_csv_records`."""
     records = _iter_csv_records(pieces, limit)
     header = next(records, b"")
     if header is None or len(header) > _HEADER_BYTES:
         raise RejectedInputError(
             f"the header of the table is larger than {format_size(_HEADER_BYTES)}"
         )
-    for number, record in enumerate(records, start=1):
-        data = None if record is None else header + b"\n" + record
-        yield DocumentPart(number, None if data is None or len(data) > limit else data)
+    return header, records
+
+
+def _csv_values(record: bytes) -> list[str]:
+    """Return the values of a CSV record; bytes that are not UTF-8 are replaced."""
+    csv.field_size_limit(max(csv.field_size_limit(), len(record)))
+    text = io.StringIO(record.decode("utf-8", "replace"), newline="")
+    return next(csv.reader(text), [])
 
 
 def list_splitter(key: str | None = None) -> Splitter:

@@ -5,10 +5,12 @@ a game against its definition. All formats use it; it depends on `archives` and 
 """
 
 import codecs
+import csv
+import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC
 from functools import cache
 from itertools import chain
@@ -153,6 +155,42 @@ def decode_utf8(data: bytes, rule: str, *, may_be_cut: bool = False) -> str:
         return codecs.utf_8_decode(data, "strict", not may_be_cut)[0]
     except UnicodeDecodeError as error:
         raise invalid_document_error("$", rule, _not_utf8_message(data, error)) from error
+
+
+def iter_csv_rows_by_name(data: bytes, columns: Collection[str]) -> Iterator[dict[str, str]]:
+    """Iterate over the rows of a CSV document, each with its values by column.
+
+    Args:
+        data: The document: a header and rows. Blank lines are skipped.
+        columns: The columns that the table must have.
+
+    Yields:
+        The values of a row by column, as strings.
+
+    Raises:
+        InvalidDocumentError: If the document is not UTF-8 or not well-formed CSV, lacks a column,
+            has a column twice, or has a row with another number of values.
+    """
+    # The module's own limit is less than a document's.
+    csv.field_size_limit(max(csv.field_size_limit(), len(data)))
+    text = decode_utf8(data, "the document is in UTF-8")
+    table = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        records = filter(None, table)
+        header = next(records, [])
+        if len(set(header)) < len(header) or not set(header) >= {*columns}:
+            raise invalid_document_error(
+                "$", "the table has each of its columns once", ", ".join(header)[:200]
+            )
+        for number, values in enumerate(records):
+            if len(values) != len(header):
+                rule = "each row of the table has a value for each column"
+                counts = f"{len(values)} values for {len(header)} columns"
+                raise invalid_document_error(f"$[{number}]", rule, counts)
+            yield dict(zip(header, values, strict=True))
+    except csv.Error as error:
+        rule = "the table is well-formed CSV (RFC 4180)"
+        raise invalid_document_error("$", rule, f"line {table.line_num:,}: {error}") from error
 
 
 def _not_utf8_message(data: bytes, error: UnicodeDecodeError) -> str:

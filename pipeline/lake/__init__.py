@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar, overload
 
 import polars as pl
+from msgspec import structs
 
 from pipeline.errors import (
     DENIED_HINT,
@@ -142,10 +143,10 @@ def open_lake(
 
 def reopen_lake(lake: L, as_of: int | None = None) -> L:
     """Open the lake again, with the same view options, in its latest state or after `as_of`."""
-    reopened = open_lake(lake.path, as_of, type(lake))._copy_with(
-        names=lake.names, failures=lake.failures, _added=lake._added
-    )
-    return reopened if lake.system is None else reopened.for_system(lake.system)
+    reopened = open_lake(lake.path, as_of, type(lake))._copy_with(_added=lake._added)
+    if lake.system is not None:
+        reopened = reopened.for_system(lake.system)  # which raises if the state has no such game
+    return reopened.with_view(**structs.asdict(lake.view))
 
 
 def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
+import polars.selectors as cs
 
 from pipeline.events.contracts import table_schema
-from pipeline.lake.stored_lake import rename_models
+from pipeline.lake.stored_lake import GAME_CONDITION_COLUMNS, rename_models
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +35,7 @@ def iter_table_rows(
     """Iterate over the rows of a table in batches, each with the 0-based number of its first row.
 
     The order is the same whenever the lake is opened in this state. Memory use is bounded by one
-    column chunk of a row group. If the lake is opened for one system, only the rows of that system
-    are returned.
+    column chunk of a row group. Only rows that belong to the lake's view are returned.
 
     Args:
         lake: The lake to read.
@@ -47,49 +47,56 @@ def iter_table_rows(
         The number of the first row, and a batch of rows with `columns`.
     """
     schema = pl.Schema({name: table_schema(table)[name] for name in columns})
-    system = lake.system if lake.has_rows_of_other_systems(table) else None
+    row_filter = lake.row_filter(table)
+    condition = row_filter.condition if row_filter else None
     names = lake.names if "model" in columns else {}
     first = 0
     for name, n_rows in sorted(lake.row_counts_by_file(table).items()):
         if first + n_rows > start:
             skipped = max(0, start - first)
             row_number = first + skipped
-            for rows in _iter_file_rows(lake.table_folder(table) / name, schema, system, skipped):
+            for rows in _iter_file_rows(
+                lake.table_folder(table) / name, schema, condition, skipped
+            ):
                 yield row_number, rename_models(rows.lazy(), names).collect()
                 row_number += rows.height
         first += n_rows
 
 
 def _iter_file_rows(
-    file: "Location", schema: pl.Schema, system: str | None, skipped: int
+    file: "Location", schema: pl.Schema, condition: str | None, skipped: int
 ) -> Iterator[pl.DataFrame]:
     """Iterate over the rows of one Parquet file, without the first `skipped` rows."""
     # Imported here, because importing Arrow is slow and readers with polars do not need it.
     import pyarrow.parquet as pq
 
-    read_columns = schema.names() if system is None else [*schema, "system"]
+    columns = {*schema, *(GAME_CONDITION_COLUMNS if condition else ())}
     with file.open() as stream, pq.ParquetFile(stream) as parquet:
         for group in range(parquet.num_row_groups):
-            n_rows = _count_group_rows(parquet, group, system)
+            n_rows = _count_group_rows(parquet, group, condition)
             if n_rows <= skipped:
                 skipped -= n_rows
                 continue
-            for batch in iter_batches(parquet, BATCH_ROWS, read_columns, [group]):
-                rows = pl.DataFrame(batch) if system is None else _rows_of_system(batch, system)
+            for batch in iter_batches(parquet, BATCH_ROWS, [*columns], [group]):
+                rows = _matching_rows(batch, condition)
                 if rows.height > skipped:
                     yield rows.slice(skipped).select(schema.names()).cast(schema)
                 skipped = max(0, skipped - rows.height)
 
 
-def _count_group_rows(parquet: "pq.ParquetFile", group: int, system: str | None) -> int:
-    """Count the rows of a row group, or only the rows of `system`, unless it is None."""
-    if system is None:
+def _count_group_rows(parquet: "pq.ParquetFile", group: int, condition: str | None) -> int:
+    """Count the rows of a row group that meet the condition, or all rows if it is None."""
+    if condition is None:
         return int(parquet.metadata.row_group(group).num_rows)
-    return _rows_of_system(parquet.read_row_group(group, columns=["system"]), system).height
+    rows = parquet.read_row_group(group, columns=[*GAME_CONDITION_COLUMNS])
+    return _matching_rows(rows, condition).height
 
 
-def _rows_of_system(rows: "pa.RecordBatch | pa.Table", system: str) -> pl.DataFrame:
-    return pl.DataFrame(rows).filter(pl.col("system").cast(pl.String) == system)
+def _matching_rows(rows: "pa.RecordBatch | pa.Table", condition: str | None) -> pl.DataFrame:
+    frame = pl.DataFrame(rows)
+    # Dictionary-encoded columns of Arrow become categories, which SQL does not compare with texts.
+    texts = frame.with_columns(cs.categorical().cast(pl.String))
+    return frame if condition is None else texts.filter(pl.sql_expr(condition))
 
 
 def iter_batches(

@@ -8,9 +8,11 @@ if another ingest commits meanwhile. Reports, metrics and exports read lakes thr
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar, cast, get_args
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pipeline import games
 from pipeline.errors import SourceError, UsageError, read_error, suggest_names
@@ -38,14 +40,55 @@ from pipeline.vocabulary import EXCLUDE, LOSS, Failures
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-# View options: merged model names, and failed games as losses.
-#
-# Both belong to an open lake and change nothing that is stored. Model names are merged only by the
-# user's exact map, never by a pattern or a guess. All engines execute the same file, which defines
-# failures and losses: `sql/internal/failed_results.sql`.
-
 Names: TypeAlias = Mapping[str, str]
 """The name to count a model by, for each model name in logs."""
+
+
+class LakeView(Struct, frozen=True):
+    """The options of an open lake: which games it includes, and how their results count.
+
+    They change nothing that is stored. All engines filter rows by `game_condition`, and execute
+    the same SQL for merged names and for losses. Model names are merged only by the user's exact
+    map, never by a pattern or a guess. `sql/internal/failed_results.sql` defines losses.
+
+    Attributes:
+        system: The system whose games are included; None for all systems.
+        names: The name to count a model by, for each model name in logs.
+        failures: Whether a failed game is excluded or a loss for the side that failed it.
+    """
+
+    system: str | None = None
+    names: Names = {}
+    failures: Failures = EXCLUDE
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """A hashable value that is equal for equal options."""
+        return (self.system, self.failures, *sorted(self.names.items()))
+
+    @property
+    def game_condition(self) -> str | None:
+        """The SQL condition of included games, on `GAME_CONDITION_COLUMNS`; None for all games."""
+        return None if self.system is None else f"system = {quote_literal(self.system)}"
+
+
+GAME_CONDITION_COLUMNS = ("system",)
+"""The columns of `games` that `LakeView.game_condition` uses."""
+
+
+class RowFilter(NamedTuple):
+    """How the rows of a table that belong to a lake's view are selected.
+
+    Attributes:
+        condition: An SQL condition on `GAME_CONDITION_COLUMNS`.
+        is_on_games: Whether the table lacks these columns, so that the condition selects rows of
+            `games`, and then the rows of these games. Rows of no game are selected, too.
+    """
+
+    condition: str
+    is_on_games: bool
+
+
 _EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
 _MODEL = pl.col("model")
 # The tables that `failed_results.sql` reads, and the columns of `results` that it recomputes.
@@ -219,12 +262,9 @@ class StoredLake:
 
     Attributes:
         path: The lake's folder.
-        system: The system whose games are included; None for all systems.
-        names: The name to count a model by, for each model name in logs.
-        failures: Whether a failed game is excluded or a loss for the side that failed it.
+        view: Which games the lake includes, and how their results count.
     """
 
-    failures: Failures = EXCLUDE
     # Metrics registered with this lake, see `with_registered_metrics`.
     _added: Mapping[str, Any] = {}
 
@@ -233,13 +273,11 @@ class StoredLake:
         path: str | Path | Location,
         as_of: int | None = None,
         version: int | None = None,
-        system: str | None = None,
-        names: Names | None = None,
+        view: LakeView | None = None,
     ) -> None:
         """Open the table of commits at `version`, by default the newest."""
         self.path = parse_location(path)
-        self.system = system
-        self.names = names or {}
+        self.view = view or LakeView()
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
@@ -253,8 +291,23 @@ class StoredLake:
     def __reduce__(self) -> tuple[Any, ...]:
         # Open tables cannot be pickled, but the copy can open the same versions again.
         version = self.delta_table(COMMITS_TABLE).version()
-        arguments = str(self.path), self._as_of, version, self.system, self.names
-        return type(self), arguments, {"failures": self.failures, "_added": self._added}
+        arguments = str(self.path), self._as_of, version, self.view
+        return type(self), arguments, {"_added": self._added}
+
+    @property
+    def system(self) -> str | None:
+        """The system whose games are included; None for all systems."""
+        return self.view.system
+
+    @property
+    def names(self) -> Names:
+        """The name to count a model by, for each model name in logs."""
+        return self.view.names
+
+    @property
+    def failures(self) -> Failures:
+        """Whether a failed game is excluded or a loss for the side that failed it."""
+        return self.view.failures
 
     @view_property
     def state(self) -> tuple[object, ...]:
@@ -265,9 +318,7 @@ class StoredLake:
             self._as_of,
             commits.version(),
             commits.metadata().id,
-            self.system,
-            self.failures,
-            *sorted(self.names.items()),
+            self.view.key,
         )
 
     def is_newest(self) -> bool:
@@ -284,7 +335,7 @@ class StoredLake:
 
     @view_property
     def _results_by_function(self) -> dict[object, Any]:
-        """The cache of `compute_once` and `_cached_copy`."""
+        """The cache of `compute_once` and `with_view`."""
         return {}
 
     def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
@@ -461,7 +512,7 @@ class StoredLake:
                 suggest_names([system], self.systems) if self.systems else "the lake has no games"
             )
             raise UsageError(f"no game of the system `{system}`: {hint}")
-        return self._cached_copy("system", system)
+        return self.with_view(system=system)
 
     def with_names(self, names: Names | str | Path) -> Self:
         """Return the lake with other model names than those in logs; see `open_lake`.
@@ -473,7 +524,7 @@ class StoredLake:
         >>> joined.table("players").filter(model="sim-boreas").collect().height
         0
         """
-        return self._copy_with(names=load_model_names(names))
+        return self.with_view(names=load_model_names(names))
 
     def with_failures(self, failures: Failures) -> Self:
         """Return the lake with failed games excluded, or counted as losses.
@@ -488,7 +539,7 @@ class StoredLake:
         """
         if failures not in (options := get_args(Failures)):
             raise UsageError(f"no failures `{failures}`: {suggest_names([failures], options)}")
-        return self if failures == self.failures else self._cached_copy("failures", failures)
+        return self.with_view(failures=failures)
 
     @view_property
     def used_names(self) -> Names:
@@ -512,11 +563,17 @@ class StoredLake:
         options = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in options.items() if text not in ("", EXCLUDE)}
 
-    def _cached_copy(self, name: str, value: str) -> Self:
-        """Return a cached copy with one attribute changed, because it is requested repeatedly."""
-        if (name, value) not in self._results_by_function:
-            self._results_by_function[name, value] = self._copy_with(**{name: value})
-        return cast(Self, self._results_by_function[name, value])
+    def with_view(self, **options: Any) -> Self:
+        """Return the lake with other view options; `options` are attributes of `LakeView`.
+
+        The copy is cached, because reports request the same one repeatedly.
+        """
+        view = replace(self.view, **options)
+        if view.key == self.view.key:
+            return self
+        if view.key not in self._results_by_function:
+            self._results_by_function[view.key] = self._copy_with(view=view)
+        return cast(Self, self._results_by_function[view.key])
 
     def _copy_with(self, **attributes: object) -> Self:
         """Return a copy of this state with these attributes, without cached view properties."""
@@ -568,34 +625,36 @@ class StoredLake:
         folder = self.table_folder(table)
         logged = self._entries_of_system(table, self._log_values(table, "num_records"))
         n_rows = row_counts(folder, logged)
-        mixed_files = [name for name in n_rows if self._has_other_rows(table, name)]
+        mixed_files = [name for name in n_rows if self._has_excluded_rows(table, name)]
         scans = (scan_files(table, [str(folder / name)]) for name in mixed_files)
-        counts = [self._rows_of_system(table, rows).select(pl.len()) for rows in scans]
+        counts = [self._filter_rows(table, rows).select(pl.len()) for rows in scans]
         collected = (rows.item() for rows in pl.collect_all(counts, engine="streaming"))
         return n_rows | dict(zip(mixed_files, collected, strict=True))
 
-    def has_rows_of_other_systems(self, table: str) -> bool:
-        """Return whether the table's files of this system may also have rows of other systems."""
-        return _has_system(table) and any(
-            self._has_other_rows(table, name) for name in self.file_sizes_bytes(table)
-        )
+    def row_filter(self, table: str) -> RowFilter | None:
+        """Return how the rows that belong to the view are selected; None if all rows do.
 
-    def _has_other_rows(self, table: str, name: str) -> bool:
-        """Return whether a file may have rows of other systems than the lake's."""
-        if self.system is None:
-            return False
-        if _has_system(table):
-            return self._column_ranges(table, "system")[name] != (self.system, self.system)
-        return self.is_shared_by_systems(table)
-
-    def is_shared_by_systems(self, table: str) -> bool:
-        """Return whether only the `game_id` tells to which system a row of the table belongs.
-
-        Tables of documents have no column `system`, because most of their rows are written before
-        the game is read. Always false if the lake is open for all systems, or has only one.
+        Tables of documents lack columns of games, because most of their rows are written before
+        the game is read.
         """
-        has_only_game_id = "game_id" in table_schema(table) and not _has_system(table)
-        return has_only_game_id and self.system is not None and len(self.systems) > 1
+        condition, schema = self.view.game_condition, table_schema(table)
+        if condition is None or "game_id" not in schema:
+            return None
+        is_on_games = not {*GAME_CONDITION_COLUMNS} <= {*schema}
+        has_excluded_rows = (
+            len(self.systems) > 1
+            if is_on_games
+            else any(self._has_excluded_rows(table, name) for name in self.file_sizes_bytes(table))
+        )
+        return RowFilter(condition, is_on_games) if has_excluded_rows else None
+
+    def _has_excluded_rows(self, table: str, name: str) -> bool:
+        """Return whether a file may have rows that do not belong to the view."""
+        if self.view.game_condition is None:
+            return False
+        if not _has_system(table):
+            return self.row_filter(table) is not None
+        return self._column_ranges(table, "system")[name] != (self.system, self.system)
 
     def _entries_of_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
         """Return the entries of `by_file` whose files may have rows of the lake's system."""
@@ -671,14 +730,17 @@ class StoredLake:
         """
         files = self.table_files(table)
         rows = scan_files(table, files) if files else empty_table(table).lazy()
-        return self._rows_of_system(table, rows)
+        return self._filter_rows(table, rows)
 
-    def _rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the rows of a table without the rows of other systems."""
-        if self.is_shared_by_systems(table):
+    def _filter_rows(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the rows of a table that belong to the view."""
+        row_filter = self.row_filter(table)
+        if row_filter is None:
+            return rows
+        if row_filter.is_on_games:
             game_ids = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
             return rows.join(game_ids, on="game_id", how="semi", nulls_equal=True)
-        return rows.filter(system=self.system) if self.has_rows_of_other_systems(table) else rows
+        return rows.filter(pl.sql_expr(row_filter.condition))
 
 
 def _defines_end(

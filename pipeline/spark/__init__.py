@@ -51,7 +51,7 @@ from pipeline.lake import StoredLake
 from pipeline.lake.tables import renamed_words
 from pipeline.plugins import check_extra
 from pipeline.processes import delay_interrupts
-from pipeline.sql_files import SqlView, quote_literal
+from pipeline.sql_files import SqlView
 from pipeline.warehouse.statements import viewed_table_select
 
 if TYPE_CHECKING:
@@ -334,8 +334,14 @@ class SparkViews:
                 table = self._of_store(list(files), table.schema)
             for column, words in renamed_words(name).items():
                 table = table.replace(dict[Any, Any](words), subset=[column])
-            if self._lake.has_rows_of_other_systems(name):
-                table = table.where(f"system = {quote_literal(str(self._lake.system))}")
+            if row_filter := self._lake.row_filter(name):
+                if row_filter.is_on_games:
+                    games = self._select("games")
+                    game_ids = self.session.sql(f"SELECT game_id FROM ({games})")
+                    has_game = table.join(game_ids, on="game_id", how="left_semi")
+                    table = table.where("game_id IS NULL").unionByName(has_game)
+                else:
+                    table = table.where(row_filter.condition)
         table.createOrReplaceTempView(f"stored_{name}")
         return f"SELECT * FROM stored_{name}"
 

@@ -564,11 +564,11 @@ def _stored_rows_select(
     table: str,
     files: Callable[[str], Sequence[str]],
 ) -> str:
-    """Return the SELECT of the stored rows of a table that belong to the lake's system."""
-    is_of_system = f"system = {quote_literal(str(lake.system))}"
-    condition = is_of_system if lake.has_rows_of_other_systems(table) else None
-    if lake.is_shared_by_systems(table):
-        game_ids = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {is_of_system}"
+    """Return the SELECT of the stored rows of a table that belong to the lake's view."""
+    row_filter = lake.row_filter(table)
+    condition = row_filter.condition if row_filter else None
+    if row_filter and row_filter.is_on_games:
+        game_ids = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {condition}"
         condition = f"game_id IS NULL OR game_id IN ({game_ids})"
     return _files_select(connection, files(table), table, condition, lake.file_schema(table))
 

@@ -2,8 +2,8 @@
 
 Such a module has `LOGS`, a list of documents; `FILE`, the name of a file of one of them, such as
 `{}.csv`, where that is not `{}.json`, or a list of such names; `MODEL`, where the format does not
-name who played; and `ANSWERS`, known values of the edition paper, by metric, model and game type,
-where it has any.
+name who played; `HAS_END = False`, where a log does not show that it is complete; and `ANSWERS`,
+known values of the edition paper, by metric, model and game type, where it has any.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,8 @@ def model_of(format_: Format) -> str | None:
 def checked_logs(format_: Format) -> Iterator[testing.Logs]:
     """The logs of a format, those of each kind of file together."""
     for file, logs in logs_by_file(format_.NAME).items():
-        yield testing.Logs(format_, logs, model_of(format_), file)
+        has_end = getattr(logs_of(format_), "HAS_END", True)
+        yield testing.Logs(format_, logs, model_of(format_), file, has_end)
 
 
 CHECKS = (

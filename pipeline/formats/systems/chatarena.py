@@ -5,7 +5,6 @@ sentences also say which game it is.
 """
 
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +44,13 @@ from pipeline.formats.record_builder import (
     to_history,
     unknown_audience_faults,
 )
-from pipeline.formats.sniffer import DocumentSniffer, decode, decode_utf8, invalid_document_error
+from pipeline.formats.sniffer import (
+    DocumentSniffer,
+    decode,
+    decode_utf8,
+    invalid_document_error,
+    iter_csv_rows_by_name,
+)
 from pipeline.game_record import (
     GameRecord,
     InvalidDocumentError,
@@ -188,18 +193,7 @@ def _is_table(head: bytes) -> bool:
 
 def _parse_table(data: bytes) -> Iterator[dict[str, object]]:
     """Return a table's rows as input for `Row`."""
-    records = _header_and_rows(data)
-    header = next(records)
-    if len(set(header)) < len(header) or not set(header) >= _COLUMNS:
-        raise invalid_document_error(
-            "$", "the table has each of its columns once", ", ".join(header)[:200]
-        )
-    for number, fields in enumerate(records):
-        if len(fields) != len(header):
-            rule = "each row of the table has a value for each column"
-            counts = f"{len(fields)} values for {len(header)} columns"
-            raise invalid_document_error(f"$[{number}]", rule, counts)
-        row = dict(zip(header, fields, strict=True))
+    for number, row in enumerate(iter_csv_rows_by_name(data, _COLUMNS)):
         turn, visible_to = row["turn"], row["visible_to"]
         if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
             raise invalid_document_error(
@@ -214,18 +208,6 @@ def _parse_table(data: bytes) -> Iterator[dict[str, object]]:
             else visible_to or EVERYONE,
             "msg_type": row["msg_type"] or None,
         }
-
-
-def _header_and_rows(data: bytes) -> Iterator[list[str]]:
-    """Return the header of a table and its rows, without blank lines."""
-    # The module's own limit is less than a document's.
-    csv.field_size_limit(max(csv.field_size_limit(), len(data)))
-    table = csv.reader(io.StringIO(decode_utf8(data, _IN_UTF_8), newline=""), strict=True)
-    try:
-        yield from filter(None, table)
-    except csv.Error as error:
-        rule = "the table is well-formed CSV (RFC 4180)"
-        raise invalid_document_error("$", rule, f"line {table.line_num:,}: {error}") from error
 
 
 def _parse_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
