@@ -257,7 +257,7 @@ class Log:
         """Return an amount of tokens; None, and an error in `faults`, for an invalid amount."""
         if type(value) in (int, float) and 0 <= value < 1e300:
             return float(value)
-        rule = "an amount is a line_index of tokens, 0 or more"
+        rule = "an amount is a number of tokens, 0 or more"
         self.faults.append(
             RecordError(line_json_path(line_index, field_name), rule, repr(value)[:50])
         )
