@@ -69,7 +69,7 @@ _OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": 
 class _LogLine(NamedTuple):
     """A line of the log: its index from 0, its day, its event, and the event's values."""
 
-    index: int
+    line_index: int
     day: int
     event: str
     values: list[str]
@@ -77,12 +77,12 @@ class _LogLine(NamedTuple):
     @property
     def json_path(self) -> str:
         """The JSON path of this line, as if the log were a JSON list of its lines."""
-        return f"$[{self.index}]"
+        return f"$[{self.line_index}]"
 
     def record_error(self, rule: str) -> RecordError:
         """Return an error with the position and text of this line, which breaks `rule`."""
         text = ",".join([str(self.day), self.event, *self.values])
-        return RecordError(self.json_path, rule, f"line {self.index + 1:,}: {text[:80]!r}")
+        return RecordError(self.json_path, rule, f"line {self.line_index + 1:,}: {text[:80]!r}")
 
     def invalid_document_error(self, rule: str) -> InvalidDocumentError:
         """Return the exception that rejects the whole log because this line breaks `rule`."""

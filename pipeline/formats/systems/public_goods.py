@@ -295,6 +295,7 @@ def line_json_path(line_index: int, field_name: str = "") -> str:
 def _game_from_log(log: Log, system_name: str) -> GameRecord:
     contributions, transfers = _contributed_amounts(log), list(_iter_punishments(log))
     scores = _final_scores(log, contributions, transfers)
+    scores_or_unknown: Sequence[float | None] = scores or [None] * len(log.players)
     logged_messages = [
         LoggedMessage(
             log.players[log.seat_number_of_player(line.player_id, line_index) - 1].short_label,
@@ -316,7 +317,7 @@ def _game_from_log(log: Log, system_name: str) -> GameRecord:
             is_tested=True,
             final_score=score,
         )
-        for player, score in zip(log.players, scores or [None] * len(log.players), strict=True)
+        for player, score in zip(log.players, scores_or_unknown, strict=True)
     ]
     # The seconds that each player took to talk, to contribute and to punish.
     usages: dict[str, list[Usage]] = {player_id: [] for player_id in log.seat_numbers_by_id}

@@ -93,7 +93,7 @@ class State(Struct):
 class RowInGame(NamedTuple):
     """A row with its index, the last state until this row, and the next state after it."""
 
-    index: int
+    row_index: int
     row: Row
     state_before: State | None
     state_after: State | None
@@ -280,8 +280,8 @@ def _recipients_of_moderator_message(
     are empty. In later rows, only the text tells who sees it.
     """
     text, state = row_in_game.row.message, row_in_game.state_before
-    if row_in_game.index < len(seats):
-        return seats[row_in_game.index].player
+    if row_in_game.row_index < len(seats):
+        return seats[row_in_game.row_index].player
     if match := _ADDRESSED_PLAYER.match(text):
         return _player_name_from_number(int(match[1] or match[2]))
     if state and "\nYou are the leader" in text:
