@@ -1,7 +1,7 @@
 """Simulated games of Chameleon and Undercover, with their votes and answers about roles.
 
-A skill decides first what the benchmark registers. Then a text is chosen from which the benchmark
-parses this result: it takes the first player, *in the order of seats*, that the text names.
+A skill first decides the result that the benchmark registers. Then a text is chosen from which the
+benchmark parses this result: the first player, *in the order of seats*, that the text names.
 
 Used by `pipeline.simulate.point_games`; depends on `pipeline.simulate.settings`.
 """
@@ -540,9 +540,10 @@ def _lines_about_thoughts_of_others(
 def _verdicts_attributed_to_player(
     dice: Dice, hidden_seat: int, speaker_seat: int, thinker_seat: int, opinions: Opinions
 ) -> dict[int, str]:
-    """Return, by seat, the verdicts that a speaker believes the thinking player to have.
+    """Return the verdicts that a speaker believes another player to have, by target seat.
 
-    They are correct if the speaker's opinion on thoughts is; the chameleon's verdicts are random.
+    One of them is wrong if `opinions.inter` is false for the speaker. Verdicts of the chameleon are
+    random.
     """
     target_seats = other_seats(thinker_seat)
     if thinker_seat == hidden_seat:

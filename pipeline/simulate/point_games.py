@@ -33,17 +33,17 @@ from pipeline.simulate.settings import (
     Shares,
     Transcript,
     add_end_mark_by_chance,
+    api_failure_text,
     cost_sharing_setting,
-    log_decisions,
-    log_forecast,
+    log_decisions_to_moderator,
     log_header,
+    log_private_forecast,
     other_seats,
-    outage_text,
     pick_by_roll,
     prisoners_dilemma_setting,
     public_good_setting,
     random_shares,
-    timestamp,
+    random_timestamp,
 )
 
 N_ROUNDS = 5
@@ -179,7 +179,7 @@ class Negotiation:
         )
         for round_number in range(1, last_round + 1):
             if round_number > 1 and self.is_pgm:
-                log_forecast(dice, self.log, tested_seat, PHRASES["moves_of_airlines"])
+                log_private_forecast(dice, self.log, tested_seat, PHRASES["moves_of_airlines"])
             backers = self._log_proposals_and_return_agreeing_votes(
                 round_number, author if has_agreement and round_number == last_round else 0
             )
@@ -240,7 +240,10 @@ class Negotiation:
         )
 
     def _log_votes_and_return_whether_they_agree(self, seats_voted_for: dict[int, int]) -> bool:
-        """Log the votes of a round; if none are given, they are random and do not agree."""
+        """Log the votes of a round and return whether they agree.
+
+        If no votes are given, they are random and do not agree.
+        """
         self.log.add_moderator_message(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
@@ -279,10 +282,10 @@ class Negotiation:
         return all(shares == first_shares for shares in other_shares)
 
     def _log_answer_or_failure(self, seat: int, text: str, step: int = 1) -> str:
-        """Log and return the answer of a player, or an error of the API if the game ends by one."""
+        """Log an answer, or a failure of the API if it is due, and return the logged text."""
         player = PLAYERS[seat - 1]
         if self.n_answers_before_outage == 0:
-            text = outage_text(self.dice, player)
+            text = api_failure_text(self.dice, player)
         self.n_answers_before_outage -= 1
         self.log.add_message(player, text, step=step)
         return text
@@ -419,7 +422,7 @@ def play_prisoners_dilemma(
     )
     for round_number in range(1, N_ROUNDS + 1):
         if round_number > 1 and model.is_pgm:
-            log_forecast(
+            log_private_forecast(
                 dice, log, setting.tested_seat, PHRASES["moves_of_prisoners"], FORECAST_OPENING
             )
         decisions = []
@@ -429,8 +432,8 @@ def play_prisoners_dilemma(
             decision = dice.pick(pick_by_roll(dice.random(), DECISION_TEXTS)[is_defection])
             decisions.append(add_end_mark_by_chance(dice, decision))
         if outage_index // 3 == round_number - 1:
-            decisions[outage_index % 3] = outage_text(dice, PLAYERS[outage_index % 3])
-        log_decisions(log, decisions)
+            decisions[outage_index % 3] = api_failure_text(dice, PLAYERS[outage_index % 3])
+        log_decisions_to_moderator(log, decisions)
         _add_points_of_round_to_scores(setting, decisions, scores)
         if round_number < N_ROUNDS:
             first, second, third = decisions
@@ -515,11 +518,11 @@ def play_public_good(
     game = Contributions(dice, model, setting.tested_seat, setting.n_rounds)
     for round_number in range(1, setting.n_rounds + 1):
         if round_number > 1 and model.is_pgm:
-            log_forecast(
+            log_private_forecast(
                 dice, log, setting.tested_seat, PHRASES["moves_of_givers"], FORECAST_OPENING
             )
         texts = game.play_round_and_return_texts(round_number)
-        log_decisions(log, texts)
+        log_decisions_to_moderator(log, texts)
         if round_number < setting.n_rounds:
             statements = " \n".join(
                 f"{player} said: {text}" for player, text in zip(PLAYERS, texts, strict=True)
@@ -597,7 +600,7 @@ class Contributions:
         texts[self.tested_seat] = self._tested_player_text(round_number, smallest_amount)
         ordered_texts = [texts[seat] for seat in SEATS]
         if self.outage_index // 3 == round_number - 1:
-            ordered_texts[self.outage_index % 3] = outage_text(
+            ordered_texts[self.outage_index % 3] = api_failure_text(
                 self.dice, PLAYERS[self.outage_index % 3]
             )
         for seat, text in zip(SEATS, ordered_texts, strict=True):
@@ -699,7 +702,7 @@ class Competition(NamedTuple):
         """
         dice = Dice(seed, self.name, model.name, game_index)
         return self.play(
-            dice, model, self.setting(seed, game_index), timestamp(seed, model, self.name)
+            dice, model, self.setting(seed, game_index), random_timestamp(seed, model, self.name)
         )
 
 

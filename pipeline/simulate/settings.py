@@ -234,10 +234,10 @@ REASONS = {
 END_MARK = "<eos>"
 
 
-def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
-    """Return sentences that state how suspicious a player is, each with a reason or without one.
+def _equally_likely_verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
+    """Return sentences that state how suspicious a player is; most of them give a reason.
 
-    The sentences are equally likely. About a tenth of them have no reason.
+    About a tenth of them have no reason, and three tenths have no full stop.
     """
     claim = f"{player} is {verdict}"
     with_reasons = [f"{claim}, because {reason}" for reason in REASONS[verdict]]
@@ -246,7 +246,7 @@ def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
 
 
 VERDICT_SENTENCES = {
-    (seat, verdict): _verdict_sentences(player, verdict)
+    (seat, verdict): _equally_likely_verdict_sentences(player, verdict)
     for seat, player in SEATS_AND_PLAYERS
     for verdict in VERDICTS
 }
@@ -636,7 +636,7 @@ class Transcript:
 
 
 @lru_cache(maxsize=256)
-def timestamp(seed: int, model: Model, competition_name: str) -> str:
+def random_timestamp(seed: int, model: Model, competition_name: str) -> str:
     """Return a random timestamp for all games of a model in a competition.
 
     The games share a timestamp because the benchmark plays them in the same process.
@@ -656,7 +656,7 @@ def timestamp(seed: int, model: Model, competition_name: str) -> str:
 OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
-def outage_text(dice: Dice, player: str) -> str:
+def api_failure_text(dice: Dice, player: str) -> str:
     """Return the text that the benchmark logs instead of an answer if the API of a model fails.
 
     Args:
@@ -715,7 +715,7 @@ def log_header(dice: Dice, tested_seat: int, model: Model, topic: str, **rules: 
     return document
 
 
-def log_decisions(log: Transcript, decisions: list[str]) -> None:
+def log_decisions_to_moderator(log: Transcript, decisions: list[str]) -> None:
     """Append the three players' decisions of a round, which only the moderator sees.
 
     Args:
@@ -726,7 +726,7 @@ def log_decisions(log: Transcript, decisions: list[str]) -> None:
         log.add_message(player, text, MODERATOR)
 
 
-def log_forecast(
+def log_private_forecast(
     dice: Dice,
     log: Transcript,
     tested_seat: int,

@@ -1,8 +1,8 @@
 """Game logs of AIWolf's contests: one event a line, `day,event,` and the event's values.
 
-Each day begins with a line `status` for each player, and the last line is the `result`. Teams stand
-where models would: each builds its agent as it likes, so the model is the name of the team. As the
-server does, the team is taken for the agent's name without the digits at its end.
+Each day begins with a line `status` for each player, and the last line is the `result`. A player's
+model is the name of its team, because each team builds its own agent. As for the server, the team
+is the agent's name without the digits at its end.
 """
 
 import re
@@ -37,15 +37,15 @@ MODELS_NOTE = (
 
 _REQUEST_KEYS = {"game_id", "win_side", "agents", "entries"}
 _BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
-# Before a record, or one of which a writer that was killed left only the beginning.
+# The line break before a record, which is incomplete if its writer was killed.
 _NEXT_RECORD = re.compile(r"\n(?=[0-9]{1,4},[A-Za-z]+,|[0-9]{1,4}(?:,[A-Za-z]*)?\Z)")
 _SPOKEN = re.compile(r"[0-9]{1,4},(?:talk|whisper),")
 _SENT_AT = re.compile(r",([12][0-9]{9})\Z")
 _NUMBER = re.compile(r"[0-9]{1,4}|-1")
 _NO_SEAT = -1
-# The values of a status without the player's name.
+# The number of values of a `status` line without the player's name.
 _N_VALUES_WITHOUT_NAME = 4
-# How many values each event has. The last may have commas in it.
+# The number of values of each event. The last value can contain commas.
 _N_VALUES = {
     "status": 5,
     "talk": 4,
@@ -89,7 +89,7 @@ class _LogLine(NamedTuple):
         return InvalidDocumentError(self.record_error(rule))
 
     def parse_integer(self, value_index: int) -> int:
-        """Return one of the values as an integer; raise InvalidDocumentError otherwise."""
+        """Return a value of the line as an integer; raise InvalidDocumentError if it is none."""
         value = self.values[value_index]
         if not _NUMBER.fullmatch(value):
             raise self.invalid_document_error(
@@ -98,7 +98,7 @@ class _LogLine(NamedTuple):
         return int(value)
 
     def parse_word_in(self, value_index: int, allowed_words: Collection[str]) -> str:
-        """Return one of the values; raise InvalidDocumentError if it is not an allowed word."""
+        """Return a value of the line; raise InvalidDocumentError if it is not an allowed word."""
         value = self.values[value_index]
         if value not in allowed_words:
             raise self.invalid_document_error(
@@ -119,10 +119,10 @@ class _GameFromLines:
         self.ended_by: str | None = None
 
     def add_line_to_game(self, line: _LogLine) -> None:
-        """Add what a line tells to the game; raise InvalidDocumentError if it cannot be read."""
+        """Add the event of a line to the game; raise InvalidDocumentError if it cannot be read."""
         village, day = self.village, line.day
         match line.event:
-            case "status":  # what it says of a player is compared with what happened so far
+            case "status":  # compared with the events so far
                 is_living = _IS_LIVING.get(line.values[2])
                 if is_living is None:
                     self.add_error(line, "a status is ALIVE or DEAD")
@@ -131,7 +131,7 @@ class _GameFromLines:
                         line, "a player is DEAD once executed or attacked, and ALIVE before"
                     )
             case "talk" | "whisper":
-                # Some servers add the time in seconds: the first is when the game started.
+                # Some servers add the time in seconds. The first time is the start of the game.
                 text, *sent_at = _SENT_AT.split(line.values[3])[:2]
                 if sent_at and self.started_at is None:
                     self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
@@ -142,7 +142,7 @@ class _GameFromLines:
                     self.parse_player_name(line), self.parse_target_or_record_error(line), day
                 )
             case "attackVote" | "divine" | "guard":
-                # The role that a guard protects is the log's remark: nobody learns it.
+                # The log notes the role that a guard protects, but no player learns it.
                 finding = (
                     _FINDINGS[line.parse_word_in(2, _FINDINGS)] if line.event == "divine" else None
                 )
@@ -239,13 +239,13 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Return a hint if the document is the JSON that the server writes beside the log."""
+    """Return a hint if the document is the JSON that the server writes beside a log, else None."""
     is_request_json = sniffer.has_keys(_REQUEST_KEYS, len(_REQUEST_KEYS))
     return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_request_json else None
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game; it is unfinished if the log has no result."""
+    """Return the game of a log; it is unfinished if the log has no result."""
     return build_ignoring_truncated_last_line(_game_from_log, sniffer.data)
 
 
@@ -323,7 +323,7 @@ def _seats_from_status_lines(lines: list[_LogLine]) -> list[Seat]:
             role = parse_werewolf_role(line.values[1], line.json_path)
         except InvalidDocumentError as error:
             raise line.invalid_document_error(error.fault.rule) from error
-        # Players without a name are called by their seats.
+        # A player without a name is named by its seat.
         agent, *names = line.values[_N_VALUES_WITHOUT_NAME - 1 :]
         name = names[0] if names else f"Agent[{len(seats) + 1:02}]"
         team = agent.rstrip(string.digits) or agent or None

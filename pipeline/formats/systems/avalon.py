@@ -1,7 +1,7 @@
 """Logs of the multi-round Avalon agents: games of five to ten players of one model, in JSON.
 
-What players think back on after a game, for the next, is not read. One fail is enough to fail any
-quest, also the fourth of seven players.
+Reflections after a game, which players use in the next game, are not read. One fail is enough to
+fail any quest, also the fourth quest of seven players.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ NAME = "avalon"
 SYSTEM = "multi_round_avalon"
 NAMES_MODELS = True
 
-# All but one, as logs of other systems have players, missions and a winner, too.
+# Logs of other systems have players, missions and a winner, too, so only one key may be missing.
 _KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
-# The log's words for roles that have another name here.
+# Our names of roles, by their names in the log.
 _ROLES = {"good": "servant", "evil": "minion"}
 _VOTES, _QUEST_ACTIONS = ("approve", "reject"), ("success", "fail")
 
@@ -97,7 +97,7 @@ class Mission(Struct):
     mission_result: Literal["success", "fail"] | None = None
 
 
-class Choice(Struct):
+class AssassinPhase(Struct):
     """The assassination: the assassin, its guess, and whether the guess was correct."""
 
     assassin: str
@@ -114,7 +114,7 @@ class Log(Struct):
     missions: list[Mission]
     config: Config = Config()
     winner: Literal["good", "evil"] | None = None
-    assassin_phase: Choice | None = None
+    assassin_phase: AssassinPhase | None = None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
@@ -165,7 +165,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
 
 
 def _outcome_name(log: Log) -> str | None:
-    """Return the name of how the game ended; None if it has no winner.
+    """Return the outcome of the game, such as `good_won`; None if it has no winner.
 
     Evil wins by an assassination or by three failed quests.
     """
@@ -301,31 +301,35 @@ class _GameEvents:
                 )
             )
 
-    def add_assassination_events(self, phase_log: Choice, quest_number: int) -> None:
+    def add_assassination_events(self, assassin_phase: AssassinPhase, quest_number: int) -> None:
         """Add the evil players' discussion after the last quest, and the assassin's choice."""
         json_path, phase = "$.assassin_phase", "assassination"
         self._add_discussion(
-            phase_log.evil_discussion,
+            assassin_phase.evil_discussion,
             phase,
             quest_number,
             self._evil,
             f"{json_path}.evil_discussion",
         )
-        assassin = phase_log.assassin
+        assassin = assassin_phase.assassin
         if not self._is_seated_or_record_error(assassin, f"{json_path}.assassin"):
             return
         message_index = self._add_message(
-            assassin, phase_log.reasoning, phase, quest_number, assassin
+            assassin, assassin_phase.reasoning, phase, quest_number, assassin
         )
         target = find_target(
-            phase_log.guess,
+            assassin_phase.guess,
             {name: name for name in self._seat_numbers},
             f"{json_path}.guess",
             self.faults,
         )
         self.events["assassinations"].append(
             Assassination(
-                self._seat_numbers[assassin], quest_number, message_index, target, phase_log.correct
+                self._seat_numbers[assassin],
+                quest_number,
+                message_index,
+                target,
+                assassin_phase.correct,
             )
         )
 

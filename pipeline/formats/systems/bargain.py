@@ -1,9 +1,9 @@
 """Logs of joie-zhang/bargain: agents divide items, each by proposals on which all vote.
 
-See docs/formats/bargain.md, also for what the logs leave out. Every agent accepts or rejects every
-proposal; one that all accept is agreed, the first if there are several. Single votes are not
-logged, but a proposal that all accepted has the vote of each. The oldest games log them: there all
-vote on the first proposal of the round, and on no other.
+See docs/formats/bargain.md, also for facts that the logs lack. Every agent accepts or rejects every
+proposal. The agents agree on the first proposal that all accept. Single votes are not logged, but
+everyone voted for a proposal that all accepted. Only the oldest games log single votes: there,
+everyone votes on the first proposal of the round only.
 """
 
 import re

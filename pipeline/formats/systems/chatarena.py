@@ -1,7 +1,7 @@
 """Logs of ChatArena: the message rows of one game, with nothing around them.
 
-See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
-sentences also say which game it is.
+See docs/formats/chatarena.md. The messages of the moderator tell which game it is, the roles, the
+words and the outcome.
 """
 
 import csv
@@ -372,7 +372,7 @@ def is_text_of_chameleon(moderator_text: str) -> bool:
 
 
 def read_chameleon(conversation: Conversation, model: str | None, game_title: str) -> GameRecord:
-    """Return a game of Chameleon; raise InvalidDocumentError without roles or a word."""
+    """Return a game of Chameleon; raise InvalidDocumentError if a role or the word is unknown."""
     chameleons = list(conversation.private_matches_by_player(_IS_CHAMELEON))
     if len(chameleons) != 1:
         raise missing_fact_error(

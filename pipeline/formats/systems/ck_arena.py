@@ -1,7 +1,7 @@
 """CK-Arena's logs: Undercover with several undercovers, who are out one by one.
 
-After each round of statements the players vote one of them out, in some games an audience does it
-alone, and judges put out whoever makes a poor statement. What the judges score is not read.
+After each round of statements, the players or, in some games, an audience vote a player out. Judges
+eliminate players for poor statements. The scores of the judges are not read.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Logs of lechmazur's `goods` and `pgg_bench`: an event a line, of one game of the Public Good.
 
-In `goods` nobody says a word; in `pgg_bench` players talk and punish one another. A contribution is
+In `goods` nobody talks; in `pgg_bench` players talk and punish one another. A contribution is
 only a number, so contributions and punishments have no messages. See docs/formats/goods.md and
 docs/formats/pgg_bench.md. The index in a JSON path such as `$[3].round` is the number of the line,
 counted from 0 without blank lines.

@@ -1,8 +1,8 @@
 """TextArena's logs of Avalon: who sat where, the result, and every row that the engine wrote.
 
-Who did what is read from the rows: the moderator writes the state of the game before each phase.
-`vote_events` is not read: it was sampled, so that most of its entries repeat an older vote under a
-newer team or mission. What is played on quests, and who guessed Merlin, is secret.
+Actions are read from the rows, as the moderator writes the state of the game before each phase.
+`vote_events` is not read: it was sampled, so most of its entries repeat an older vote for a newer
+team or mission. Actions on quests are secret, and so is the player who guessed Merlin.
 """
 
 import re
@@ -31,7 +31,7 @@ NAMES_MODELS = True
 
 _KEYS = {"agent", "game_info", "logs"}
 _NAME = re.compile(rb'"([A-Za-z0-9_-]{1,60})"')
-# Agents that follow rules: what they say is one of four lines.
+# Agents that follow rules, and say one of four lines.
 BOTS = frozenset({"deeprole", "deeprole-llm"})
 # The agent that a log names if its players have different agents.
 MIXED = "mixed"
@@ -80,12 +80,12 @@ class State(Struct):
     num_discussion_rounds: Int64 | None = None
 
     @property
-    def round(self) -> int:
+    def quest_number(self) -> int:
         """The number of the quest, from 1."""
         return self.mission_index + 1
 
     @property
-    def attempt(self) -> int:
+    def proposal_number(self) -> int:
         """The number of the team proposal within the quest, from 1."""
         return self.consecutive_failed_team_proposals + 1
 
@@ -120,7 +120,6 @@ class Log(Struct):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    # TextArena has other environments.
     """Return whether the document is a TextArena log of a supported environment."""
     return _environment_name_json(sniffer).startswith(b'"Avalon')
 
@@ -162,7 +161,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         outcome=_outcome_name(log),
         ended_by=_reason_of_early_end(log),
         n_rounds=max(
-            (row.state_before.round for row in player_rows if row.state_before), default=0
+            (row.state_before.quest_number for row in player_rows if row.state_before), default=0
         ),
         seats=seats,
         messages=build_messages((_logged_message(row, seats) for row in rows), seats),
@@ -177,7 +176,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
 def _iter_seats(log: Log) -> Iterator[Seat]:
     """Yield the players by seat.
 
-    An agent is a model unless it is a known bot, or the log does not name it or names several.
+    A model is unknown if the log names no agent, or several agents. Known bots are not tested.
     """
     check_number_of_players(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
@@ -202,7 +201,7 @@ def _iter_seats(log: Log) -> Iterator[Seat]:
 
 
 def _outcome_name(log: Log) -> str | None:
-    """Return the name of how the game ended; None if nobody won.
+    """Return the outcome of the game, such as `good_won`; None if nobody won.
 
     Rewards tell who won, and the engine's reason tells how evil won.
     """
@@ -267,7 +266,10 @@ def _logged_message(row_in_game: RowInGame, seats: Sequence[Seat]) -> LoggedMess
         return LoggedMessage(MODERATOR, row.message, Phase.MODERATION, visible_to=recipients)
     phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
     return LoggedMessage(
-        _player_name_from_number(row.sender), row.message, phase, state.round if state else None
+        _player_name_from_number(row.sender),
+        row.message,
+        phase,
+        state.quest_number if state else None,
     )
 
 
@@ -300,13 +302,13 @@ def _iter_team_proposals(rows: Sequence[RowInGame]) -> Iterator[Event]:
     """
     # By round and attempt: whether the team was approved, because its players then play.
     approvals = {
-        (state.round, state.attempt): next_state.phase == "Mission"
+        (state.quest_number, state.proposal_number): next_state.phase == "Mission"
         for _, row, state, next_state in rows
         if row.sender != ENGINE and state and state.phase == "Voting" and next_state
     }
     # By round: whether the quest failed.
     failures = {
-        state.round: has_failed
+        state.quest_number: has_failed
         for _, row, state, _ in rows
         for beginning, has_failed in _QUEST_RESULTS.items()
         if row.sender == ENGINE and state and row.message.startswith(beginning)
@@ -315,16 +317,18 @@ def _iter_team_proposals(rows: Sequence[RowInGame]) -> Iterator[Event]:
         if row.sender == ENGINE or not state or state.phase != "Team-Proposal" or not next_state:
             continue
         is_voted_on = next_state.phase == "Voting"
-        is_approved = approvals.get((state.round, state.attempt)) if is_voted_on else True
+        is_approved = (
+            approvals.get((state.quest_number, state.proposal_number)) if is_voted_on else True
+        )
         yield TeamProposal(
             row.sender + 1,
-            state.round,
+            state.quest_number,
             index,
-            state.attempt,
+            state.proposal_number,
             tuple(map(_player_name_from_number, next_state.team_proposal)),
             is_voted_on,
             is_approved,
-            failures.get(state.round) if is_approved else None,
+            failures.get(state.quest_number) if is_approved else None,
         )
 
 
@@ -343,9 +347,9 @@ def _iter_team_votes(
             continue
         yield TeamVote(
             row.sender + 1,
-            state.round,
+            state.quest_number,
             index,
-            state.attempt,
+            state.proposal_number,
             _player_name_from_number(state.leader_pid),
             tuple(map(_player_name_from_number, state.team_proposal)),
             vote == "approve",

@@ -1,8 +1,8 @@
 """Episodes that kaggle-environments saves, one JSON object a game.
 
-Games of two players, the Prisoner's Dilemma and those in turn, are read by `turns`. All that
-happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry
-is JSON in a text. A night is of the day before it, and the first one of day 0, as in our tables.
+The module `turns` reads games of two players: the Prisoner's Dilemma and games in turn. This module
+reads Werewolf from `info.MODERATOR_OBSERVATION`, a list of entries for each step. Each entry is a
+string of JSON. As in our tables, a night belongs to the day before it, and the first one to day 0.
 """
 
 import re
@@ -35,9 +35,9 @@ _KEYS = {"configuration", "info", "steps"}
 _WEREWOLF = '"werewolf"'
 _WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
-# The agents that come with the package and are no language models.
+# The agents of the package, which are no language models.
 _BOTS = ("random", "deterministic")
-# What is fixed before play, besides the roles.
+# Rules that are fixed before play, besides the roles.
 _SETTING = (
     "discussion_protocol",
     "day_voting_protocol",
@@ -184,7 +184,7 @@ def _add_action_or_elimination(
         village.add_message(actor, data.message or "", day, is_whisper=not event.public)
     elif entry_type == _VOTE:
         village.vote(actor, village.target(data.target_id, json_path), day)
-    else:  # what a seer learns is a role, or only a team
+    else:  # a seer learns a role, or only a team
         finding = (data.role or data.team or "").lower() if _USES[entry_type] == "inspect" else ""
         village.use(
             actor,

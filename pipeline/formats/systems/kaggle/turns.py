@@ -1,7 +1,7 @@
 """Episodes of two players: the iterated Prisoner's Dilemma, and OpenSpiel's games in turn.
 
-`steps` has the states of both players, the first of them before play. A reward is the points that a
-player has; in OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
+`steps` has the states of both players; the first step is before play. A reward is the points of a
+player so far. In OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
 """
 
 import re
@@ -80,7 +80,7 @@ class StepsInfo(Struct, gc=False):
     """The teams and the loaded game of an episode that is logged by steps."""
 
     teams: list[str | None] | None = field(name="TeamNames", default=None)
-    loaded_game: str | None = field(name="openSpielGameStringResolved", default=None)
+    loaded_game_string: str | None = field(name="openSpielGameStringResolved", default=None)
 
 
 class Configuration(Struct, frozen=True, gc=False):
@@ -98,9 +98,9 @@ class StepsEpisode(Struct, gc=False):
     info: StepsInfo | None = None
 
     @property
-    def loaded_game(self) -> str:
+    def loaded_game_string(self) -> str:
         """The name and parameters of the game that OpenSpiel loaded; empty if not logged."""
-        return (self.info and self.info.loaded_game) or ""
+        return (self.info and self.info.loaded_game_string) or ""
 
 
 Scores = Sequence[float | None]
@@ -137,7 +137,7 @@ def parse_actions_of_step(
 
 
 def _parse_action(action: Any, json_path: str, faults: list[RecordError]) -> Action:
-    """Return a player's action from the value in the log: an object, or the submission alone."""
+    """Convert a player's action, which is an object or only the submission, into an Action."""
     if not isinstance(action, dict):
         return Action(action)
     try:
@@ -287,8 +287,8 @@ def is_prisoners_dilemma(sniffer: DocumentSniffer) -> bool:
     info, configuration = (
         parse_object(bytes(sniffer.top.get(key, b""))) for key in ("info", "configuration")
     )
-    if loaded_game := info.get("openSpielGameStringResolved"):
-        return _STAGE in bytes(loaded_game)
+    if loaded_game_string := info.get("openSpielGameStringResolved"):
+        return _STAGE in bytes(loaded_game_string)
     parameters = parse_object(bytes(configuration.get("openSpielGameParameters", b"")))
     text = bytes(configuration.get("openSpielGameString", b""))
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
@@ -301,7 +301,7 @@ def read_prisoners_dilemma(sniffer: DocumentSniffer) -> GameRecord:
     steps = list(_iter_steps_after_first(episode, faults))
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
     if episode.name != "ipd":
-        repetitions = _REPEATED.search(episode.loaded_game)
+        repetitions = _REPEATED.search(episode.loaded_game_string)
         payoffs: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
         setting = {"payoffs": payoffs, "rounds": int(repetitions[1]) if repetitions else None}
     return build_game(
@@ -416,7 +416,7 @@ def read_turn_based_game(sniffer: DocumentSniffer) -> GameRecord:
     is_agreed = any(action.phase == Phase.PROPOSAL_VOTE for action in actions)
     negotiation_outcome = Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
     game_type = GAMES[f'"{episode.name}"']
-    parameters = _PARAMETER.findall(episode.loaded_game)
+    parameters = _PARAMETER.findall(episode.loaded_game_string)
     game = build_game(
         episode,
         steps[1:],
