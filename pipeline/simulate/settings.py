@@ -316,7 +316,7 @@ cache_setting = lru_cache(maxsize=1 << 12)
 
 
 class ChameleonSetting(NamedTuple):
-    """The setting of a game of Chameleon.
+    """The fixed conditions of a game of Chameleon.
 
     Attributes:
         topic: The topic that all players know.
@@ -332,7 +332,7 @@ class ChameleonSetting(NamedTuple):
 
 
 class UndercoverSetting(NamedTuple):
-    """The setting of a game of Undercover.
+    """The fixed conditions of a game of Undercover.
 
     Attributes:
         hidden_word: The word of the hidden player.
@@ -352,7 +352,7 @@ class UndercoverSetting(NamedTuple):
 
 
 class CostSharingSetting(NamedTuple):
-    """The setting of a game of Cost Sharing.
+    """The fixed conditions of a game of Cost Sharing.
 
     Attributes:
         tested_seat: The tested seat.
@@ -366,7 +366,7 @@ class CostSharingSetting(NamedTuple):
 
 
 class PrisonersDilemmaSetting(NamedTuple):
-    """The setting of a game of Prisoner's Dilemma.
+    """The fixed conditions of a game of Prisoner's Dilemma.
 
     Attributes:
         tested_seat: The tested seat.
@@ -389,7 +389,7 @@ class PrisonersDilemmaSetting(NamedTuple):
 
 
 class PublicGoodSetting(NamedTuple):
-    """The setting of a game of Public Good.
+    """The fixed conditions of a game of Public Good.
 
     Attributes:
         tested_seat: The tested seat.

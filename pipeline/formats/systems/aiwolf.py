@@ -108,7 +108,7 @@ class _LogLine(NamedTuple):
 
 
 class _GameFromLines:
-    """The game, built line by line."""
+    """Collects the events of a game, line by line."""
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats

@@ -67,7 +67,7 @@ class Experiment(Struct, gc=False):
 
 
 class Config(Struct, gc=False):
-    """The settings; logs of older games do not list agents and items here."""
+    """The settings of a game; older games do not list agents and items here."""
 
     n_agents: Count
     m_items: Count

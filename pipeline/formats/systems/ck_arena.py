@@ -64,7 +64,7 @@ class Statement(Struct):
 
 
 class Ballot(Struct):
-    """A vote; the player that the voter's answer names may be any text."""
+    """A vote; `voted_for` is parsed from an answer of the voter, so it can be any value."""
 
     voter_id: Any
     voted_for: Any = None
