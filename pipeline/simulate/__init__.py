@@ -29,7 +29,7 @@ from msgspec.json import Encoder, format
 from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
 from pipeline.processes import available_cores, block_interrupts
-from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_files
+from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_documents_by_path
 from pipeline.simulate.settings import Model, draw_models
 
 # The work of a run, divided into batches of fifty files. One or several processes do it in order.
@@ -39,7 +39,7 @@ T = TypeVar("T")
 FILES_PER_BATCH = 50
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """The inputs that determine every byte of a run.
 
     Attributes:
@@ -69,8 +69,8 @@ class FileBatch(NamedTuple):
     model: Model | None = None
 
 
-def plan_batches(plan: Plan) -> list[FileBatch]:
-    """Divide the files of a run into batches.
+def divide_files_into_batches(plan: RunPlan) -> list[FileBatch]:
+    """Divide the files that a run will write into batches of up to fifty.
 
     Args:
         plan: The run.
@@ -78,22 +78,22 @@ def plan_batches(plan: Plan) -> list[FileBatch]:
     Returns:
         The batches, in the order of the files' paths.
     """
-    paths = [path.rpartition("/") for path in setting_files(plan.seed, plan.n_games)]
+    paths = [path.rpartition("/") for path in setting_documents_by_path(plan.seed, plan.n_games)]
     names = sorted(f"{index}.json" for index in range(plan.n_games))
     name_batches = [
         tuple(names[first : first + FILES_PER_BATCH])
         for first in range(0, len(names), FILES_PER_BATCH)
     ]
     log_batches = [
-        FileBatch(competition.directory(model), batch_names, competition, model)
+        FileBatch(competition.log_folder(model), batch_names, competition, model)
         for competition, model, batch_names in product(COMPETITIONS, plan.models, name_batches)
     ]
     setting_batches = [FileBatch(directory, (name,)) for directory, _, name in paths]
     return sorted([*setting_batches, *log_batches], key=itemgetter(0, 1))
 
 
-def build_files(plan: Plan, batch: FileBatch) -> list[tuple[str, bytes]]:
-    """Play the games of a batch and encode their logs.
+def play_and_encode_files(plan: RunPlan, batch: FileBatch) -> list[tuple[str, bytes]]:
+    """Play the games of a batch and return the JSON of their logs, by path.
 
     Args:
         plan: The run.
@@ -106,18 +106,20 @@ def build_files(plan: Plan, batch: FileBatch) -> list[tuple[str, bytes]]:
     for name in batch.names:
         path = f"{batch.directory}/{name}"
         if batch.competition and batch.model:
-            index = int(name.removesuffix(".json"))
-            document = batch.competition.log(plan.seed, batch.model, index)
+            game_index = int(name.removesuffix(".json"))
+            document = batch.competition.play_game(plan.seed, batch.model, game_index)
         else:
-            document = setting_files(plan.seed, plan.n_games)[path]
+            document = setting_documents_by_path(plan.seed, plan.n_games)[path]
         files.append((path, encode_json(document)))
     return files
 
 
-def iter_batch_results(
-    plan: Plan, task: Callable[[Plan, FileBatch], T], n_jobs: int
+def iter_batches_with_task_results(
+    plan: RunPlan, task: Callable[[RunPlan, FileBatch], T], n_jobs: int
 ) -> Iterator[tuple[FileBatch, T]]:
-    """Run a task for every batch, with few batches in progress at a time.
+    """Run a task for every batch, and yield each batch with the result of its task.
+
+    Only a few batches are in progress at a time.
 
     Args:
         plan: The run.
@@ -125,9 +127,9 @@ def iter_batch_results(
         n_jobs: The number of processes; 1 to run in this process.
 
     Yields:
-        Each batch with the result of the task, in the order of `plan_batches`.
+        Each batch with the result of the task, in the order of `divide_files_into_batches`.
     """
-    batches = plan_batches(plan)
+    batches = divide_files_into_batches(plan)
     if n_jobs == 1:
         for batch in batches:
             yield batch, task(plan, batch)
@@ -166,18 +168,21 @@ def encode_json(document: object) -> bytes:
     return data.replace(b"\x7f", b"\\u007f")
 
 
-def _escape_non_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Return the JSON escapes of characters outside of ASCII; Python's escapes differ."""
+def _escape_non_ascii_as_json(error: UnicodeError) -> tuple[str, int]:
+    """Return the JSON escapes of characters that are not ASCII, and the position after them.
+
+    This handles errors of the codec `ascii`; Python's own handlers write other escapes.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    hexadecimal = error.object[error.start : error.end].encode("utf-16-be").hex()
+    hex_digits = error.object[error.start : error.end].encode("utf-16-be").hex()
     return "".join(
-        f"\\u{hexadecimal[offset : offset + 4]}" for offset in range(0, len(hexadecimal), 4)
+        f"\\u{hex_digits[offset : offset + 4]}" for offset in range(0, len(hex_digits), 4)
     ), error.end
 
 
 _ESCAPE_HANDLER = "pipeline.simulate.json"
-codecs.register_error(_ESCAPE_HANDLER, _escape_non_ascii)
+codecs.register_error(_ESCAPE_HANDLER, _escape_non_ascii_as_json)
 
 # The output of a run: a folder or an archive. The bytes of an archive depend only on its members.
 
@@ -189,34 +194,35 @@ AddFile = Callable[[str, bytes], None]
 """A function that adds a file with a path and bytes to an archive."""
 
 
-def _write_batches(
-    plan: Plan, results: Path, archive: str | None, n_jobs: int
+def _write_files_and_iter_batch_sizes(
+    plan: RunPlan, results: Path, archive: str | None, n_jobs: int
 ) -> Iterator[tuple[FileBatch, list[int]]]:
     """Write the files of a run, and yield each batch with the sizes of its files in bytes.
 
-    Worker processes write files. An archive is written and compressed in this process.
+    Worker processes write the files of a folder. This process writes and compresses an archive.
     """
     if archive is None:
-        yield from iter_batch_results(plan, partial(_write_batch, results.parent), n_jobs)
+        yield from iter_batches_with_task_results(
+            plan, partial(_write_batch_and_return_file_sizes, results.parent), n_jobs
+        )
         return
     with ARCHIVES[archive](results) as add:
-        for batch, files in iter_batch_results(plan, build_files, n_jobs):
+        for batch, files in iter_batches_with_task_results(plan, play_and_encode_files, n_jobs):
             for path, data in files:
                 add(path, data)
             yield batch, [len(data) for _, data in files]
 
 
-def _write_batch(folder: Path, plan: Plan, batch: FileBatch) -> list[int]:
-    """Write the files of a batch below a folder, and return their sizes in bytes."""
+def _write_batch_and_return_file_sizes(folder: Path, plan: RunPlan, batch: FileBatch) -> list[int]:
     (folder / batch.directory).mkdir(parents=True, exist_ok=True)
-    return [(folder / path).write_bytes(data) for path, data in build_files(plan, batch)]
+    return [(folder / path).write_bytes(data) for path, data in play_and_encode_files(plan, batch)]
 
 
 @contextmanager
-def _open_tar(
+def _open_tar_for_adding_files(
     open_compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
 ) -> Iterator[AddFile]:
-    """Open a tar archive, and return the function that adds a file to it."""
+    """Create a tar archive, and yield a function that adds a file to it."""
 
     def add(path: str, data: bytes) -> None:
         header = tarfile.TarInfo(path)
@@ -233,8 +239,8 @@ def _open_tar(
 
 
 @contextmanager
-def _open_zip(out: Path) -> Iterator[AddFile]:
-    """Open a zip archive, and return the function that adds a file to it."""
+def _open_zip_for_adding_files(out: Path) -> Iterator[AddFile]:
+    """Create a zip archive, and yield a function that adds a file to it."""
 
     def add(path: str, data: bytes) -> None:
         entry = zipfile.ZipInfo(path)
@@ -255,8 +261,8 @@ _CODECS: dict[str, Callable[[IO[bytes]], AbstractContextManager[Any]]] = {
     "tar.zst": lambda file: zstandard.ZstdCompressor(level=3).stream_writer(file),
 }
 ARCHIVES: dict[str, Callable[[Path], AbstractContextManager[AddFile]]] = {
-    **{name: partial(_open_tar, codec) for name, codec in _CODECS.items()},
-    "zip": _open_zip,
+    **{name: partial(_open_tar_for_adding_files, codec) for name, codec in _CODECS.items()},
+    "zip": _open_zip_for_adding_files,
 }
 
 __all__ = ["Summary", "simulate"]
@@ -320,17 +326,17 @@ def simulate(
         UsageError: If an argument is invalid, or if `out` exists and is not an empty folder.
     """
     _check_arguments(out, models, games, archive, jobs)
-    plan = Plan(seed, games, draw_models(seed, models))
+    plan = RunPlan(seed, games, draw_models(seed, models))
     n_games = models * games * len(COMPETITIONS)
     n_jobs = jobs or (1 if n_games < MIN_GAMES_FOR_PROCESSES else available_cores())
     out.mkdir(parents=True, exist_ok=True)
     truth = out / "truth.json"
     with atomic_write(truth) as draft:
-        draft.write_text(json.dumps(_truth_document(plan), indent=4) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(_truth_of_run(plan), indent=4) + "\n", encoding="utf-8")
     results = out / (f"results.{archive}" if archive else "results")
     n_files = n_bytes = n_written = 0
     with atomic_write(results) if archive else nullcontext(results) as destination:
-        for batch, sizes in _write_batches(plan, destination, archive, n_jobs):
+        for batch, sizes in _write_files_and_iter_batch_sizes(plan, destination, archive, n_jobs):
             n_files += len(sizes)
             n_bytes += sum(sizes)
             if batch.model:
@@ -341,8 +347,8 @@ def simulate(
     )
 
 
-def _truth_document(plan: Plan) -> dict[str, object]:
-    """Return the content of `truth.json`: the inputs of the run and the models' skills."""
+def _truth_of_run(plan: RunPlan) -> dict[str, object]:
+    """Return the content of `truth.json`: the arguments of the run and the skills of its models."""
     return {
         "seed": plan.seed,
         "games": plan.n_games,
@@ -357,7 +363,7 @@ def _truth_document(plan: Plan) -> dict[str, object]:
 def _check_arguments(
     out: Path, models: int, games: int, archive: str | None, jobs: int | None
 ) -> None:
-    """Raise a usage error that lists all invalid arguments."""
+    """Raise a usage error that lists all invalid arguments; do nothing if all are valid."""
     errors = [
         f"{name} must be at least 1, not {value}"
         for name, value in (("models", models), ("games", games), ("jobs", jobs))

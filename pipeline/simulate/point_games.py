@@ -32,18 +32,18 @@ from pipeline.simulate.settings import (
     PublicGoodSetting,
     Shares,
     Transcript,
-    add_end_mark,
+    add_end_mark_by_chance,
+    api_failure_text,
     cost_sharing_setting,
-    log_decisions,
-    log_forecast,
+    log_decisions_to_moderator,
     log_header,
+    log_private_forecast,
     other_seats,
-    outage_text,
     pick_by_roll,
     prisoners_dilemma_setting,
     public_good_setting,
     random_shares,
-    timestamp,
+    random_timestamp,
 )
 
 N_ROUNDS = 5
@@ -58,9 +58,18 @@ AIRLINES = "ABC"
 Proposal = dict[str, str | None]
 
 
-ODD_FORMS = ("spaced", "doubled", "comma", "or", "previously", "dollars", "bold", "one line")
+UNUSUAL_NOTATIONS = (
+    "spaced",
+    "doubled",
+    "comma",
+    "or",
+    "previously",
+    "dollars",
+    "bold",
+    "one line",
+)
 
-SHARE_LINE_FORMS = {
+SHARE_LINE_TEMPLATES = {
     "plain": "Airline {airline}: {share:g}%",
     "decimal": "Airline {airline}: {share:.1f}%",
     "comma": "Airline {airline}: {share:.1f}%",
@@ -78,33 +87,33 @@ _SHARE_LINE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
 class OutageError(Exception):
-    """An answer is missing, which ends a negotiation at once."""
+    """A model did not answer because its API failed, which ends a negotiation at once."""
 
 
 def play_cost_sharing(
     dice: Dice, model: Model, setting: CostSharingSetting, timestamp: str
 ) -> Document:
-    """Play a game of Cost Sharing.
+    """Play a game of Cost Sharing and return its log.
 
     Args:
         dice: The random numbers.
         model: The tested model.
-        setting: The setting.
+        setting: The tested seat, the airlines and the first proposals.
         timestamp: The timestamp of all messages.
 
     Returns:
-        The log; without a result if an outage ended the game.
+        The log; without a result if a missing answer ended the game.
     """
     game = Negotiation(dice, model, setting, timestamp)
     try:
-        result = game.play()
+        result = game.play_and_return_result()
     except OutageError:
         result = None
     document: Document = {
         "topic": setting.topic,
-        "test_player_name": PLAYERS[setting.tested - 1],
+        "test_player_name": PLAYERS[setting.tested_seat - 1],
         "player_backends": {
-            PLAYERS[seat - 1]: model.name if seat == setting.tested else "gpt-4-fix"
+            PLAYERS[seat - 1]: model.name if seat == setting.tested_seat else "gpt-4-fix"
             for seat in SEATS
         },
         "history": game.log.history,
@@ -138,14 +147,14 @@ class Negotiation:
         self.skill, self.is_pgm = model.skill, model.is_pgm
         self.log = Transcript(timestamp)
         self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
-        self.wishes[setting.tested] = random_shares(self.dice)
+        self.wishes[setting.tested_seat] = random_shares(self.dice)
         self.n_rounds = 0
         self.n_answers_before_outage = -1
         self.proposals: dict[int, Proposal] = {}
         self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
 
-    def play(self) -> str:
-        """Play all rounds.
+    def play_and_return_result(self) -> str:
+        """Play all rounds and return whether the players agreed.
 
         Returns:
             `agree` or `fail`.
@@ -154,9 +163,13 @@ class Negotiation:
             OutageError: If an answer is missing.
         """
         # The skill decides first whether and when the players agree, and on whose proposal.
-        dice, tested = self.dice, self.setting.tested
+        dice, tested_seat = self.dice, self.setting.tested_seat
         has_agreement = dice.chance(self.skill.cooperation)
-        author = tested if dice.chance(self.skill.coordination) else dice.pick(other_seats(tested))
+        author = (
+            tested_seat
+            if dice.chance(self.skill.coordination)
+            else dice.pick(other_seats(tested_seat))
+        )
         last_round = dice.pick(ROUND_OF_AGREEMENT) if has_agreement else N_ROUNDS
         if dice.chance(COST_SHARING_OUTAGE_RATE):
             self.n_answers_before_outage = dice.between(1, 6 * last_round - 1)
@@ -166,12 +179,12 @@ class Negotiation:
         )
         for round_number in range(1, last_round + 1):
             if round_number > 1 and self.is_pgm:
-                log_forecast(dice, self.log, tested, PHRASES["moves_of_airlines"])
-            backers = self._log_proposals(
+                log_private_forecast(dice, self.log, tested_seat, PHRASES["moves_of_airlines"])
+            backers = self._log_proposals_and_return_agreeing_votes(
                 round_number, author if has_agreement and round_number == last_round else 0
             )
             self.n_rounds = round_number
-            if self._log_votes(backers):
+            if self._log_votes_and_return_whether_they_agree(backers):
                 self.log.add_moderator_message("You all already agree the same proposal ")
                 return "agree"
             if round_number < N_ROUNDS:
@@ -184,40 +197,53 @@ class Negotiation:
         )
         return "fail"
 
-    def _log_proposals(self, round_number: int, author: int) -> dict[int, int]:
-        """Play the proposals of a round, and return the votes for the author's proposal if any."""
+    def _log_proposals_and_return_agreeing_votes(
+        self, round_number: int, agreed_author: int
+    ) -> dict[int, int]:
+        """Log the proposals of a round; return the votes that follow if the players agree.
+
+        Without an agreement, the result is empty; otherwise it has the seat voted for, by seat.
+        """
         previous_wishes = self.wishes
         if round_number > 1:
             self.wishes = {
-                seat: _adjust_wish(self.dice, wish) for seat, wish in previous_wishes.items()
+                seat: _randomly_adjusted_shares(self.dice, wish)
+                for seat, wish in previous_wishes.items()
             }
         copier = (
-            self.dice.pick(other_seats(author))
-            if author and round_number > 1 and self.dice.chance(0.5)
+            self.dice.pick(other_seats(agreed_author))
+            if agreed_author and round_number > 1 and self.dice.chance(0.5)
             else 0
         )
         if copier:
-            self.wishes[copier] = self.wishes[author]
+            self.wishes[copier] = self.wishes[agreed_author]
         elif self.wishes[1] == self.wishes[2] == self.wishes[3]:
-            self.wishes[3] = _adjust_wish(self.dice, self.wishes[3])
+            self.wishes[3] = _randomly_adjusted_shares(self.dice, self.wishes[3])
         for seat in SEATS:
-            if round_number == 1 and seat != self.setting.tested:
-                text = _opponent_proposal_text(seat, self.wishes[seat])
+            if round_number == 1 and seat != self.setting.tested_seat:
+                text = _first_opponent_proposal_text(seat, self.wishes[seat])
             else:
-                share_form = "plain" if copier else _pick_share_form(self.dice)
+                share_notation = "plain" if copier else _pick_share_notation(self.dice)
                 text = _proposal_text(
-                    self.dice, seat, self.wishes[seat], previous_wishes[seat], share_form
+                    self.dice, seat, self.wishes[seat], previous_wishes[seat], share_notation
                 )
-            text = self._log_answer(seat, text)
+            text = self._log_answer_or_failure(seat, text)
             # The shares as the benchmark registers them: None if it parses none, and unusual keys
             # for unusual names. It parses no share of one digit, and at most one share per line.
             self.proposals[seat] = dict.fromkeys(AIRLINES, None) | dict(_SHARE_LINE.findall(text))
             if text.startswith(OUTAGE_MARK):
                 raise OutageError
-        return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
+        return (
+            {seat: seat if seat == copier else agreed_author for seat in SEATS}
+            if agreed_author
+            else {}
+        )
 
-    def _log_votes(self, choices: dict[int, int]) -> bool:
-        """Play the votes of a round, and return whether they agree."""
+    def _log_votes_and_return_whether_they_agree(self, seats_voted_for: dict[int, int]) -> bool:
+        """Log the votes of a round and return whether they agree.
+
+        If no votes are given, they are random and do not agree.
+        """
         self.log.add_moderator_message(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'
@@ -226,83 +252,85 @@ class Negotiation:
             'one you agree with. You must use the template "I vote for Player xx\'s proposal".'
             "(dont include explanation)"
         )
-        choices = choices or self._disagreeing_votes()
+        seats_voted_for = seats_voted_for or self._random_votes_without_agreement()
         for seat, player in SEATS_AND_PLAYERS:
-            text = _write_vote(self.dice, seat, choices[seat])
-            text = self._log_answer(seat, text, step=int(self.is_pgm))
+            text = _vote_text(self.dice, seat, seats_voted_for[seat])
+            text = self._log_answer_or_failure(seat, text, step=int(self.is_pgm))
             if text.startswith(OUTAGE_MARK):  # it names the speaker, which counts as a vote
                 self.votes[player] = player
                 raise OutageError
-            self.votes[player] = PLAYERS[choices[seat] - 1]
-        return self._is_agreement(choices)
+            self.votes[player] = PLAYERS[seats_voted_for[seat] - 1]
+        return self._is_agreement(seats_voted_for)
 
-    def _disagreeing_votes(self) -> dict[int, int]:
-        """Return random votes that do not agree, if the proposals allow that."""
-        choices = {
+    def _random_votes_without_agreement(self) -> dict[int, int]:
+        """Return random votes by seat; they agree only if all proposals have equal shares."""
+        seats_voted_for = {
             seat: seat if self.dice.chance(0.5) else self.dice.pick(other_seats(seat))
             for seat in SEATS
         }
-        if self._is_agreement(choices):
-            last_shares = self.proposals[choices[3]]
+        if self._is_agreement(seats_voted_for):
+            last_shares = self.proposals[seats_voted_for[3]]
             unequal_seats = (seat for seat in SEATS if self.proposals[seat] != last_shares)
-            choices[3] = next(unequal_seats, choices[3])
-        return choices
+            seats_voted_for[3] = next(unequal_seats, seats_voted_for[3])
+        return seats_voted_for
 
-    def _is_agreement(self, choices: dict[int, int]) -> bool:
-        """Return whether all votes name proposals with equal shares."""
+    def _is_agreement(self, seats_voted_for: dict[int, int]) -> bool:
+        """Return whether all votes are for proposals with the same shares."""
         first_shares, *other_shares = (
-            list(self.proposals[seat].values()) for seat in choices.values()
+            list(self.proposals[seat].values()) for seat in seats_voted_for.values()
         )
         return all(shares == first_shares for shares in other_shares)
 
-    def _log_answer(self, seat: int, text: str, step: int = 1) -> str:
-        """Append a player's text, or the text of an outage, and return it."""
+    def _log_answer_or_failure(self, seat: int, text: str, step: int = 1) -> str:
+        """Log an answer, or a failure of the API if it is due, and return the logged text."""
         player = PLAYERS[seat - 1]
         if self.n_answers_before_outage == 0:
-            text = outage_text(self.dice, player)
+            text = api_failure_text(self.dice, player)
         self.n_answers_before_outage -= 1
         self.log.add_message(player, text, step=step)
         return text
 
 
-def _adjust_wish(dice: Dice, wish: Shares) -> Shares:
-    """Return a wish with one step moved from one airline to another, or unchanged."""
-    giver, taker, _ = dice.shuffle_copy((0, 1, 2))
+def _randomly_adjusted_shares(dice: Dice, shares: Shares) -> Shares:
+    """Return shares with a small part moved from one airline to another, or unchanged."""
+    giver, taker, _ = dice.shuffled_copy((0, 1, 2))
     step = 2.5 if dice.chance(0.05) else 5.0
-    if dice.chance(0.35) or wish[giver] <= step + (0 if dice.chance(0.3) else 5):
-        return wish
-    adjusted = list(wish)
-    adjusted[giver] -= step
-    adjusted[taker] += step
-    return adjusted[0], adjusted[1], adjusted[2]
+    if dice.chance(0.35) or shares[giver] <= step + (0 if dice.chance(0.3) else 5):
+        return shares
+    adjusted_shares = list(shares)
+    adjusted_shares[giver] -= step
+    adjusted_shares[taker] += step
+    return adjusted_shares[0], adjusted_shares[1], adjusted_shares[2]
 
 
-def _pick_share_form(dice: Dice) -> str:
-    """Pick the form in which shares are written, usually a plain number."""
+def _pick_share_notation(dice: Dice) -> str:
+    """Pick the name of a notation for shares: usually `plain`, rarely an unusual one."""
     roll = dice.random()
     if roll < 0.05:
         return "decimal"
-    return dice.pick(ODD_FORMS) if roll < 0.1 else "plain"
+    return dice.pick(UNUSUAL_NOTATIONS) if roll < 0.1 else "plain"
 
 
-def _opponent_proposal_text(seat: int, shares: Shares) -> str:
-    """Return the first proposal of a fixed opponent, with the duplicated words of its template."""
-    airline = AIRLINES[seat - 1]
+def _first_opponent_proposal_text(seat: int, shares: Shares) -> str:
+    """Return the first proposal of a fixed opponent.
+
+    It repeats words, as the template of the benchmark does.
+    """
     rows = "\n        ".join(
         f"Airline {name}: {share:g}%" for name, share in zip(AIRLINES, shares, strict=True)
     )
     return (
-        f"As Player Player {seat}, representing Airline Airline {airline}, "
+        f"As Player Player {seat}, representing Airline Airline {AIRLINES[seat - 1]}, "
         f'I propose the following cost distribution:\n        {rows}"\n        '
     )
 
 
 def _proposal_text(
-    dice: Dice, seat: int, shares: Shares, previous_shares: Shares, share_form: str
+    dice: Dice, seat: int, shares: Shares, previous_shares: Shares, share_notation: str
 ) -> str:
-    """Return a proposal in the player's own words."""
+    """Return a proposal of shares: an opening, the shares, and sometimes arguments."""
     rows = [
-        _share_line(airline, share, previous_share, share_form)
+        _share_line(airline, share, previous_share, share_notation)
         for airline, share, previous_share in zip(AIRLINES, shares, previous_shares, strict=True)
     ]
     roll = dice.random()
@@ -313,7 +341,7 @@ def _proposal_text(
             f"As {PLAYERS[seat - 1]}, representing Airline {AIRLINES[seat - 1]}, "
             f"I propose the following {adjusted}cost distribution:"
         )
-    lines = [opening, ", ".join(rows) if share_form == "one line" else "\n".join(rows)]
+    lines = [opening, ", ".join(rows) if share_notation == "one line" else "\n".join(rows)]
     if 0.4 < roll < 0.78:
         argument_index = dice.between(0, len(PHRASES["arguments"]) - 1)
         lines += [
@@ -322,35 +350,34 @@ def _proposal_text(
                 argument_index : argument_index + (2 if roll < 0.55 else 1)
             ],
         ]
-    return add_end_mark(dice, "\n".join(lines))
+    return add_end_mark_by_chance(dice, "\n".join(lines))
 
 
-def _share_line(airline: str, share: float, previous_share: float, share_form: str) -> str:
-    """Return the line with the share of an airline."""
-    line = SHARE_LINE_FORMS[
-        "plain" if share_form == "previously" and share == previous_share else share_form
+def _share_line(airline: str, share: float, previous_share: float, share_notation: str) -> str:
+    """Return the line of a proposal with the share of one airline."""
+    line = SHARE_LINE_TEMPLATES[
+        "plain" if share_notation == "previously" and share == previous_share else share_notation
     ].format(
         airline=airline, share=share, before=previous_share, more=share + 5, dollars=share * 10_000
     )
-    return line.replace(".", ",") if share_form == "comma" else line
+    return line.replace(".", ",") if share_notation == "comma" else line
 
 
-def _write_vote(dice: Dice, voter: int, seat: int) -> str:
-    """Return a vote for the proposal of a seat, in a form that the benchmark registers."""
+def _vote_text(dice: Dice, voter_seat: int, proposal_seat: int) -> str:
+    """Return a text that the benchmark registers as a vote for the proposal of a seat."""
     roll = dice.random()
     if roll < 0.97:
-        form = pick_by_roll(roll, PHRASES_BY_ROLL["votes_for_proposals"])
-    elif voter == seat:
-        form = "I vote for my own proposal."
+        template = pick_by_roll(roll, PHRASES_BY_ROLL["votes_for_proposals"])
+    elif voter_seat == proposal_seat:
+        template = "I vote for my own proposal."
+    elif roll < 0.98:
+        template = "As {me}, I vote for {named}'s proposal."
     else:
-        unusual_forms = (
-            "As {me}, I vote for {named}'s proposal.",
-            "It is {named}'s proposal for me.",
-        )
-        form = unusual_forms[roll >= 0.98]
-    return add_end_mark(
-        dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat)
+        template = "It is {named}'s proposal for me."
+    text = template.format(
+        me=PLAYERS[voter_seat - 1], named=PLAYERS[proposal_seat - 1], seat=proposal_seat
     )
+    return add_end_mark_by_chance(dice, text)
 
 
 # Prisoner's Dilemma: three players, five rounds, cooperate or defect.
@@ -371,12 +398,12 @@ DECISION_TEXTS = {
 def play_prisoners_dilemma(
     dice: Dice, model: Model, setting: PrisonersDilemmaSetting, timestamp: str
 ) -> Document:
-    """Play a game of Prisoner's Dilemma.
+    """Play a game of Prisoner's Dilemma and return its log.
 
     Args:
         dice: The random numbers.
         model: The tested model.
-        setting: The setting.
+        setting: The tested seat and the payoffs.
         timestamp: The timestamp of all messages.
 
     Returns:
@@ -395,17 +422,19 @@ def play_prisoners_dilemma(
     )
     for round_number in range(1, N_ROUNDS + 1):
         if round_number > 1 and model.is_pgm:
-            log_forecast(dice, log, setting.tested, PHRASES["moves_of_prisoners"], FORECAST_OPENING)
+            log_private_forecast(
+                dice, log, setting.tested_seat, PHRASES["moves_of_prisoners"], FORECAST_OPENING
+            )
         decisions = []
         for seat in SEATS:
-            skill = model.skill if seat == setting.tested else OPPONENT
+            skill = model.skill if seat == setting.tested_seat else OPPONENT
             is_defection = dice.chance(skill.defection)
             decision = dice.pick(pick_by_roll(dice.random(), DECISION_TEXTS)[is_defection])
-            decisions.append(add_end_mark(dice, decision))
+            decisions.append(add_end_mark_by_chance(dice, decision))
         if outage_index // 3 == round_number - 1:
-            decisions[outage_index % 3] = outage_text(dice, PLAYERS[outage_index % 3])
-        log_decisions(log, decisions)
-        _add_round_points(setting, decisions, scores)
+            decisions[outage_index % 3] = api_failure_text(dice, PLAYERS[outage_index % 3])
+        log_decisions_to_moderator(log, decisions)
+        _add_points_of_round_to_scores(setting, decisions, scores)
         if round_number < N_ROUNDS:
             first, second, third = decisions
             log.add_moderator_message(
@@ -414,23 +443,26 @@ def play_prisoners_dilemma(
             )
     log.add_moderator_message(f"{N_ROUNDS} rounds of decisions have been completed.")
     return {
-        **log_header(dice, setting.tested, model, topic, topic_values=setting.points),
+        **log_header(dice, setting.tested_seat, model, topic, topic_values=setting.points_by_name),
         "history": log.history,
-        "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
+        "result": "win" if scores[setting.tested_seat - 1] == max(scores) else "lose",
         "scores": scores,
     }
 
 
-def _add_round_points(
+def _add_points_of_round_to_scores(
     setting: PrisonersDilemmaSetting, decisions: list[str], scores: list[int]
 ) -> None:
-    """Add the points of a round to the scores, for the decisions that the benchmark registers."""
-    defects = ["cooperate" not in text.lower() for text in decisions]
-    n_defects = sum(defects)
+    """Add the points of a round to the scores.
+
+    The benchmark registers a decision as cooperate if its text contains 'cooperate'.
+    """
+    are_defections = ["cooperate" not in text.lower() for text in decisions]
+    n_defects = sum(are_defections)
     points_of_defectors = (0, setting.one_defect, setting.two_defect, setting.defect)[n_defects]
     points_of_cooperators = setting.cooperate if n_defects == 0 else 0
-    for player_index, has_defected in enumerate(defects):
-        scores[player_index] += points_of_defectors if has_defected else points_of_cooperators
+    for player_index, is_defection in enumerate(are_defections):
+        scores[player_index] += points_of_defectors if is_defection else points_of_cooperators
 
 
 def _rules_text(setting: PrisonersDilemmaSetting) -> str:
@@ -464,12 +496,12 @@ _PGM_AMOUNT = re.compile(r"I contribute (\d+)")
 def play_public_good(
     dice: Dice, model: Model, setting: PublicGoodSetting, timestamp: str
 ) -> Document:
-    """Play a game of Public Good.
+    """Play a game of Public Good and return its log.
 
     Args:
         dice: The random numbers.
         model: The tested model.
-        setting: The setting.
+        setting: The tested seat, the number of rounds and the multiplier.
         timestamp: The timestamp of all messages.
 
     Returns:
@@ -483,12 +515,14 @@ def play_public_good(
         f"{setting.n_rounds} rounds.\n",
         "Now everyone gives your decisionWe will start with Player 1.",
     )
-    game = Contributions(dice, model, setting.tested, setting.n_rounds)
+    game = Contributions(dice, model, setting.tested_seat, setting.n_rounds)
     for round_number in range(1, setting.n_rounds + 1):
         if round_number > 1 and model.is_pgm:
-            log_forecast(dice, log, setting.tested, PHRASES["moves_of_givers"], FORECAST_OPENING)
-        texts = game.play_round(round_number)
-        log_decisions(log, texts)
+            log_private_forecast(
+                dice, log, setting.tested_seat, PHRASES["moves_of_givers"], FORECAST_OPENING
+            )
+        texts = game.play_round_and_return_texts(round_number)
+        log_decisions_to_moderator(log, texts)
         if round_number < setting.n_rounds:
             statements = " \n".join(
                 f"{player} said: {text}" for player, text in zip(PLAYERS, texts, strict=True)
@@ -497,28 +531,28 @@ def play_public_good(
                 f"Round {round_number} is over. \n {statements} \n {NEXT_ROUND_TEXT}"
             )
     log.add_moderator_message(f"{setting.n_rounds} rounds of decisions have been completed.")
-    scores = game.scores(setting.multiplier)
+    scores = game.final_scores(setting.multiplier)
     return {
         **log_header(
             dice,
-            setting.tested,
+            setting.tested_seat,
             model,
             topic="",
             game_round=setting.n_rounds,
             multiplier=setting.multiplier,
         ),
         "history": log.history,
-        "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
+        "result": "win" if scores[setting.tested_seat - 1] == max(scores) else "lose",
         "scores": scores,
     }
 
 
-def registered_amount(text: str, *, is_pgm: bool) -> int:
-    """Return the amount that the benchmark parses from a contribution.
+def parse_amount_as_benchmark(text: str, *, is_pgm: bool) -> int:
+    """Return the amount that the benchmark registers for the text of a contribution.
 
     Args:
         text: The text of the contribution.
-        is_pgm: Whether the tested model of the game is a PGM model.
+        is_pgm: Whether the tested model plays with the probabilistic graphical model (PGM).
 
     Returns:
         The amount; 0 if the text has none.
@@ -536,20 +570,20 @@ class Contributions:
         outage_index: The index of the answer that an outage replaces; negative if there is none.
     """
 
-    def __init__(self, dice: Dice, model: Model, tested: int, n_rounds: int) -> None:
+    def __init__(self, dice: Dice, model: Model, tested_seat: int, n_rounds: int) -> None:
         self.dice = dice
         self.model = model
-        self.tested = tested
+        self.tested_seat = tested_seat
         self.n_rounds = n_rounds
         self.points_left = dict.fromkeys(SEATS, STARTING_POINTS)
         self.pool_points = 0
         has_outage = not model.is_pgm and dice.chance(PUBLIC_GOOD_OUTAGE_RATE)
         self.outage_index = dice.between(0, 3 * n_rounds - 1) if has_outage else -1
 
-    def play_round(self, round_number: int) -> list[str]:
-        """Play a round and register the contributions.
+    def play_round_and_return_texts(self, round_number: int) -> list[str]:
+        """Play a round, add its contributions to the pool, and return the texts of the players.
 
-        The tested player's contribution is the smallest as often as its skill determines.
+        The tested player's contribution is the smallest as often as its skill says.
 
         Args:
             round_number: The number of the round, from 1.
@@ -557,23 +591,27 @@ class Contributions:
         Returns:
             The texts of the three players.
         """
-        texts = {seat: self._opponent_text(seat, round_number) for seat in other_seats(self.tested)}
-        smallest = min(registered_amount(text, is_pgm=self.model.is_pgm) for text in texts.values())
-        texts[self.tested] = self._tested_player_text(round_number, smallest)
+        texts = {
+            seat: self._opponent_text(seat, round_number) for seat in other_seats(self.tested_seat)
+        }
+        smallest_amount = min(
+            parse_amount_as_benchmark(text, is_pgm=self.model.is_pgm) for text in texts.values()
+        )
+        texts[self.tested_seat] = self._tested_player_text(round_number, smallest_amount)
         ordered_texts = [texts[seat] for seat in SEATS]
         if self.outage_index // 3 == round_number - 1:
-            ordered_texts[self.outage_index % 3] = outage_text(
+            ordered_texts[self.outage_index % 3] = api_failure_text(
                 self.dice, PLAYERS[self.outage_index % 3]
             )
         for seat, text in zip(SEATS, ordered_texts, strict=True):
-            amount = registered_amount(text, is_pgm=self.model.is_pgm)
+            amount = parse_amount_as_benchmark(text, is_pgm=self.model.is_pgm)
             self.points_left[seat] -= amount
             if round_number < self.n_rounds or not self.model.is_pgm:
                 self.pool_points += amount
         return ordered_texts
 
-    def scores(self, multiplier: float) -> list[float]:
-        """Return the final points of each player.
+    def final_scores(self, multiplier: float) -> list[float]:
+        """Return the final points of each player: the points left, and a third of the grown pool.
 
         Args:
             multiplier: The factor by which the pool grows.
@@ -591,33 +629,33 @@ class Contributions:
             seat, round_number, min(self.dice.pick(AMOUNTS), cautious_amount, points)
         )
 
-    def _tested_player_text(self, round_number: int, smallest: int) -> str:
-        """Return a text whose amount is the smallest of the round if the skill determines so."""
-        seat, is_pgm = self.tested, self.model.is_pgm
+    def _tested_player_text(self, round_number: int, smallest_amount: int) -> str:
+        """Return a text whose amount is the smallest of the round as often as the skill says."""
+        seat, is_pgm = self.tested_seat, self.model.is_pgm
         is_smallest = self.dice.chance(self.model.skill.free_riding)
         if is_smallest:
-            amount = self.dice.pick((0, smallest // 2, smallest, smallest))
+            amount = self.dice.pick((0, smallest_amount // 2, smallest_amount, smallest_amount))
         else:
-            amount = smallest + self.dice.pick((1, 2, 3, 5, 5, 8, 10))
+            amount = smallest_amount + self.dice.pick((1, 2, 3, 5, 5, 8, 10))
         text = self._contribution_text(seat, round_number, amount)
-        if (registered_amount(text, is_pgm=is_pgm) <= smallest) is not is_smallest:
+        if (parse_amount_as_benchmark(text, is_pgm=is_pgm) <= smallest_amount) is not is_smallest:
             text = f"I contribute {amount}."
         return text
 
     def _contribution_text(self, seat: int, round_number: int, amount: int) -> str:
         roll = self.dice.random()
         if roll < 0.12:
-            form = self.dice.pick(PHRASES["contribute_at_length"])
+            template = self.dice.pick(PHRASES["contribute_at_length"])
         elif roll < 0.155:
-            form = self.dice.pick(PHRASES["contribute_oddly"])
+            template = self.dice.pick(PHRASES["contribute_oddly"])
         elif roll < 0.30 and not self.model.is_pgm:
-            form = self.dice.pick(PHRASES["contribute_plainly"])
+            template = self.dice.pick(PHRASES["contribute_plainly"])
         else:
-            form = self.dice.pick(PHRASES["contribute"])
-        text = form.format(
+            template = self.dice.pick(PHRASES["contribute"])
+        text = template.format(
             amount, me=PLAYERS[seat - 1], n=round_number, left=max(self.points_left[seat], 0)
         )
-        return add_end_mark(self.dice, text)
+        return add_end_mark_by_chance(self.dice, text)
 
 
 # The benchmark's seven competitions: the folders of their logs, and the functions that play them.
@@ -640,8 +678,8 @@ class Competition(NamedTuple):
     setting: Callable[[int, int], object]
     play: Callable[..., Document]
 
-    def directory(self, model: Model) -> str:
-        """Return the folder of a model's logs.
+    def log_folder(self, model: Model) -> str:
+        """Return the path of the folder for a model's logs of this competition.
 
         Args:
             model: The model.
@@ -651,19 +689,21 @@ class Competition(NamedTuple):
         """
         return f"results/{self.game}/{model.name}_{self.folder}_vs_gpt4"
 
-    def log(self, seed: int, model: Model, index: int) -> Document:
-        """Play a game, which depends only on the arguments.
+    def play_game(self, seed: int, model: Model, game_index: int) -> Document:
+        """Play a game of this competition and return its log.
 
         Args:
             seed: The seed of the run.
             model: The tested model.
-            index: The index of the game.
+            game_index: The index of the game.
 
         Returns:
-            The log.
+            The log, which depends only on the arguments.
         """
-        dice = Dice(seed, self.name, model.name, index)
-        return self.play(dice, model, self.setting(seed, index), timestamp(seed, model, self.name))
+        dice = Dice(seed, self.name, model.name, game_index)
+        return self.play(
+            dice, model, self.setting(seed, game_index), random_timestamp(seed, model, self.name)
+        )
 
 
 COMPETITIONS = (
@@ -672,28 +712,28 @@ COMPETITIONS = (
         "chameleon",
         "competition_as_chameleon",
         settings.chameleon_setting,
-        partial(hidden_roles.play_chameleon, as_hidden=True),
+        partial(hidden_roles.play_chameleon, plays_hidden_role=True),
     ),
     Competition(
         "chameleon_as_non_chameleon",
         "chameleon",
         "competition_as_non_chameleon",
         settings.chameleon_setting,
-        partial(hidden_roles.play_chameleon, as_hidden=False),
+        partial(hidden_roles.play_chameleon, plays_hidden_role=False),
     ),
     Competition(
         "undercover_as_undercover",
         "undercover",
         "competition_as_undercover",
         settings.undercover_setting,
-        partial(hidden_roles.play_undercover, as_hidden=True),
+        partial(hidden_roles.play_undercover, plays_hidden_role=True),
     ),
     Competition(
         "undercover_as_non_undercover",
         "undercover",
         "competition_as_non_undercover",
         settings.undercover_setting,
-        partial(hidden_roles.play_undercover, as_hidden=False),
+        partial(hidden_roles.play_undercover, plays_hidden_role=False),
     ),
     Competition(
         "airportfee",
@@ -719,8 +759,10 @@ COMPETITIONS = (
 )
 
 
-def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
-    """Return the files of settings that are among the logs, for up to three games.
+def setting_documents_by_path(seed: int, n_games: int) -> dict[str, dict[str, object]]:
+    """Return the documents of game settings that a run writes beside its logs, by path.
+
+    Up to three games of Prisoner's Dilemma and Public Good have such a document.
 
     Args:
         seed: The seed of the run.
@@ -732,13 +774,13 @@ def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
     files: dict[str, dict[str, object]] = {}
     for index in range(min(n_games, 3)):
         dilemma, public_good = (
-            settings.prisoners_dilemma_setting(seed, index),
-            settings.public_good_setting(seed, index),
+            prisoners_dilemma_setting(seed, index),
+            public_good_setting(seed, index),
         )
-        tested_player = {"test_player_name": PLAYERS[public_good.tested - 1]}
+        tested_player = {"test_player_name": PLAYERS[public_good.tested_seat - 1]}
         files[f"results/prisoner/setting/{index}.json"] = {
             **tested_player,
-            "topic_values": dilemma.points,
+            "topic_values": dilemma.points_by_name,
         }
         files[f"results/public_good/setting/{index}.json"] = {
             **tested_player,

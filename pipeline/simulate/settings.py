@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 def pick_by_roll(roll: float, values_by_bound: Mapping[float, T]) -> T:
-    """Return the first value whose upper bound is above a random number.
+    """Return the first value whose bound is above a random number.
 
     Args:
         roll: A random number between 0 and 1.
-        values_by_bound: The values by upper bound, in increasing order.
+        values_by_bound: The values by their upper bounds, in increasing order.
 
     Returns:
         The value.
@@ -46,28 +46,28 @@ class Dice:
         """Create a source of random numbers.
 
         Args:
-            words: The seed; equal words give equal sequences.
+            words: Together the seed: equal words give equal sequences.
         """
         self.random = random.Random("|".join(map(str, words))).random
 
     def chance(self, probability: float) -> bool:
-        """Return True with the given probability."""
+        """Return True with this probability, otherwise False."""
         return self.random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
-        """Return one of the items; all are equally likely."""
+        """Return a random item; all items are equally likely."""
         return items[int(self.random() * len(items))]
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer from low to high, both included."""
+        """Return a random integer from `low` to `high`; both can be returned."""
         return low + int(self.random() * (high - low + 1))
 
-    def shuffle_copy(self, items: Sequence[T]) -> list[T]:
+    def shuffled_copy(self, items: Sequence[T]) -> list[T]:
         """Return the items in a random order; all orders are equally likely."""
         order = list(items)
-        for last in range(len(order) - 1, 0, -1):
-            swapped = int(self.random() * (last + 1))
-            order[last], order[swapped] = order[swapped], order[last]
+        for last_index in range(len(order) - 1, 0, -1):
+            picked_index = int(self.random() * (last_index + 1))
+            order[last_index], order[picked_index] = order[picked_index], order[last_index]
         return order
 
 
@@ -137,10 +137,10 @@ class Model(NamedTuple):
 
 
 def draw_models(seed: int, n_models: int) -> tuple[Model, ...]:
-    """Draw the models of a run, from the weakest to the strongest.
+    """Draw the simulated models of a run, from the weakest to the strongest.
 
-    Each probability is drawn from the model's own part of the range, so no model is equal to or
-    better than a later one in any skill. The second of every three models is a PGM model.
+    Every model is better in all skills than the models before it. Every third model, starting with
+    the second, plays with the benchmark's probabilistic graphical model (PGM).
 
     Args:
         seed: The seed of the run.
@@ -169,13 +169,13 @@ def draw_models(seed: int, n_models: int) -> tuple[Model, ...]:
 
 
 def other_seats(seat: int) -> tuple[int, int]:
-    """Return the two other seats, in the order of seats.
+    """Return the two seats other than a seat, in increasing order.
 
     Args:
         seat: A seat, from 1 to 3.
 
     Returns:
-        The other seats.
+        The two seats.
     """
     return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
@@ -234,10 +234,10 @@ REASONS = {
 END_MARK = "<eos>"
 
 
-def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
-    """Return the sentences that state a verdict with one of its reasons.
+def _equally_likely_verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
+    """Return sentences that state how suspicious a player is; most of them give a reason.
 
-    About a tenth lacks the reason, and three tenths lack the full stop.
+    About a tenth of them have no reason, and three tenths have no full stop.
     """
     claim = f"{player} is {verdict}"
     with_reasons = [f"{claim}, because {reason}" for reason in REASONS[verdict]]
@@ -246,15 +246,15 @@ def _verdict_sentences(player: str, verdict: str) -> tuple[str, ...]:
 
 
 VERDICT_SENTENCES = {
-    (seat, verdict): _verdict_sentences(player, verdict)
+    (seat, verdict): _equally_likely_verdict_sentences(player, verdict)
     for seat, player in SEATS_AND_PLAYERS
     for verdict in VERDICTS
 }
 """Equally likely sentences by seat and verdict."""
 
 
-def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
-    """Return all runs of one to three consecutive sentences."""
+def _runs_of_one_to_three_sentences(sentences: list[str]) -> tuple[str, ...]:
+    """Return all texts of one to three consecutive sentences, joined by spaces."""
     return tuple(
         " ".join((sentences * 2)[start : start + length])
         for start in range(len(sentences))
@@ -262,12 +262,12 @@ def _sentence_runs(sentences: list[str]) -> tuple[str, ...]:
     )
 
 
-ASIDES = _sentence_runs(PHRASES["caution"])
-ROUND_ASIDES = _sentence_runs(PHRASES["foresight"])
+ASIDES = _runs_of_one_to_three_sentences(PHRASES["caution"])
+ROUND_ASIDES = _runs_of_one_to_three_sentences(PHRASES["foresight"])
 
 
 def random_aside(dice: Dice, probability: float, asides: tuple[str, ...] = ASIDES) -> str:
-    """Return an aside with the given probability, else an empty string.
+    """Return a random aside with this probability, otherwise an empty string.
 
     Args:
         dice: The random numbers.
@@ -281,8 +281,8 @@ def random_aside(dice: Dice, probability: float, asides: tuple[str, ...] = ASIDE
     return asides[int(roll / probability * len(asides))] if roll < probability else ""
 
 
-def add_aside(dice: Dice, text: str, probability: float) -> str:
-    """Append an aside to a text with the given probability.
+def add_aside_by_chance(dice: Dice, text: str, probability: float) -> str:
+    """Return a text, with a random aside after it with this probability.
 
     Args:
         dice: The random numbers.
@@ -296,8 +296,8 @@ def add_aside(dice: Dice, text: str, probability: float) -> str:
     return f"{text} {aside}" if aside else text
 
 
-def add_end_mark(dice: Dice, text: str) -> str:
-    """Append the end mark `<eos>` to a text in a few cases, as if a model had left it in.
+def add_end_mark_by_chance(dice: Dice, text: str) -> str:
+    """Return a text, rarely with `<eos>` after it, as if a model had left in its end mark.
 
     Args:
         dice: The random numbers.
@@ -316,168 +316,168 @@ cache_setting = lru_cache(maxsize=1 << 12)
 
 
 class ChameleonSetting(NamedTuple):
-    """The setting of a game of Chameleon.
+    """The fixed conditions of a game of Chameleon.
 
     Attributes:
         topic: The topic that all players know.
         word: The secret word.
-        hidden: The seat that does not know the word.
+        hidden_seat: The seat that does not know the word.
         clues: The clue that a fixed opponent gives in each seat.
     """
 
     topic: str
     word: str
-    hidden: int
+    hidden_seat: int
     clues: tuple[str, ...]
 
 
 class UndercoverSetting(NamedTuple):
-    """The setting of a game of Undercover.
+    """The fixed conditions of a game of Undercover.
 
     Attributes:
         hidden_word: The word of the hidden player.
         civilian_word: The word of the other players.
-        hidden: The seat of the hidden player.
+        hidden_seat: The seat of the hidden player.
         clues: The first hint that a fixed opponent gives in each seat.
     """
 
     hidden_word: str
     civilian_word: str
-    hidden: int
+    hidden_seat: int
     clues: tuple[str, ...]
 
-    def word(self, seat: int) -> str:
-        """Return the word of the player in a seat."""
-        return self.hidden_word if seat == self.hidden else self.civilian_word
+    def word_of_player(self, seat: int) -> str:
+        """Return the secret word of the player in a seat."""
+        return self.hidden_word if seat == self.hidden_seat else self.civilian_word
 
 
 class CostSharingSetting(NamedTuple):
-    """The setting of a game of Cost Sharing.
+    """The fixed conditions of a game of Cost Sharing.
 
     Attributes:
-        tested: The tested seat.
+        tested_seat: The tested seat.
         topic: The text with the fee and the airlines.
         proposals: The shares that a fixed opponent proposes first in each seat.
     """
 
-    tested: int
+    tested_seat: int
     topic: str
     proposals: tuple[Shares, ...]
 
 
 class PrisonersDilemmaSetting(NamedTuple):
-    """The setting of a game of Prisoner's Dilemma.
+    """The fixed conditions of a game of Prisoner's Dilemma.
 
     Attributes:
-        tested: The tested seat.
+        tested_seat: The tested seat.
         cooperate: The points of each player if all cooperate.
         defect: The points of each player if all defect.
         one_defect: The points of the only player who defects.
         two_defect: The points of each of two players who defect.
     """
 
-    tested: int
+    tested_seat: int
     cooperate: int
     defect: int
     one_defect: int
     two_defect: int
 
     @property
-    def points(self) -> dict[str, int]:
-        """The points by name, as in a log."""
-        return {name: value for name, value in self._asdict().items() if name != "tested"}
+    def points_by_name(self) -> dict[str, int]:
+        """The points by their names in a log."""
+        return {name: value for name, value in self._asdict().items() if name != "tested_seat"}
 
 
 class PublicGoodSetting(NamedTuple):
-    """The setting of a game of Public Good.
+    """The fixed conditions of a game of Public Good.
 
     Attributes:
-        tested: The tested seat.
+        tested_seat: The tested seat.
         n_rounds: The number of rounds.
         multiplier: The factor by which the pool grows.
     """
 
-    tested: int
+    tested_seat: int
     n_rounds: int
     multiplier: float
 
 
 @cache_setting
-def chameleon_setting(seed: int, index: int) -> ChameleonSetting:
-    """Return the setting of a game of Chameleon.
+def chameleon_setting(seed: int, game_index: int) -> ChameleonSetting:
+    """Return the topic, the secret word, the hidden seat and the clues of a game of Chameleon.
 
     No combination of word and hidden seat repeats before all have been used.
 
     Args:
         seed: The seed of the run.
-        index: The index of the game.
+        game_index: The index of the game.
 
     Returns:
         The setting.
     """
-    deck = _chameleon_deck(seed)
-    topic, word, hidden = deck[index % len(deck)]
-    dice = Dice(seed, "chameleon", index)
-    clues = dice.shuffle_copy(TOPICS[topic][word])[:3]
-    clues[hidden - 1] = dice.pick(VAGUE_CLUES)
-    return ChameleonSetting(topic, word, hidden, tuple(clues))
+    combinations = _shuffled_chameleon_combinations(seed)
+    topic, word, hidden_seat = combinations[game_index % len(combinations)]
+    dice = Dice(seed, "chameleon", game_index)
+    clues = dice.shuffled_copy(TOPICS[topic][word])[:3]
+    clues[hidden_seat - 1] = dice.pick(VAGUE_CLUES)
+    return ChameleonSetting(topic, word, hidden_seat, tuple(clues))
 
 
 @lru_cache(maxsize=4)
-def _chameleon_deck(seed: int) -> list[tuple[str, str, int]]:
-    """Return all combinations of topic, word and hidden seat, in random order."""
-    return Dice(seed, "secrets").shuffle_copy(
+def _shuffled_chameleon_combinations(seed: int) -> list[tuple[str, str, int]]:
+    """Return all combinations of topic, secret word and hidden seat, in random order."""
+    return Dice(seed, "secrets").shuffled_copy(
         [(topic, word, seat) for topic, clues in TOPICS.items() for word in clues for seat in SEATS]
     )
 
 
 @cache_setting
-def undercover_setting(seed: int, index: int) -> UndercoverSetting:
-    """Return the setting of a game of Undercover.
+def undercover_setting(seed: int, game_index: int) -> UndercoverSetting:
+    """Return the two words, the hidden seat and the first hints of a game of Undercover.
 
-    Each word of a pair can be the hidden player's.
+    Each word of a pair can be the word of the hidden player.
 
     Args:
         seed: The seed of the run.
-        index: The index of the game.
+        game_index: The index of the game.
 
     Returns:
         The setting.
     """
-    deck = _undercover_deck(seed)
-    hidden_word, civilian_word, hidden = deck[index % len(deck)]
-    dice = Dice(seed, "undercover", index)
-    clues = dice.shuffle_copy(HINTS[civilian_word])[:3]
-    clues[hidden - 1] = dice.pick(HINTS[hidden_word])
-    return UndercoverSetting(hidden_word, civilian_word, hidden, tuple(clues))
+    combinations = _shuffled_undercover_combinations(seed)
+    hidden_word, civilian_word, hidden_seat = combinations[game_index % len(combinations)]
+    dice = Dice(seed, "undercover", game_index)
+    clues = dice.shuffled_copy(HINTS[civilian_word])[:3]
+    clues[hidden_seat - 1] = dice.pick(HINTS[hidden_word])
+    return UndercoverSetting(hidden_word, civilian_word, hidden_seat, tuple(clues))
 
 
 HINTS = {word: hints for pair in WORD_PAIRS for word, hints in pair.items()}
 
 
 @lru_cache(maxsize=4)
-def _undercover_deck(seed: int) -> list[tuple[str, str, int]]:
+def _shuffled_undercover_combinations(seed: int) -> list[tuple[str, str, int]]:
     """Return all combinations of hidden word, civilian word and hidden seat, in random order."""
     ordered_pairs = [
         words for first, second in WORD_PAIRS for words in ((first, second), (second, first))
     ]
-    return Dice(seed, "pairs").shuffle_copy(
+    return Dice(seed, "pairs").shuffled_copy(
         [(*words, seat) for words in ordered_pairs for seat in SEATS]
     )
 
 
 @cache_setting
-def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
-    """Return the setting of a game of Cost Sharing, with three airlines of random size.
+def cost_sharing_setting(seed: int, game_index: int) -> CostSharingSetting:
+    """Return the fee, the airlines and the first proposals of a game of Cost Sharing.
 
     Args:
         seed: The seed of the run.
-        index: The index of the game.
+        game_index: The index of the game.
 
     Returns:
         The setting.
     """
-    dice = Dice(seed, "airportfee", index)
+    dice = Dice(seed, "airportfee", game_index)
     fee = dice.between(8, 24) * 100_000
     airlines = []
     for airline in "ABC":
@@ -490,42 +490,45 @@ def cost_sharing_setting(seed: int, index: int) -> CostSharingSetting:
             f"Flight Size: Primarily {dice.pick(PHRASES['fleets'])} aircraft\n\n"
         )
     return CostSharingSetting(
-        index % 3 + 1,
+        game_index % 3 + 1,
         f"Fixed Airport Fee: ${fee:,}\n\nAirline Usage Frequency Data: \n\n" + "".join(airlines),
         tuple(random_shares(dice) for _ in SEATS),
     )
 
 
 def random_shares(dice: Dice) -> Shares:
-    """Return a random division of 100 per cent into three shares.
+    """Return a random division of 100 per cent into three shares, in steps of five.
 
     Args:
         dice: The random numbers.
 
     Returns:
-        Three multiples of five.
+        The shares.
     """
-    first = dice.between(2, 9)
-    second = dice.between(2, 9)
-    return float(5 * first), float(5 * second), float(100 - 5 * (first + second))
+    first, second = 5 * dice.between(2, 9), 5 * dice.between(2, 9)
+    return float(first), float(second), float(100 - first - second)
 
 
 @cache_setting
-def prisoners_dilemma_setting(seed: int, index: int) -> PrisonersDilemmaSetting:
-    """Return the setting of a game of Prisoner's Dilemma, rarely with a very high temptation.
+def prisoners_dilemma_setting(seed: int, game_index: int) -> PrisonersDilemmaSetting:
+    """Return the tested seat and the payoffs of a game of Prisoner's Dilemma.
+
+    A few games have a very high payoff for the only player who defects.
 
     Args:
         seed: The seed of the run.
-        index: The index of the game.
+        game_index: The index of the game.
 
     Returns:
         The setting.
     """
-    dice = Dice(seed, "prisoner", index)
+    dice = Dice(seed, "prisoner", game_index)
     cooperate = dice.between(3, 7)
     defect = dice.between(1, 2)
     one_defect = 150 if dice.chance(0.04) else cooperate + dice.between(1, 7)
-    return PrisonersDilemmaSetting(index % 3 + 1, cooperate, defect, one_defect, dice.between(2, 5))
+    return PrisonersDilemmaSetting(
+        game_index % 3 + 1, cooperate, defect, one_defect, dice.between(2, 5)
+    )
 
 
 ROUNDS = (3, 4, 5, 5, 5, 5, 5, 6, 6, 6, 7)
@@ -533,20 +536,20 @@ MULTIPLIERS: tuple[float, ...] = (1.25, 1.5, 1.6, 1.8, 2, 2.2, 2.4, 2.75, 3, 3, 
 
 
 @cache_setting
-def public_good_setting(seed: int, index: int) -> PublicGoodSetting:
-    """Return the setting of a game of Public Good.
+def public_good_setting(seed: int, game_index: int) -> PublicGoodSetting:
+    """Return the tested seat, the number of rounds and the multiplier of a game of Public Good.
 
-    Every seventh game repeats the length and growth of the game three before it.
+    Every seventh game has the rounds and the multiplier of the game three before it.
 
     Args:
         seed: The seed of the run.
-        index: The index of the game.
+        game_index: The index of the game.
 
     Returns:
         The setting.
     """
-    dice = Dice(seed, "public_good", index - 3 if index % 7 == 6 else index)
-    return PublicGoodSetting(index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
+    dice = Dice(seed, "public_good", game_index - 3 if game_index % 7 == 6 else game_index)
+    return PublicGoodSetting(game_index % 3 + 1, dice.pick(ROUNDS), dice.pick(MULTIPLIERS))
 
 
 # The transcript of a game, as the benchmark's environments write it.
@@ -600,14 +603,14 @@ class Transcript:
         step: int = 1,
         is_good_pgm: bool = False,
     ) -> None:
-        """Append a message, and advance the turn number by `step`.
+        """Append a message to the transcript, and add `step` to the turn number.
 
         Args:
             agent: The name of the speaker.
             content: The text.
             visible_to: The names of the players who see the message, or `all`.
             msg_type: The type of the message in the log.
-            step: The number of turns to advance; 0 if the next message belongs to the same turn.
+            step: The number of turns to add; 0 if the next message belongs to the same turn.
             is_good_pgm: The value of the flag of this name.
         """
         message = Message(agent, content, self.turn, self.timestamp, visible_to, msg_type)
@@ -621,11 +624,11 @@ class Transcript:
         self.turn += step
 
     def add_moderator_message(self, *contents: str, step: int = 1) -> None:
-        """Append messages of the moderator to all players, within one turn.
+        """Append messages of the moderator to everyone, with the same turn number.
 
         Args:
             contents: The texts.
-            step: The number of turns to advance after the last message.
+            step: The number of turns to add after the last message.
         """
         for content in contents[:-1]:
             self.add_message(MODERATOR, content, step=0)
@@ -633,41 +636,42 @@ class Transcript:
 
 
 @lru_cache(maxsize=256)
-def timestamp(seed: int, model: Model, competition: str) -> str:
-    """Return the timestamp of all games of a model in a competition, which share a process.
+def random_timestamp(seed: int, model: Model, competition_name: str) -> str:
+    """Return a random timestamp for all games of a model in a competition.
+
+    The games share a timestamp because the benchmark plays them in the same process.
 
     Args:
         seed: The seed of the run.
         model: The model.
-        competition: The name of the competition.
+        competition_name: The name of the competition.
 
     Returns:
         Nanoseconds since 1970, as a string.
     """
-    dice = Dice(seed, "clock", model.name, competition)
+    dice = Dice(seed, "clock", model.name, competition_name)
     return str(1_690_000_000 + dice.between(0, 60_000_000)) + f"{dice.between(0, 999_999_999):09d}"
 
 
 OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 
-def outage_text(dice: Dice, agent: str) -> str:
-    """Return the text that the environment logs instead of an answer after an API error.
+def api_failure_text(dice: Dice, player: str) -> str:
+    """Return the text that the benchmark logs instead of an answer if the API of a model fails.
 
     Args:
         dice: The random numbers.
-        agent: The name of the player.
+        player: The name of the player.
 
     Returns:
         The text, which begins with `OUTAGE_MARK`.
     """
-    digits = "0123456789abcdef"
     uuid = "-".join(
-        "".join(dice.pick(digits) for _ in range(length)) for length in (8, 4, 4, 4, 12)
+        "".join(dice.pick("0123456789abcdef") for _ in range(length)) for length in (8, 4, 4, 4, 12)
     )
     cause = dice.pick(PHRASES["outage_causes"])
     return (
-        f"{OUTAGE_MARK}{uuid}Agent {agent} failed to generate a response. "
+        f"{OUTAGE_MARK}{uuid}Agent {player} failed to generate a response. "
         f"Error: {cause}. Sending signal to end the conversation."
     )
 
@@ -685,12 +689,12 @@ NO_NAME_RATE = 0.006
 """The rate of logs without `test_player_name` at the top level, as in older logs."""
 
 
-def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: object) -> Document:
-    """Return the first keys of the log of a game with rounds.
+def log_header(dice: Dice, tested_seat: int, model: Model, topic: str, **rules: object) -> Document:
+    """Return the tested player's name and the game settings, with which some logs begin.
 
     Args:
         dice: The random numbers.
-        tested: The tested seat.
+        tested_seat: The tested seat.
         model: The tested model.
         topic: The topic of the game.
         rules: Further keys of `game_setting`.
@@ -698,7 +702,7 @@ def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: objec
     Returns:
         `test_player_name`, which a few logs lack, and `game_setting`.
     """
-    name = PLAYERS[tested - 1]
+    name = PLAYERS[tested_seat - 1]
     document: Document = {} if dice.chance(NO_NAME_RATE) else {"test_player_name": name}
     document["game_setting"] = {
         "random": False,
@@ -711,8 +715,8 @@ def log_header(dice: Dice, tested: int, model: Model, topic: str, **rules: objec
     return document
 
 
-def log_decisions(log: Transcript, decisions: list[str]) -> None:
-    """Append the decisions of a round, visible to the moderator only.
+def log_decisions_to_moderator(log: Transcript, decisions: list[str]) -> None:
+    """Append the three players' decisions of a round, which only the moderator sees.
 
     Args:
         log: The transcript.
@@ -722,24 +726,26 @@ def log_decisions(log: Transcript, decisions: list[str]) -> None:
         log.add_message(player, text, MODERATOR)
 
 
-def log_forecast(
+def log_private_forecast(
     dice: Dice,
     log: Transcript,
-    tested: int,
+    tested_seat: int,
     predictions: Sequence[str],
     opening: tuple[str, ...] = (),
 ) -> None:
-    """Append a PGM player's private forecast of the other players' moves and thoughts.
+    """Append a private message in which a player predicts the moves of all other players.
+
+    It also predicts what they think. Only players with a probabilistic graphical model write it.
 
     Args:
         dice: The random numbers.
         log: The transcript.
-        tested: The tested seat.
+        tested_seat: The tested seat.
         predictions: The phrases to predict a move with.
         opening: Lines before the forecast.
     """
-    speaker = PLAYERS[tested - 1]
-    first, second = (PLAYERS[seat - 1] for seat in other_seats(tested))
+    speaker = PLAYERS[tested_seat - 1]
+    first, second = (PLAYERS[seat - 1] for seat in other_seats(tested_seat))
     lines = [*opening, f"As {speaker},"]
     lines += [f"I think {player} {dice.pick(predictions)}" for player in (first, second)]
     lines.append("As for other players,")

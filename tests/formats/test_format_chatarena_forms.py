@@ -199,4 +199,4 @@ def test_other_texts_are_not_asked_for(head: bytes) -> None:
 def test_what_python_prints_is_read(text: str, names: list[str], number: int) -> None:
     """All that `repr` writes, but for half a surrogate pair."""
     row = {**moderate(text, names), "turn": number}
-    assert reprs.parse_message(printed(row).rstrip("\n"), "$") == {**row, "logged": False}
+    assert reprs.parse_message_repr(printed(row).rstrip("\n"), "$") == {**row, "logged": False}

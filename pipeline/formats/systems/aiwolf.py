@@ -1,8 +1,8 @@
 """Game logs of AIWolf's contests: one event a line, `day,event,` and the event's values.
 
-Each day begins with a line `status` for each player, and the last line is the `result`. Teams stand
-where models would: each builds its agent as it likes, so the model is the name of the team. As the
-server does, the team is taken for the agent's name without the digits at its end.
+Each day begins with a line `status` for each player, and the last line is the `result`. A player's
+model is the name of its team, because each team builds its own agent. As for the server, the team
+is the agent's name without the digits at its end.
 """
 
 import re
@@ -35,18 +35,18 @@ MODELS_NOTE = (
     "number the agents of a team"
 )
 
-_KEYS_BESIDE = {"game_id", "win_side", "agents", "entries"}
+_REQUEST_KEYS = {"game_id", "win_side", "agents", "entries"}
 _BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
-# Before a record, or one of which a writer that was killed left only the beginning.
+# The line break before a record, which is incomplete if its writer was killed.
 _NEXT_RECORD = re.compile(r"\n(?=[0-9]{1,4},[A-Za-z]+,|[0-9]{1,4}(?:,[A-Za-z]*)?\Z)")
 _SPOKEN = re.compile(r"[0-9]{1,4},(?:talk|whisper),")
 _SENT_AT = re.compile(r",([12][0-9]{9})\Z")
 _NUMBER = re.compile(r"[0-9]{1,4}|-1")
-_NOBODY = -1
-# The values of a status without the player's name.
-_NAMELESS = 4
-# How many values each event has. The last may have commas in it.
-_VALUES = {
+_NO_SEAT = -1
+# The number of values of a `status` line without the player's name.
+_N_VALUES_WITHOUT_NAME = 4
+# The number of values of each event. The last value can contain commas.
+_N_VALUES = {
     "status": 5,
     "talk": 4,
     "whisper": 4,
@@ -58,55 +58,57 @@ _VALUES = {
     "attack": 2,
     "result": 3,
 }
-# What a player says or does: of one that cannot be read the game is kept.
-_ACTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
+# What a player says or does. A game is kept if one of these lines cannot be read.
+_ACTION_EVENTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
 _IS_LIVING = {"ALIVE": True, "DEAD": False}
 _IS_KILLED = {"true": True, "false": False}
 _FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
 _OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": None}
 
 
-class _Line(NamedTuple):
+class _LogLine(NamedTuple):
     """A line of the log: its index from 0, its day, its event, and the event's values."""
 
-    at: int
+    line_index: int
     day: int
     event: str
     values: list[str]
 
     @property
     def json_path(self) -> str:
-        """The JSON path of the line, for the document as a list of lines."""
-        return f"$[{self.at}]"
+        """The JSON path of this line, as if the log were a JSON list of its lines."""
+        return f"$[{self.line_index}]"
 
     def record_error(self, rule: str) -> RecordError:
-        """Return the error to report if this line breaks a rule."""
+        """Return an error with the position and text of this line, which breaks `rule`."""
         text = ",".join([str(self.day), self.event, *self.values])
-        return RecordError(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
+        return RecordError(self.json_path, rule, f"line {self.line_index + 1:,}: {text[:80]!r}")
 
     def invalid_document_error(self, rule: str) -> InvalidDocumentError:
-        """Return the exception to raise if no game can be read because of this line."""
+        """Return the exception that rejects the whole log because this line breaks `rule`."""
         return InvalidDocumentError(self.record_error(rule))
 
-    def parse_number(self, place: int) -> int:
-        """Return the value at a position as a number."""
-        value = self.values[place]
+    def parse_integer(self, value_index: int) -> int:
+        """Return a value of the line as an integer; raise InvalidDocumentError if it is none."""
+        value = self.values[value_index]
         if not _NUMBER.fullmatch(value):
-            raise self.invalid_document_error(f"value {place + 1} of `{self.event}` is a number")
+            raise self.invalid_document_error(
+                f"value {value_index + 1} of `{self.event}` is a number"
+            )
         return int(value)
 
-    def parse_word(self, place: int, words: Collection[str]) -> str:
-        """Return the value at a position, which must be one of `words`."""
-        value = self.values[place]
-        if value not in words:
+    def parse_word_in(self, value_index: int, allowed_words: Collection[str]) -> str:
+        """Return a value of the line; raise InvalidDocumentError if it is not an allowed word."""
+        value = self.values[value_index]
+        if value not in allowed_words:
             raise self.invalid_document_error(
-                f"value {place + 1} of `{self.event}` is one of {', '.join(words)}"
+                f"value {value_index + 1} of `{self.event}` is one of {', '.join(allowed_words)}"
             )
         return value
 
 
-class _Play:
-    """The game, built line by line."""
+class _GameFromLines:
+    """Collects the events of a game, line by line."""
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
@@ -116,106 +118,118 @@ class _Play:
         self.outcome: str | None = None
         self.ended_by: str | None = None
 
-    def add_line(self, line: _Line) -> None:
-        """Add the content of a line; raise InvalidDocumentError if it cannot be read."""
+    def add_line_to_game(self, line: _LogLine) -> None:
+        """Add the event of a line to the game; raise InvalidDocumentError if it cannot be read."""
         village, day = self.village, line.day
         match line.event:
-            case "status":  # what it says of a player is compared with what happened so far
+            case "status":  # compared with the events so far
                 is_living = _IS_LIVING.get(line.values[2])
                 if is_living is None:
                     self.add_error(line, "a status is ALIVE or DEAD")
-                elif is_living is not village.is_in_game(self.parse_actor(line)):
+                elif is_living is not village.is_in_game(self.parse_player_name(line)):
                     self.add_error(
                         line, "a player is DEAD once executed or attacked, and ALIVE before"
                     )
             case "talk" | "whisper":
-                # Some servers add the time in seconds: the first is when the game started.
+                # Some servers add the time in seconds. The first time is the start of the game.
                 text, *sent_at = _SENT_AT.split(line.values[3])[:2]
                 if sent_at and self.started_at is None:
                     self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
-                player, turn = self.parse_actor(line, 2), line.parse_number(1)
+                player, turn = self.parse_player_name(line, 2), line.parse_integer(1)
                 village.add_message(player, text, day, turn, is_whisper=line.event == "whisper")
             case "vote":
-                village.vote(self.parse_actor(line), self.parse_target(line), day)
+                village.vote(
+                    self.parse_player_name(line), self.parse_target_or_record_error(line), day
+                )
             case "attackVote" | "divine" | "guard":
-                # The role that a guard protects is the log's remark: nobody learns it.
+                # The log notes the role that a guard protects, but no player learns it.
                 finding = (
-                    _FINDINGS[line.parse_word(2, _FINDINGS)] if line.event == "divine" else None
+                    _FINDINGS[line.parse_word_in(2, _FINDINGS)] if line.event == "divine" else None
                 )
                 kind = "attack_vote" if line.event == "attackVote" else line.event
-                village.use(self.parse_actor(line), kind, self.parse_target(line), day, finding)
+                village.use(
+                    self.parse_player_name(line),
+                    kind,
+                    self.parse_target_or_record_error(line),
+                    day,
+                    finding,
+                )
             case "execute":
                 self.add_elimination(line, EXECUTED)
             case "attack":
-                is_killed = _IS_KILLED[line.parse_word(1, _IS_KILLED)]
-                target = self.parse_player(line, 0)
+                is_killed = _IS_KILLED[line.parse_word_in(1, _IS_KILLED)]
+                target = self.parse_player_or_nobody(line, 0)
                 if target is not None:
                     village.attack(target, day, line.json_path)
                     if is_killed:
                         self.add_elimination(line, ATTACKED)
             case "result":
-                winner = line.parse_word(2, _OUTCOMES)
+                winner = line.parse_word_in(2, _OUTCOMES)
                 self.outcome = _OUTCOMES[winner]
                 self.ended_by = None if self.outcome else winner
                 n_wolves = len(village.living(WEREWOLF))
                 n_others = len(self.seats) - len(village.eliminations) - n_wolves
-                if [line.parse_number(0), line.parse_number(1)] != [n_others, n_wolves]:
+                if [line.parse_integer(0), line.parse_integer(1)] != [n_others, n_wolves]:
                     self.add_error(line, f"{n_others} villagers and {n_wolves} werewolves are left")
 
-    def add_elimination(self, line: _Line, cause: str) -> None:
-        if not self.village.is_in_game(self.parse_actor(line)):
+    def add_elimination(self, line: _LogLine, cause: str) -> None:
+        if not self.village.is_in_game(self.parse_player_name(line)):
             raise line.invalid_document_error("a player is executed or attacked once")
-        self.village.eliminate(self.parse_actor(line), line.day, cause, line.json_path)
+        self.village.eliminate(self.parse_player_name(line), line.day, cause, line.json_path)
 
-    def add_identification(self) -> None:
-        """Add what a medium learns at dawn: whether the executed player was a werewolf.
+    def add_findings_of_mediums(self) -> None:
+        """Add that each living medium learns whether an executed player was a werewolf.
 
-        The log has no line for it, and the server tells it to every medium still in the game.
+        The log has no line for it. The server tells it to every medium who is still in the game.
         """
-        last = self.last_day
-        out = {one.seat: one.round for one in self.village.eliminations}
-        executed = {
-            one.round: one.seat for one in self.village.eliminations if one.cause == EXECUTED
+        elimination_days = {
+            elimination.seat: elimination.round for elimination in self.village.eliminations
         }
-        for day, number in executed.items():
-            target = self.seats[number - 1]
+        executed_seats = {
+            elimination.round: elimination.seat
+            for elimination in self.village.eliminations
+            if elimination.cause == EXECUTED
+        }
+        for day, executed_seat in executed_seats.items():
+            target = self.seats[executed_seat - 1]
             finding = "werewolf" if target.role == "werewolf" else "human"
-            for medium, seat in enumerate(self.seats, start=1):
-                if seat.role == "medium" and day < min(out.get(medium, last), last):
+            for seat_number, seat in enumerate(self.seats, start=1):
+                last_day = min(elimination_days.get(seat_number, self.last_day), self.last_day)
+                if seat.role == "medium" and day < last_day:
                     self.village.use(seat.player, "identify", target.player, day, finding)
 
-    def add_error(self, line: _Line, rule: str) -> None:
+    def add_error(self, line: _LogLine, rule: str) -> None:
         self.village.faults.append(line.record_error(rule))
 
-    def parse_target(self, line: _Line) -> str | None:
-        """Return the target of an action, or None if there is none or it cannot be read."""
+    def parse_target_or_record_error(self, line: _LogLine) -> str | None:
+        """Return the name of an action's target; None if it has none or an unreadable one."""
         try:
-            return self.parse_player(line, 1)
+            return self.parse_player_or_nobody(line, 1)
         except InvalidDocumentError as error:
             self.village.faults.append(error.fault)
             return None
 
-    def parse_player(self, line: _Line, place: int) -> str | None:
-        """Return the player whose seat number is at a position, or None for nobody."""
-        number = line.parse_number(place)
-        if number == _NOBODY:
+    def parse_player_or_nobody(self, line: _LogLine, value_index: int) -> str | None:
+        """Return the name of the player whose seat number is a value; None if the value is -1."""
+        seat_number = line.parse_integer(value_index)
+        if seat_number == _NO_SEAT:
             return None
-        if not 1 <= number <= len(self.seats):
+        if not 1 <= seat_number <= len(self.seats):
             raise line.invalid_document_error(f"a seat is a number from 1 to {len(self.seats)}")
-        return self.seats[number - 1].player
+        return self.seats[seat_number - 1].player
 
-    def parse_actor(self, line: _Line, place: int = 0) -> str:
-        """Return the player who acts, or to whom the event happens."""
-        player = self.parse_player(line, place)
+    def parse_player_name(self, line: _LogLine, value_index: int = 0) -> str:
+        """Return the name of the player whose seat number is a value of the line."""
+        player = self.parse_player_or_nobody(line, value_index)
         if player is None:
             raise line.invalid_document_error(
-                f"value {place + 1} of `{line.event}` is a player's seat"
+                f"value {value_index + 1} of `{line.event}` is a player's seat"
             )
         return player
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """Return the splitter of a file that contains one game."""
+    """Return the function that reads a file as one game; None if the file is no AIWolf log."""
     return read_whole_file if _BEGINNING.match(head) else None
 
 
@@ -225,92 +239,95 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Describe the server's JSON file of a game. It lies beside the log; None for other files."""
-    is_beside = sniffer.has_keys(_KEYS_BESIDE, len(_KEYS_BESIDE))
-    return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
+    """Return a hint if the document is the JSON that the server writes beside a log, else None."""
+    is_request_json = sniffer.has_keys(_REQUEST_KEYS, len(_REQUEST_KEYS))
+    return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_request_json else None
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game; a game without a result is unfinished."""
-    return build_ignoring_truncated_last_line(_play_lines, sniffer.data)
+    """Return the game of a log; it is unfinished if the log has no result."""
+    return build_ignoring_truncated_last_line(_game_from_log, sniffer.data)
 
 
-def _play_lines(data: bytes) -> GameRecord:
+def _game_from_log(data: bytes) -> GameRecord:
     faults: list[RecordError] = []
-    lines = list(
-        _parse_lines(decode_utf8(data, "the document is text in UTF-8", may_be_cut=True), faults)
-    )
-    play = _Play(_read_seats(lines))
-    play.village.faults += faults
+    text = decode_utf8(data, "the document is text in UTF-8", may_be_cut=True)
+    lines = list(_iter_log_lines(text, faults))
+    game = _GameFromLines(_seats_from_status_lines(lines))
+    game.village.faults += faults
     unknown: set[str] = set()
     for line in lines:
-        if line.event not in _VALUES and line.event not in unknown:
+        if line.event not in _N_VALUES and line.event not in unknown:
             unknown.add(line.event)
-            play.add_error(line, f"an event is one of {', '.join(_VALUES)}")
+            game.add_error(line, f"an event is one of {', '.join(_N_VALUES)}")
         if line.event in ("talk", "vote"):
-            play.last_day = max(play.last_day, line.day)
+            game.last_day = max(game.last_day, line.day)
         try:
-            play.add_line(line)
+            game.add_line_to_game(line)
         except InvalidDocumentError as error:
-            if line.event not in _ACTS:
+            if line.event not in _ACTION_EVENTS:
                 raise
-            play.village.faults.append(error.fault)
-    play.add_identification()
-    game = play.village.build_game(
-        NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
+            game.village.faults.append(error.fault)
+    game.add_findings_of_mediums()
+    game_record = game.village.build_game(
+        NAME, outcome=game.outcome, n_rounds=game.last_day, ended_by=game.ended_by
     )
-    game.started_at = play.started_at
-    return game
+    game_record.started_at = game.started_at
+    return game_record
 
 
-def _parse_lines(text: str, faults: list[RecordError]) -> Iterator[_Line]:
-    """Parse the lines; lines of actions without a value are errors and left out."""
-    for at, written in _iter_records(text):
-        day, event, rest, *_ = [*written.split(",", 2), "", ""]
-        n_values = _VALUES.get(event, 1)
+def _iter_log_lines(text: str, faults: list[RecordError]) -> Iterator[_LogLine]:
+    """Yield the parsed lines of a log.
+
+    An action that lacks values is skipped and reported in `faults`. Any other line without values
+    raises InvalidDocumentError.
+    """
+    for index, record in _iter_records_with_line_index(text):
+        day, event, rest, *_ = [*record.split(",", 2), "", ""]
+        n_values = _N_VALUES.get(event, 1)
         values = rest.split(",", n_values - 1)
-        line = _Line(at, int(day) if _NUMBER.fullmatch(day) else _NOBODY, event, values)
+        line = _LogLine(index, int(day) if _NUMBER.fullmatch(day) else _NO_SEAT, event, values)
         if line.day < 0 or not event:
             raise line.invalid_document_error("every line begins with a day and an event")
-        if len(values) >= n_values or (event, len(values)) == ("status", _NAMELESS):
+        if len(values) >= n_values or (event, len(values)) == ("status", _N_VALUES_WITHOUT_NAME):
             yield line
-        elif event in _ACTS:
+        elif event in _ACTION_EVENTS:
             faults.append(line.record_error(f"`{event}` has {n_values} values"))
         else:
             raise line.invalid_document_error(f"`{event}` has {n_values} values")
 
 
-def _iter_records(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each record with its line number, from 0.
+def _iter_records_with_line_index(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each record with the index of its first line, from 0.
 
-    What a player says can have line breaks, and signs that Python takes for such.
+    A record can have several lines, because what a player says can have line breaks.
     """
-    at = 0
+    block_index = 0
     for block in _NEXT_RECORD.split(text):
-        is_one = _SPOKEN.match(block)
-        for n, written in enumerate([block] if is_one else block.split("\n")):
-            if written.strip():
-                yield at + n, written.rstrip("\r\n").replace("\r\n", "\n")
-        at += block.count("\n") + 1
+        records = [block] if _SPOKEN.match(block) else block.split("\n")
+        for index, record in enumerate(records, start=block_index):
+            if record.strip():
+                yield index, record.rstrip("\r\n").replace("\r\n", "\n")
+        block_index += block.count("\n") + 1
 
 
-def _read_seats(lines: list[_Line]) -> list[Seat]:
-    """Return the players that the lines at the start of the first day list."""
+def _seats_from_status_lines(lines: list[_LogLine]) -> list[Seat]:
+    """Return the players in the `status` lines with which the log begins."""
     seats: list[Seat] = []
     for line in lines:
         if (line.day, line.event) != (lines[0].day, "status"):
             break
-        if line.parse_number(0) != len(seats) + 1:
+        if line.parse_integer(0) != len(seats) + 1:
             raise line.invalid_document_error("the players' seats are 1, 2, 3 and so on")
         try:
             role = parse_werewolf_role(line.values[1], line.json_path)
         except InvalidDocumentError as error:
             raise line.invalid_document_error(error.fault.rule) from error
-        # Players without a name are called by their seats.
-        name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
-        agent = line.values[3]
-        team = agent.rstrip(string.digits) or agent
-        seats.append(Seat(name, team or None, role, is_tested=True))
+        # A player without a name is named by its seat.
+        agent, *names = line.values[_N_VALUES_WITHOUT_NAME - 1 :]
+        name = names[0] if names else f"Agent[{len(seats) + 1:02}]"
+        team = agent.rstrip(string.digits) or agent or None
+        seats.append(Seat(name, team, role, is_tested=True))
     check_players([seat.player for seat in seats], "$", MAX_WEREWOLF_PLAYERS)
     if len(seats) == len(lines):
         raise lines[-1].invalid_document_error("a log goes on after its players")

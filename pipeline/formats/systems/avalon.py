@@ -1,7 +1,7 @@
 """Logs of the multi-round Avalon agents: games of five to ten players of one model, in JSON.
 
-What players think back on after a game, for the next, is not read. One fail is enough to fail any
-quest, also the fourth of seven players.
+Reflections after a game, which players use in the next game, are not read. One fail is enough to
+fail any quest, also the fourth quest of seven players.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ NAME = "avalon"
 SYSTEM = "multi_round_avalon"
 NAMES_MODELS = True
 
-# All but one, as logs of other systems have players, missions and a winner, too.
+# Logs of other systems have players, missions and a winner, too, so only one key may be missing.
 _KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
-# The log's words for roles that have another name here.
+# Our names of roles, by their names in the log.
 _ROLES = {"good": "servant", "evil": "minion"}
-_VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
+_VOTES, _QUEST_ACTIONS = ("approve", "reject"), ("success", "fail")
 
 
 class Config(Struct, frozen=True):
@@ -97,7 +97,7 @@ class Mission(Struct):
     mission_result: Literal["success", "fail"] | None = None
 
 
-class Choice(Struct):
+class AssassinPhase(Struct):
     """The assassination: the assassin, its guess, and whether the guess was correct."""
 
     assassin: str
@@ -114,7 +114,7 @@ class Log(Struct):
     missions: list[Mission]
     config: Config = Config()
     winner: Literal["good", "evil"] | None = None
-    assassin_phase: Choice | None = None
+    assassin_phase: AssassinPhase | None = None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
@@ -123,7 +123,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game of a document; a file with all games of a tournament has other keys."""
+    """Return the game of a log; raise InvalidDocumentError if its content is not valid."""
     log = decode(Log, sniffer.data)
     names = [player.name for player in log.players]
     check_players(names, "$.players")
@@ -137,12 +137,12 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         for player in log.players
     ]
     sizes = log.config.mission_team_sizes
-    acts = _GameEvents(seats)
-    for place, mission in enumerate(log.missions):
-        acts.add_mission(mission, f"$.missions[{place}]")
+    game_events = _GameEvents(seats)
+    for index, mission in enumerate(log.missions):
+        game_events.add_quest_events(mission, f"$.missions[{index}]")
     n_rounds = max((mission.mission_number for mission in log.missions), default=0)
     if log.assassin_phase is not None:
-        acts.add_assassination(log.assassin_phase, max(n_rounds, 1))
+        game_events.add_assassination_events(log.assassin_phase, max(n_rounds, 1))
     return GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
@@ -155,17 +155,20 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
             "reasoning_effort": log.config.reasoning_effort,
         },
         is_finished=log.winner is not None,
-        outcome=_read_outcome(log),
+        outcome=_outcome_name(log),
         n_rounds=n_rounds,
         seats=seats,
-        messages=build_messages(acts.spoken, seats),
-        events=acts.events,
-        faults=acts.faults,
+        messages=build_messages(game_events.logged_messages, seats),
+        events=game_events.events,
+        faults=game_events.faults,
     )
 
 
-def _read_outcome(log: Log) -> str | None:
-    """Return how the game ended: evil wins by an assassination or three failed quests."""
+def _outcome_name(log: Log) -> str | None:
+    """Return the outcome of the game, such as `good_won`; None if it has no winner.
+
+    Evil wins by an assassination or by three failed quests.
+    """
     if log.winner != "evil":
         return None if log.winner is None else "good_won"
     if log.assassin_phase is not None and log.assassin_phase.correct:
@@ -175,116 +178,171 @@ def _read_outcome(log: Log) -> str | None:
 
 
 class _GameEvents:
-    """The messages of a game, as `spoken`, and its events by table."""
+    """Collects the messages of a game, and its events by the name of their table."""
 
     def __init__(self, seats: list[Seat]) -> None:
-        self.spoken: list[LoggedMessage] = []
+        self.logged_messages: list[LoggedMessage] = []
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
-        self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+        self._seat_numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self.faults: list[RecordError] = []
         self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
 
-    def add_mission(self, mission: Mission, at: str) -> None:
-        """Add a quest.
-
-        It is a discussion, proposed teams until one is accepted, and the team's choices.
-        """
-        number = mission.mission_number
-        has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
-        self._discuss(mission.discussion, "talk", number, EVERYONE, f"{at}.discussion")
+    def add_quest_events(self, mission: Mission, json_path: str) -> None:
+        """Add the discussion, team proposals, team votes and actions of a quest."""
+        quest_number = mission.mission_number
+        has_quest_failed = (
+            None if mission.mission_result is None else mission.mission_result == "fail"
+        )
+        self._add_discussion(
+            mission.discussion, "talk", quest_number, EVERYONE, f"{json_path}.discussion"
+        )
         for attempt, proposal in enumerate(mission.proposals or (), start=1):
-            path = f"{at}.proposals[{attempt - 1}]"
-            if self._is_seated(proposal.leader, f"{path}.leader"):
-                self._add_proposal(proposal, number, attempt, path, has_failed=has_failed)
-        for place, play in enumerate(mission.quest_actions or ()):
-            path = f"{at}.quest_actions[{place}]"
-            is_read = self._is_read(play.action, _PLAYS, f"{path}.action")
-            if self._is_seated(play.player, f"{path}.player") and is_read:
-                seat, is_fail = self._numbers[play.player], play.action == "fail"
+            item_path = f"{json_path}.proposals[{attempt - 1}]"
+            if self._is_seated_or_record_error(proposal.leader, f"{item_path}.leader"):
+                self._add_proposal(
+                    proposal, quest_number, attempt, item_path, has_quest_failed=has_quest_failed
+                )
+        for index, play in enumerate(mission.quest_actions or ()):
+            item_path = f"{json_path}.quest_actions[{index}]"
+            is_valid = self._is_allowed_or_record_error(
+                play.action, _QUEST_ACTIONS, f"{item_path}.action"
+            )
+            if self._is_seated_or_record_error(play.player, f"{item_path}.player") and is_valid:
+                seat, is_fail = self._seat_numbers[play.player], play.action == "fail"
                 self.events["quest_plays"].append(
-                    QuestPlay(seat, number, None, is_fail, has_failed)
+                    QuestPlay(seat, quest_number, None, is_fail, has_quest_failed)
                 )
 
-    def _discuss(
+    def _add_discussion(
         self,
         speeches: Sequence[Speech] | None,
         phase: str,
-        number: int,
+        quest_number: int,
         visible_to: str | tuple[str, ...],
-        at: str,
+        json_path: str,
     ) -> None:
-        for place, said in enumerate(speeches or ()):
-            if self._is_seated(said.player, f"{at}[{place}].player"):
-                self._say(said.player, said.content or "", phase, number, visible_to)
+        for index, speech in enumerate(speeches or ()):
+            if self._is_seated_or_record_error(speech.player, f"{json_path}[{index}].player"):
+                self._add_message(
+                    speech.player, speech.content or "", phase, quest_number, visible_to
+                )
 
-    def _is_seated(self, name: str, at: str) -> bool:
-        """Return whether the named player has a seat, and record an error if not."""
-        if name not in self._numbers:
-            self.faults.append(RecordError(at, "every player named has a seat", repr(name[:50])))
-        return name in self._numbers
+    def _is_seated_or_record_error(self, player: str, json_path: str) -> bool:
+        """Return whether a player takes part in the game; add an error to `faults` if not."""
+        if player not in self._seat_numbers:
+            self.faults.append(
+                RecordError(json_path, "every player named has a seat", repr(player[:50]))
+            )
+        return player in self._seat_numbers
 
-    def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
-        """Return whether an action is one of these words, and record an error if not."""
-        if word not in words:
-            self.faults.append(RecordError(at, f"it is {' or '.join(words)}", repr(word)[:50]))
-        return word in words
+    def _is_allowed_or_record_error(
+        self, action: object, allowed_actions: tuple[str, ...], json_path: str
+    ) -> bool:
+        """Return whether an action is an allowed one; add an error to `faults` if not."""
+        if action not in allowed_actions:
+            self.faults.append(
+                RecordError(json_path, f"it is {' or '.join(allowed_actions)}", repr(action)[:50])
+            )
+        return action in allowed_actions
 
     def _add_proposal(
-        self, proposal: Proposal, number: int, attempt: int, at: str, *, has_failed: bool | None
+        self,
+        proposal: Proposal,
+        quest_number: int,
+        attempt: int,
+        json_path: str,
+        *,
+        has_quest_failed: bool | None,
     ) -> None:
-        leader, named = proposal.leader, proposal.team_members
-        team = tuple(one for one in named if self._is_seated(one, f"{at}.team_members"))
+        leader = proposal.leader
+        team = tuple(
+            member
+            for member in proposal.team_members
+            if self._is_seated_or_record_error(member, f"{json_path}.team_members")
+        )
         result = proposal.vote_result
         is_approved = None if result is None else result == "approved"
-        index = self._say(leader, proposal.reasoning, "team", number)
+        message_index = self._add_message(leader, proposal.reasoning, "team", quest_number)
         self.events["team_proposals"].append(
             TeamProposal(
-                self._numbers[leader],
-                number,
-                index,
+                self._seat_numbers[leader],
+                quest_number,
+                message_index,
                 attempt,
                 team,
                 is_voted_on=bool(proposal.votes),
                 is_approved=is_approved,
-                is_quest_failed=has_failed if is_approved else None,
+                is_quest_failed=has_quest_failed if is_approved else None,
             )
         )
-        for place, ballot in enumerate(proposal.votes or ()):
-            if not self._is_seated(ballot.player, f"{at}.votes[{place}].player"):
+        for index, ballot in enumerate(proposal.votes or ()):
+            if not self._is_seated_or_record_error(
+                ballot.player, f"{json_path}.votes[{index}].player"
+            ):
                 continue
-            # What a vote was given for is shown to nobody else.
-            index = self._say(ballot.player, ballot.comment, "team_vote", number, ballot.player)
-            if not self._is_read(ballot.vote, _VOTES, f"{at}.votes[{place}].vote"):
+            # Only the voter sees its reason.
+            message_index = self._add_message(
+                ballot.player, ballot.comment, "team_vote", quest_number, ballot.player
+            )
+            if not self._is_allowed_or_record_error(
+                ballot.vote, _VOTES, f"{json_path}.votes[{index}].vote"
+            ):
                 continue
-            seat, approves = self._numbers[ballot.player], ballot.vote == "approve"
-            vote = TeamVote(seat, number, index, attempt, leader, team, approves, is_approved)
-            self.events["team_votes"].append(vote)
+            self.events["team_votes"].append(
+                TeamVote(
+                    self._seat_numbers[ballot.player],
+                    quest_number,
+                    message_index,
+                    attempt,
+                    leader,
+                    team,
+                    ballot.vote == "approve",
+                    is_approved,
+                )
+            )
 
-    def add_assassination(self, choice: Choice, number: int) -> None:
+    def add_assassination_events(self, assassin_phase: AssassinPhase, quest_number: int) -> None:
         """Add the evil players' discussion after the last quest, and the assassin's choice."""
-        at, phase = "$.assassin_phase", "assassination"
-        self._discuss(choice.evil_discussion, phase, number, self._evil, f"{at}.evil_discussion")
-        assassin = choice.assassin
-        if not self._is_seated(assassin, f"{at}.assassin"):
+        json_path, phase = "$.assassin_phase", "assassination"
+        self._add_discussion(
+            assassin_phase.evil_discussion,
+            phase,
+            quest_number,
+            self._evil,
+            f"{json_path}.evil_discussion",
+        )
+        assassin = assassin_phase.assassin
+        if not self._is_seated_or_record_error(assassin, f"{json_path}.assassin"):
             return
-        index = self._say(assassin, choice.reasoning, phase, number, assassin)
-        chosen = find_target(
-            choice.guess, {name: name for name in self._numbers}, f"{at}.guess", self.faults
+        message_index = self._add_message(
+            assassin, assassin_phase.reasoning, phase, quest_number, assassin
+        )
+        target = find_target(
+            assassin_phase.guess,
+            {name: name for name in self._seat_numbers},
+            f"{json_path}.guess",
+            self.faults,
         )
         self.events["assassinations"].append(
-            Assassination(self._numbers[assassin], number, index, chosen, choice.correct)
+            Assassination(
+                self._seat_numbers[assassin],
+                quest_number,
+                message_index,
+                target,
+                assassin_phase.correct,
+            )
         )
 
-    def _say(
+    def _add_message(
         self,
         player: str,
         text: str | None,
         phase: str,
-        number: int,
+        quest_number: int,
         visible_to: str | tuple[str, ...] = EVERYONE,
     ) -> int | None:
-        """Add a message and return its index; None for an action without words."""
+        """Add a message and return its index; add nothing and return None if `text` is None."""
         if text is None:
             return None
-        self.spoken.append(LoggedMessage(player, text, phase, number, visible_to))
-        return len(self.spoken) - 1
+        self.logged_messages.append(LoggedMessage(player, text, phase, quest_number, visible_to))
+        return len(self.logged_messages) - 1

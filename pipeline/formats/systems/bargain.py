@@ -1,9 +1,9 @@
 """Logs of joie-zhang/bargain: agents divide items, each by proposals on which all vote.
 
-See docs/formats/bargain.md, also for what the logs leave out. Every agent accepts or rejects every
-proposal; one that all accept is agreed, the first if there are several. Single votes are not
-logged, but a proposal that all accepted has the vote of each. The oldest games log them: there all
-vote on the first proposal of the round, and on no other.
+See docs/formats/bargain.md, also for facts that the logs lack. Every agent accepts or rejects every
+proposal. The agents agree on the first proposal that all accept. Single votes are not logged, but
+everyone voted for a proposal that all accepted. Only the oldest games log single votes: there,
+everyone votes on the first proposal of the round only.
 """
 
 import re
@@ -67,7 +67,7 @@ class Experiment(Struct, gc=False):
 
 
 class Config(Struct, gc=False):
-    """The settings; logs of older games do not list agents and items here."""
+    """The settings of a game; older games do not list agents and items here."""
 
     n_agents: Count
     m_items: Count
@@ -81,7 +81,7 @@ class Config(Struct, gc=False):
 
 
 class Performance(Struct, gc=False):
-    """The final facts about an agent; older games call its model a type."""
+    """The final facts about an agent; older games name its model in `model_type`."""
 
     model: str | None = None
     model_type: str | None = None
@@ -142,13 +142,13 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game; raise InvalidDocumentError if it breaks a rule."""
+    """Return the game of a log; raise InvalidDocumentError if its content is not valid."""
     log = decode(Log, sniffer.data)
-    seats = _read_seats(log)
+    seats = _seats_of_agents(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
-    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    seat_numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     faults: list[RecordError] = []
     config = log.config
     experiment = config.experiment_metadata or Experiment()
@@ -171,68 +171,79 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         n_rounds=log.final_round,
         started_at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
         seats=seats,
-        messages=build_messages(_read_messages(log), seats),
-        proposals=_read_proposals(log, numbers, faults),
-        proposal_votes=_read_votes(log, numbers),
-        usage=_read_usage(log, seats, faults),
+        messages=build_messages(_iter_messages(log), seats),
+        proposals=_proposal_rows_by_agent(log, seat_numbers, faults),
+        proposal_votes=_acceptance_votes(log, seat_numbers),
+        usage=_usages_of_seats(log, seats, faults),
         faults=faults,
     )
     built.results = [
         replace(result, agreed=agreed)
-        for result in results_of_tested_seats(built, dict.fromkeys(numbers.values(), agreed))
+        for result in results_of_tested_seats(built, dict.fromkeys(seat_numbers.values(), agreed))
     ]
     built.faults += unseated_speaker_faults(built.messages.course, ROWS)
-    first: dict[str, int] = {}
+    first_indices: dict[str, int] = {}
     for index, row in enumerate(log.conversation_logs):
         if row.phase not in _PHASES:
-            first.setdefault(row.phase, index)
+            first_indices.setdefault(row.phase, index)
     rule = f"a phase is one of {', '.join(_PHASES)}"
     built.faults += [
-        RecordError(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()
+        RecordError(f"{ROWS}[{index}].phase", rule, repr(phase))
+        for phase, index in first_indices.items()
     ]
     return built
 
 
-def _read_seats(log: Log) -> list[Seat]:
-    """Return the agents, all of them tested; the model is None if the log does not name it."""
+def _seats_of_agents(log: Log) -> list[Seat]:
+    """Return the agents with their models; the model is None if the log does not name it."""
     names = list(log.agent_performance) if log.config.agents is None else log.config.agents
-    at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
-    check_players(names, at)
+    json_path = "$.agent_performance" if log.config.agents is None else "$.config.agents"
+    check_players(names, json_path)
     if SYSTEM_NAME in names:
-        raise invalid_document_error(at, "no agent is called as the system is", repr(SYSTEM_NAME))
+        raise invalid_document_error(
+            json_path, "no agent is called as the system is", repr(SYSTEM_NAME)
+        )
     if len(names) != log.config.n_agents:
         rule = "there are as many agents as the settings say"
         raise invalid_document_error(
-            at, rule, f"{len(names)} agents, and not {log.config.n_agents}"
+            json_path, rule, f"{len(names)} agents, and not {log.config.n_agents}"
         )
-    ends = [log.agent_performance.get(name, Performance()) for name in names]
+    performances = [log.agent_performance.get(name, Performance()) for name in names]
     return [
         Seat(
             player=name,
-            model=end.model or end.model_type or None,
+            model=performance.model or performance.model_type or None,
             role=PLAYER,
             is_tested=True,
-            final_score=log.final_utilities.get(name, end.final_utility),
+            final_score=log.final_utilities.get(name, performance.final_utility),
         )
-        for name, end in zip(names, ends, strict=True)
+        for name, performance in zip(names, performances, strict=True)
     ]
 
 
-def _read_usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
-    """Return each agent's costs and seconds; the log has the mean of its requests."""
-    of_seats = []
+def _usages_of_seats(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
+    """Return the total cost and the total seconds of each agent.
+
+    The log has the mean seconds per request, so they are multiplied by the number of requests.
+    """
+    usages = []
     for seat in seats:
-        end, at = log.agent_performance.get(seat.player), f"$.agent_performance.{seat.player}"
-        found = parse_usage(end, _USED, at, faults) if end else Usage()
-        n_requests = parse_amount(end and end.total_requests, f"{at}.total_requests", faults)
-        is_known = None not in (found.seconds, n_requests)
-        seconds = found.seconds * n_requests if is_known else None
-        of_seats.append(replace(found, seconds=seconds))
-    return of_seats
+        performance = log.agent_performance.get(seat.player)
+        json_path = f"$.agent_performance.{seat.player}"
+        usage = parse_usage(performance, _USED, json_path, faults) if performance else Usage()
+        n_requests = parse_amount(
+            performance and performance.total_requests, f"{json_path}.total_requests", faults
+        )
+        is_known = None not in (usage.seconds, n_requests)
+        usages.append(replace(usage, seconds=usage.seconds * n_requests if is_known else None))
+    return usages
 
 
-def _read_messages(log: Log) -> Iterator[LoggedMessage]:
-    """Return every row as a message with the same index; private rows are visible to one agent."""
+def _iter_messages(log: Log) -> Iterator[LoggedMessage]:
+    """Yield each row as a message with the same index.
+
+    A row with a recipient, or a reflection, is visible to one agent only.
+    """
     for row in log.conversation_logs:
         is_system = row.player == SYSTEM_NAME
         reader = row.to if row.reflection_content is None else row.player
@@ -246,16 +257,16 @@ def _read_messages(log: Log) -> Iterator[LoggedMessage]:
         )
 
 
-def _read_proposals(
-    log: Log, numbers: Mapping[str, int], faults: list[RecordError]
+def _proposal_rows_by_agent(
+    log: Log, seat_numbers: Mapping[str, int], faults: list[RecordError]
 ) -> list[Proposal]:
-    """Return a row for each agent of each proposal, with its share of the number of items."""
-    proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
+    """Return a row for each agent of each proposal, with its share of all items."""
+    proposals: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):
-        if row.phase != "proposal" or row.player not in numbers:
+        if row.phase != "proposal" or row.player not in seat_numbers:
             continue
-        key = numbers[row.player], row.round
-        if key in proposed:
+        key = seat_numbers[row.player], row.round
+        if key in proposals:
             raise invalid_document_error(
                 f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}"
             )
@@ -266,84 +277,94 @@ def _read_proposals(
                 )
             )
             continue
-        proposed[key] = index, row.proposal
-    last = {seat: max(round_ for one, round_ in proposed if one == seat) for seat, _ in proposed}
+        proposals[key] = index, row.proposal
+    # A later round replaces an earlier one of the same seat.
+    last_rounds = dict(sorted(proposals))
     return [
         Proposal(
-            seat,
-            round_,
+            seat_number,
+            round_number,
             index,
-            party,
-            numbers.get(party),
+            agent,
+            seat_numbers.get(agent),
             position,
             share_text=None if items is None else str(items),
-            is_last=round_ == last[seat],
+            is_last=round_number == last_rounds[seat_number],
             share=_share_of_items(proposal, items, log.config.m_items),
             is_logged=True,
         )
-        for (seat, round_), (index, proposal) in proposed.items()
-        for position, (party, items) in enumerate((proposal.allocation or {}).items(), start=1)
+        for (seat_number, round_number), (index, proposal) in proposals.items()
+        for position, (agent, items) in enumerate((proposal.allocation or {}).items(), start=1)
     ]
 
 
 def _share_of_items(proposal: Proposed, items: object, n_items: int) -> float | None:
-    """Return the share of these items, or None if they are not a list of distinct known numbers.
+    """Return how large a part of all items an agent would get; None if `items` is not valid.
 
-    It is also None for a proposal that the system made because it could not read the agent's.
+    Valid items are a list of distinct numbers from 0 to `n_items - 1`. A proposal that the system
+    made because it could not read the agent's answer is not valid.
     """
     # Such proposals begin with this text.
     is_fallback = (proposal.reasoning or "").startswith("Failed to parse")
     if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None
-    is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
-    return len(items) / n_items if is_whole else None
+    is_valid = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
+    return len(items) / n_items if is_valid else None
 
 
-def _read_votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
-    """Return the votes for proposals; a rejection is not a vote.
+def _acceptance_votes(log: Log, seat_numbers: Mapping[str, int]) -> list[ProposalVote]:
+    """Return the votes that accept a proposal; rejections are not returned.
 
-    The oldest games log them, each for the first proposal of its round.
+    If the agents agreed, everyone accepted the agreed proposal. Only the oldest games log single
+    votes, each for the first proposal of its round.
     """
     rounds: dict[int, list[Row]] = {}
     for row in log.conversation_logs:
         rounds.setdefault(row.round, []).append(row)
-    final = rounds.get(log.final_round, [])
-    author = _author_of_agreement(final, len(seats)) if log.consensus_reached else None
-    if author in seats:
+    final_rows = rounds.get(log.final_round, [])
+    author = _author_of_first_accepted_proposal(final_rows, len(seat_numbers))
+    if log.consensus_reached and author in seat_numbers:
         return [
-            ProposalVote(seat, log.final_round, None, author, True, is_final_round=True)
-            for seat in seats.values()
+            ProposalVote(seat_number, log.final_round, None, author, True, is_final_round=True)
+            for seat_number in seat_numbers.values()
         ]
-    first = {
-        number: next((row.player for row in rows if row.proposal), None)
-        for number, rows in rounds.items()
+    first_authors = {
+        round_number: next((row.player for row in rows if row.proposal), None)
+        for round_number, rows in rounds.items()
     }
-    last = max((row.round for row in log.conversation_logs if row.vote), default=0)
-    cast: dict[tuple[int, int], ProposalVote] = {}
+    last_round = max((row.round for row in log.conversation_logs if row.vote), default=0)
+    votes: dict[tuple[int, int], ProposalVote] = {}
     for index, row in enumerate(log.conversation_logs):
-        candidate = first[row.round]
-        if not row.vote or row.vote.vote != "accept" or row.player not in seats or not candidate:
+        author = first_authors[row.round]
+        if (
+            not row.vote
+            or row.vote.vote != "accept"
+            or row.player not in seat_numbers
+            or not author
+        ):
             continue
-        seat = seats[row.player]
-        cast[seat, row.round] = ProposalVote(
-            seat, row.round, index, candidate, True, is_final_round=row.round == last
+        seat_number = seat_numbers[row.player]
+        votes[seat_number, row.round] = ProposalVote(
+            seat_number, row.round, index, author, True, is_final_round=row.round == last_round
         )
-    return list(cast.values())
+    return list(votes.values())
 
 
-def _author_of_agreement(rows: Sequence[Row], n_agents: int) -> str | None:
-    """Return the author of the first proposal that all agents accepted.
+def _author_of_first_accepted_proposal(rows: Sequence[Row], n_agents: int) -> str | None:
+    """Return the author of the first proposal that all agents accepted; None if there is none.
 
-    The tally's last line names the last proposal, whichever was accepted.
+    The last line of the tally is not used, because it always names the last proposal.
     """
     proposers = {
-        one.proposal_number: one.proposer for row in rows for one in row.enumerated_proposals
+        proposal.proposal_number: proposal.proposer
+        for row in rows
+        for proposal in row.enumerated_proposals
     }
     tallies = [row.content or "" for row in rows if row.phase == "vote_tabulation"]
-    accepted = [
+    accepted_numbers = [
         int(number)
         for tally in tallies
         for number, accepts, rejects in _TALLY.findall(tally)
         if int(accepts) == n_agents and int(rejects) == 0
     ]
-    return proposers.get(accepted[0]) if accepted else None
+    return proposers.get(accepted_numbers[0]) if accepted_numbers else None

@@ -1,7 +1,7 @@
 """Logs of ChatArena: the message rows of one game, with nothing around them.
 
-See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
-sentences also say which game it is.
+See docs/formats/chatarena.md. The messages of the moderator tell which game it is, the roles, the
+words and the outcome.
 """
 
 import csv
@@ -64,7 +64,7 @@ from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 # Messages as Python writes them: `Message(agent_name='Player 1', turn=1, visible_to=['A', 'B'])`.
 #
-# Read by patterns and never run. They know what `repr` writes, and nothing else of Python.
+# Messages are parsed by regular expressions, never evaluated: only what `repr` writes is accepted.
 
 # Possessive, so that no text makes a search slow. Half a surrogate pair is no character.
 _CODE = r"x[0-9a-f]{2}|u(?!d[89a-f])[0-9a-f]{4}|U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
@@ -81,58 +81,69 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def parse_message(line: str, at: str) -> dict[str, object]:
-    """Return the fields of a message by name; raise InvalidDocumentError for any other line."""
+def parse_message_repr(line: str, json_path: str) -> dict[str, object]:
+    """Parse a message that Python's `repr` wrote into its fields, by their names.
+
+    Raises InvalidDocumentError for any other line.
+    """
     fields: dict[str, object] = {}
     position, end = len("Message("), ", "
     while end == ", ":
         field = _FIELD.match(line, position)
         if field is None:
-            where = f"cannot be read from character {position + 1:,} on"
             rule = "each message is written as Python's repr of a Message"
-            raise invalid_document_error(at, rule, f"{where}: {line[position : position + 30]!r}")
+            raise invalid_document_error(
+                json_path,
+                rule,
+                f"cannot be read from character {position + 1:,} on: "
+                f"{line[position : position + 30]!r}",
+            )
         name, value, end = field["name"], field["value"], field[3]
         if name in fields:
             raise invalid_document_error(
-                f"{at}.{name}", "each field of a message is there once", "it is there twice"
+                f"{json_path}.{name}", "each field of a message is there once", "it is there twice"
             )
         fields[name] = _parse_value(value)
         position = field.end()
     return fields
 
 
-def parse_strings(written: str, at: str) -> list[str]:
-    """Parse a list of strings; raise InvalidDocumentError for anything else."""
-    if IS_LIST.fullmatch(written) is None:
+def parse_list_repr(literal: str, json_path: str) -> list[str]:
+    """Parse a list of strings that Python's `repr` wrote; raise InvalidDocumentError otherwise."""
+    if IS_LIST.fullmatch(literal) is None:
         raise invalid_document_error(
-            at, "a list of names is written as Python's repr of it", repr(written[:50])
+            json_path, "a list of names is written as Python's repr of it", repr(literal[:50])
         )
-    return list(map(_parse_string, _TEXTS.findall(written)))
+    return list(map(_parse_string, _TEXTS.findall(literal)))
 
 
-def _parse_value(written: str) -> object:
-    if written[0] in "'\"":
-        return _parse_string(written)
-    if written[0] in "[({s":
-        return list(map(_parse_string, _TEXTS.findall(written)))
-    if written in _CONSTANTS:
-        return _CONSTANTS[written]
-    return float(written) if "." in written or "e" in written else int(written)
+def _parse_value(literal: str) -> object:
+    if literal[0] in "'\"":
+        return _parse_string(literal)
+    if literal[0] in "[({s":
+        return list(map(_parse_string, _TEXTS.findall(literal)))
+    if literal in _CONSTANTS:
+        return _CONSTANTS[literal]
+    return float(literal) if "." in literal or "e" in literal else int(literal)
 
 
-def _parse_string(written: str) -> str:
-    inner = written[1:-1]
+def _parse_string(literal: str) -> str:
+    inner = literal[1:-1]
     return _ESCAPES.sub(_decode_escape, inner) if "\\" in inner else inner
 
 
 def _decode_escape(escape: re.Match[str]) -> str:
-    *codes, sign = escape.groups()
-    return _CONTROLS.get(sign, sign) if sign else chr(int("".join(filter(None, codes)), 16))
+    *codes, character = escape.groups()
+    return (
+        _CONTROLS.get(character, character)
+        if character
+        else chr(int("".join(filter(None, codes)), 16))
+    )
 
 
 # The three forms of a log, each as message rows: a JSON list, a table, a section of a transcript.
 #
-# A position such as `$[3].turn` is in the message of that number, counted from 0.
+# The index in a JSON path such as `$[3].turn` is the number of the message, counted from 0.
 
 
 class _Row(Row, gc=False):
@@ -144,144 +155,151 @@ class _Row(Row, gc=False):
 _EMPTY = {"[]", "()", "{}", "set()"}
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
-_OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
+_BANNER_LINE = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
 _IN_UTF_8 = "the document is in UTF-8"
 _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """Return the splitter for the games of a transcript, or for a whole table."""
-    if _is_table(head):
+    """Return the function that splits a file into games; None if it is no table or transcript."""
+    if _is_csv_table(head):
         return read_whole_file
     return section_splitter(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Return whether a document has the keys, columns or banner of a ChatArena log."""
+    """Return whether the document has the keys, columns or banner of a ChatArena log."""
     if sniffer.first == "[":
         return sniffer.lists("agent_name", "visible_to", "msg_type")
     if sniffer.first == "=":
         return _TRANSCRIPT.match(sniffer.data) is not None
-    return sniffer.first != "{" and _is_table(sniffer.data)
+    return sniffer.first != "{" and _is_csv_table(sniffer.data)
 
 
-def read_rows(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
-    """Read the messages of a claimed document, and an error for each other line."""
+def read_rows_and_errors(sniffer: DocumentSniffer) -> tuple[list[Row], list[RecordError]]:
+    """Return the messages of a document as rows, and the errors of lines that are no messages."""
     if sniffer.first == "[":
-        return _normalise_visibility(decode(list[_Row], sniffer.data)), []
+        return _clear_visibility_of_unseen_rows(decode(list[_Row], sniffer.data)), []
     if sniffer.first == "=":
-        return _parse_transcript(sniffer.data)
-    return _convert_rows(list(_parse_table(sniffer.data))), []
+        return _parse_transcript_rows_and_errors(sniffer.data)
+    return _rows_from_dictionaries(list(_iter_table_rows(sniffer.data))), []
 
 
-def _normalise_visibility(rows: list[_Row]) -> list[Row]:
-    """Return the rows with one spelling for messages that nobody can see."""
+def _clear_visibility_of_unseen_rows(rows: list[_Row]) -> list[Row]:
+    """Set `visible_to` to an empty tuple in the rows that nobody can see; return all rows."""
     speakers = {row.agent_name for row in rows}
     for row in rows:
         names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
-        if speakers.isdisjoint(names) and all(means_nobody(one) or one in _EMPTY for one in names):
+        if speakers.isdisjoint(names) and all(
+            means_nobody(name) or name in _EMPTY for name in names
+        ):
             row.visible_to = ()
     return [*rows]
 
 
-def _is_table(head: bytes) -> bool:
+def _is_csv_table(head: bytes) -> bool:
     header, end, _ = head[:400].partition(b"\n")
     if not end or b"agent_name" not in header:
         return False
     return set(next(csv.reader([header.rstrip(b"\r").decode("latin-1")]))) >= _COLUMNS
 
 
-def _parse_table(data: bytes) -> Iterator[dict[str, object]]:
-    """Return a table's rows as input for `Row`."""
-    for number, row in enumerate(iter_csv_rows_by_name(data, _COLUMNS)):
+def _iter_table_rows(data: bytes) -> Iterator[dict[str, object]]:
+    """Yield the rows of a CSV table as dictionaries by column."""
+    for index, row in enumerate(iter_csv_rows_by_name(data, _COLUMNS)):
         turn, visible_to = row["turn"], row["visible_to"]
         if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
             raise invalid_document_error(
-                f"$[{number}].turn", "the turn is a whole number", repr(turn[:50])
+                f"$[{index}].turn", "the turn is a whole number", repr(turn[:50])
             )
         is_list = visible_to.startswith("[") or IS_LIST.fullmatch(visible_to)
-        yield {  # numbers and lists are written as texts
+        yield {  # numbers and lists are strings in CSV
             **row,
             "turn": int(turn) if turn else None,
-            "visible_to": parse_strings(visible_to, f"$[{number}].visible_to")
+            "visible_to": parse_list_repr(visible_to, f"$[{index}].visible_to")
             if is_list
             else visible_to or EVERYONE,
             "msg_type": row["msg_type"] or None,
         }
 
 
-def _parse_transcript(data: bytes) -> tuple[list[Row], list[RecordError]]:
-    """Return the messages of a section, and one error if some lines are not messages."""
+def _parse_transcript_rows_and_errors(data: bytes) -> tuple[list[Row], list[RecordError]]:
+    """Return the messages of a game in a transcript, and the errors.
+
+    There is at most one error, which counts the lines that are no messages.
+    """
     lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
     messages = [line for line in lines if line.startswith(b"Message(")]
-    others = [
-        number
-        for number, line in enumerate(lines, start=1)
-        if not (line.startswith(b"Message(") or _OF_BANNER.fullmatch(line) or not line.strip())
+    other_lines = [
+        line_number
+        for line_number, line in enumerate(lines, start=1)
+        if not (line.startswith(b"Message(") or _BANNER_LINE.fullmatch(line) or not line.strip())
     ]
     rule = "each line is of the banner, or a message"
     faults = [
-        RecordError("$", rule, f"{len(others):,} other lines, the first of them line {first:,}")
-        for first in others[:1]
+        RecordError(
+            "$", rule, f"{len(other_lines):,} other lines, the first of them line {line_number:,}"
+        )
+        for line_number in other_lines[:1]
     ]
     texts = [decode_utf8(line, _IN_UTF_8) for line in messages]
-    parsed = [parse_message(text, f"$[{n}]") for n, text in enumerate(texts)]
-    return _convert_rows(parsed), faults
+    rows = [parse_message_repr(text, f"$[{index}]") for index, text in enumerate(texts)]
+    return _rows_from_dictionaries(rows), faults
 
 
-def _convert_rows(rows: list[dict[str, object]]) -> list[Row]:
-    """Return the rows with checked types; raise InvalidDocumentError otherwise."""
+def _rows_from_dictionaries(rows: list[dict[str, object]]) -> list[Row]:
+    """Convert dictionaries into rows; raise InvalidDocumentError if a value has a wrong type."""
     try:
-        return _normalise_visibility(msgspec.convert(rows, list[_Row]))
+        return _clear_visibility_of_unseen_rows(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
         raise InvalidDocumentError(type_error(error)) from error
 
 
-# What is said in a log, and to whom: what all its games are read from.
+# The messages of a log, from which all its games are read.
 
 NAME = SYSTEM = FORMAT = "chatarena"
 NAMES_MODELS = False
-SHOWN = 200
+MAX_QUOTED_CHARACTERS = 200
 
 
-class Talk:
+class Conversation:
     """The messages of a game.
 
-    Only the moderator's messages decide what the game is and how it ends.
+    Only the moderator's messages decide which game it is and how it ends.
     """
 
     def __init__(self, rows: list[Row]) -> None:
         self.history = to_history(rows)
-        moderated = [row for row in rows if row.agent_name == MODERATOR]
-        # What the moderator says, in order, and what of it is not for all, with its readers.
-        self.sentences = [row.content for row in moderated]
-        self._private = [
+        moderator_rows = [row for row in rows if row.agent_name == MODERATOR]
+        self.moderator_texts = [row.content for row in moderator_rows]
+        # The texts that not everyone sees, with the names of their readers.
+        self._private_texts = [
             (row.content, as_name_tuple(row.visible_to))
-            for row in moderated
+            for row in moderator_rows
             if row.visible_to != EVERYONE
         ]
 
-    def last_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return the last match of a pattern in the moderator's messages."""
-        matches = map(pattern.search, reversed(self.sentences))
+    def last_match_by_moderator(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the last match of a pattern in the moderator's messages; None if there is none."""
+        matches = map(pattern.search, reversed(self.moderator_texts))
         return next(filter(None, matches), None)
 
-    def matches_by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return what the moderator tells single players by a pattern's group, by player."""
+    def private_matches_by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
+        """Return the first group of a pattern in private messages of the moderator, by player."""
         return {
             player: match[1].strip()
-            for text, readers in self._private
+            for text, readers in self._private_texts
             if (match := pattern.fullmatch(text))
             for player in readers
             if player not in RESERVED_NAMES
         }
 
-    def parse_players(self, named: Iterable[str] = ()) -> list[str]:
-        """Return the players who speak or are named.
+    def sorted_player_names(self, extra_names: Iterable[str] = ()) -> list[str]:
+        """Return the names of all players who speak or are in `extra_names`, in the order of seats.
 
-        Raise InvalidDocumentError if there are none.
+        Raises InvalidDocumentError if there are none.
         """
-        names = {*self.history.player, *named} - {MODERATOR}
+        names = {*self.history.player, *extra_names} - {MODERATOR}
         if not names:
             raise invalid_document_error(
                 "$", "at least one player speaks", "only the moderator does"
@@ -290,21 +308,26 @@ class Talk:
         return sorted(names, key=lambda name: (player_number(name) or 0, name))
 
 
-def missing_fact_error(title: str, what: str, sentence: str | None = None) -> InvalidDocumentError:
-    """Return the error for a known game whose messages lack a necessary fact.
+def missing_fact_error(
+    game_title: str, problem: str, unreadable_text: str | None = None
+) -> InvalidDocumentError:
+    """Return the error for a known game if its moderator does not say a necessary fact.
 
-    `sentence` is what should say it, and cannot be read.
+    The message is `problem`, with the text that should contain the fact if it cannot be read.
     """
-    why = what if sentence is None else f"{what}: {sentence[:SHOWN]!r}"
     return invalid_document_error(
-        "$", f"the moderator's words say all that a game of {title} needs", why
+        "$",
+        f"the moderator's words say all that a game of {game_title} needs",
+        problem
+        if unreadable_text is None
+        else f"{problem}: {unreadable_text[:MAX_QUOTED_CHARACTERS]!r}",
     )
 
 
-# Chameleon and Undercover, as MAgIC plays them in ChatArena: who hides the moderator's words say.
+# Chameleon and Undercover, as MAgIC plays them in ChatArena.
 #
-# Each player is told alone that it is the chameleon, or is given a word. Votes are as the texts say
-# them, and the ending is the one that is announced.
+# The moderator tells each player privately that it is the chameleon, or tells it a word. Votes are
+# parsed from the texts, and the ending is the one that the moderator announces.
 
 # A word ends with its line, or with a sentence that another of several words follows. A title or an
 # initial, as in "Dr. Martin Luther King", ends no sentence.
@@ -319,97 +342,112 @@ _WORD = re.compile(rf"Your word is:{_NAMED}", re.DOTALL)
 _VOTE = "Now vote which of the other players (excluding yourself) is the "
 
 
-def is_chameleon(sentence: str) -> bool:
-    """Return whether the moderator's sentence is from Chameleon."""
+def is_text_of_chameleon(moderator_text: str) -> bool:
+    """Return whether a message of the moderator belongs to a game of Chameleon."""
     return bool(
-        _IS_CHAMELEON.fullmatch(sentence)
-        or _SECRET_WORD.fullmatch(sentence)
-        or sentence.startswith(f"{_VOTE}chameleon")
+        _IS_CHAMELEON.fullmatch(moderator_text)
+        or _SECRET_WORD.fullmatch(moderator_text)
+        or moderator_text.startswith(f"{_VOTE}chameleon")
     )
 
 
-def read_chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Read a game of Chameleon; raise InvalidDocumentError without roles or word."""
-    hidden = list(talk.matches_by_player(_IS_CHAMELEON))
-    if len(hidden) != 1:
+def read_chameleon(conversation: Conversation, model: str | None, game_title: str) -> GameRecord:
+    """Return a game of Chameleon; raise InvalidDocumentError if a role or the word is unknown."""
+    chameleons = list(conversation.private_matches_by_player(_IS_CHAMELEON))
+    if len(chameleons) != 1:
         raise missing_fact_error(
-            title, f"it tells {len(hidden)} players that they are the chameleon"
+            game_title, f"it tells {len(chameleons)} players that they are the chameleon"
         )
-    word = talk.last_match(_SECRET_WORD)
+    word = conversation.last_match_by_moderator(_SECRET_WORD)
     if word is None:
-        raise missing_fact_error(title, "it gives the word to nobody")
-    topic, code = talk.last_match(_TOPIC), word[1].strip()
-    players = talk.parse_players([*hidden, *talk.matches_by_player(_SECRET_WORD)])
+        raise missing_fact_error(game_title, "it gives the word to nobody")
+    topic, code = conversation.last_match_by_moderator(_TOPIC), word[1].strip()
+    players = conversation.sorted_player_names(
+        [*chameleons, *conversation.private_matches_by_player(_SECRET_WORD)]
+    )
     setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
     models = assign_models(players, model)
-    endings = {
+    outcome_codes = {
         "guessed the code wrong": 0,
         "guessed the code correctly": 1,
         "The accusation is incorrect": 2,
         "There are even votes": 3,
         "There are even notes": 3,
     }
-    built = _hidden_role_game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
-    built.guesses = build_guesses(built, CHAMELEON, code)
-    return built
+    game = _build_hidden_role_game_without_results(
+        conversation, CHAMELEON, chameleons[0], models, setting=setting, outcome_codes=outcome_codes
+    )
+    game.guesses = build_guesses(game, CHAMELEON, code)
+    return game
 
 
-def is_undercover(sentence: str) -> bool:
-    """Return whether the moderator's sentence is from Undercover."""
-    return bool(_WORD.fullmatch(sentence) or sentence.startswith(f"{_VOTE}undercover"))
+def is_text_of_undercover(moderator_text: str) -> bool:
+    """Return whether a message of the moderator belongs to a game of Undercover."""
+    return bool(_WORD.fullmatch(moderator_text) or moderator_text.startswith(f"{_VOTE}undercover"))
 
 
-def read_undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Read a game of Undercover; raise InvalidDocumentError if the undercover is unknown."""
-    words = talk.matches_by_player(_WORD)
-    players = talk.parse_players(words)
-    if without := [player for player in players if player not in words]:
-        raise missing_fact_error(title, f"it gives no word to {', '.join(without)[:200]}")
+def read_undercover(conversation: Conversation, model: str | None, game_title: str) -> GameRecord:
+    """Return a game of Undercover; raise InvalidDocumentError if the undercover is unknown."""
+    words = conversation.private_matches_by_player(_WORD)
+    players = conversation.sorted_player_names(words)
+    if players_without_word := [player for player in players if player not in words]:
+        raise missing_fact_error(
+            game_title, f"it gives no word to {', '.join(players_without_word)[:200]}"
+        )
     counts = Counter(words.values()).most_common()
     if len(counts) != 2 or counts[1][1] != 1 or counts[0][1] == 1:
-        what = f"it gives {len(words)} players {len(counts)} different words"
-        raise missing_fact_error(title, f"{what}, and not all but one of them the same")
-    civilian = counts[0][0]
-    hidden = next(player for player, word in words.items() if word != civilian)
-    setting: dict[str, JsonValue] = {"undercover_code": words[hidden], "civilian_code": civilian}
+        raise missing_fact_error(
+            game_title,
+            f"it gives {len(words)} players {len(counts)} different words, and not all but one of "
+            "them the same",
+        )
+    civilian_word = counts[0][0]
+    undercover = next(player for player, word in words.items() if word != civilian_word)
+    setting: dict[str, JsonValue] = {
+        "undercover_code": words[undercover],
+        "civilian_code": civilian_word,
+    }
     models = assign_models(players, model)
-    endings = {
+    outcome_codes = {
         "The accusation is correct": 0,
         "The accusation is incorrect": 1,
         "There are even votes": 2,
         "There are even notes": 2,
     }
-    return _hidden_role_game(talk, UNDERCOVER, hidden, models, setting=setting, endings=endings)
+    return _build_hidden_role_game_without_results(
+        conversation, UNDERCOVER, undercover, models, setting=setting, outcome_codes=outcome_codes
+    )
 
 
-def _hidden_role_game(
-    talk: Talk,
+def _build_hidden_role_game_without_results(
+    conversation: Conversation,
     rules: HiddenRoleRules,
-    hidden: str,
+    hidden_player: str,
     models: dict[str, str | None],
     *,
     setting: dict[str, JsonValue],
-    endings: Mapping[str, int],
+    outcome_codes: Mapping[str, int],
 ) -> GameRecord:
-    """Return the game without its results; all of its players are tested."""
-    spoken = messages_with_phases(rules, talk.history, models)
-    course = spoken.course
+    messages = messages_with_phases(rules, conversation.history, models)
+    course = messages.course
     # The ending that the moderator announced last.
-    ending = talk.last_match(re.compile("|".join(map(re.escape, endings))))
-    flag = endings[ending[0]] if ending else None
-    outcome = rules.outcome_of_flag(flag)
+    ending = conversation.last_match_by_moderator(
+        re.compile("|".join(map(re.escape, outcome_codes)))
+    )
+    outcome_code = outcome_codes[ending[0]] if ending else None
+    outcome = rules.outcome_of_flag(outcome_code)
     return GameRecord(
         game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,
-        setting={**setting, "hidden": hidden},
+        setting={**setting, "hidden": hidden_player},
         is_repeatable=True,
         is_finished=outcome is not None,
         outcome=outcome,
-        outcome_code=flag,
+        outcome_code=outcome_code,
         n_rounds=n_clue_rounds(rules, course),
-        seats=build_seats(rules, hidden, models, set(models)),
-        messages=spoken,
+        seats=build_seats(rules, hidden_player, models, set(models)),
+        messages=messages,
         votes=[
             Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
             for index in course.message_indices(Phase.VOTE)
@@ -419,10 +457,10 @@ def _hidden_role_game(
 
 # The Prisoner's Dilemma and Public Good, as MAgIC and its derivatives play them in ChatArena.
 #
-# A player decides by what it tells the moderator alone, and each plays for itself. In the dilemma
-# the moderator says what choices pay: in sentences, or as a matrix that Python printed. In Public
-# Good it does not say the pool's multiplier; but all get an equal part of the pool, so whoever puts
-# in least in all ends with the most points. Some moderators say the scores at the end.
+# Each player tells its decision to the moderator only, and plays for itself. In the dilemma, the
+# moderator says what choices pay: in sentences, or as a matrix that Python printed. In Public Good
+# it does not say the multiplier of the pool. But all get an equal part of the pool, so the player
+# that contributes least in total has the most points. Some moderators say the scores at the end.
 
 T = TypeVar("T")
 
@@ -476,114 +514,152 @@ class PayoffMatrix(Struct, forbid_unknown_fields=True):
     defect: PayoffRow
 
 
-def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
-    """Parse a dictionary that Python printed; None if there is none."""
+def _parse_printed_dictionary(value_type: type[T], match: re.Match[str] | None) -> T | None:
+    """Parse the dictionary in the first group of a match; None if it is missing or invalid."""
     try:
-        return decode(kind, match[1].replace("'", '"').encode()) if match else None
+        return decode(value_type, match[1].replace("'", '"').encode()) if match else None
     except InvalidDocumentError:
         return None
 
 
-def is_dilemma(sentence: str) -> bool:
-    """Return whether the moderator's sentence is from the Prisoner's Dilemma."""
-    is_scoring = sentence.lstrip().startswith("The scoring is as follows:")
-    return (is_scoring and "to defect" in sentence) or (
-        _MATRIX.fullmatch(sentence) is not None and "defect" in sentence
+def is_text_of_prisoners_dilemma(moderator_text: str) -> bool:
+    """Return whether a message of the moderator belongs to a Prisoner's Dilemma."""
+    is_scoring = moderator_text.lstrip().startswith("The scoring is as follows:")
+    return (is_scoring and "to defect" in moderator_text) or (
+        _MATRIX.fullmatch(moderator_text) is not None and "defect" in moderator_text
     )
 
 
-def read_dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Read a Prisoner's Dilemma, with every choice as MAgIC registers it."""
+def read_prisoners_dilemma(
+    conversation: Conversation, model: str | None, game_title: str
+) -> GameRecord:
+    """Return a Prisoner's Dilemma; each decision is read as the MAgIC benchmark reads it."""
     matrix, rounds = (
-        _parse_printed(PayoffMatrix, talk.last_match(_MATRIX)),
-        talk.last_match(_ROUNDS),
+        _parse_printed_dictionary(PayoffMatrix, conversation.last_match_by_moderator(_MATRIX)),
+        conversation.last_match_by_moderator(_ROUNDS),
     )
-    if scoring := talk.last_match(_SCORING):
+    if scoring := conversation.last_match_by_moderator(_SCORING):
         payoffs, n_rounds = Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
     elif matrix and rounds:
-        both, own = matrix.cooperate, matrix.defect
-        payoffs = Payoffs(both.two, own.none, own.two, own.one, both.one or None, both.none or None)
+        cooperate, defect = matrix.cooperate, matrix.defect
+        payoffs = Payoffs(
+            cooperate.two,
+            defect.none,
+            defect.two,
+            defect.one,
+            cooperate.one or None,
+            cooperate.none or None,
+        )
         n_rounds = int(rounds[1])
     else:
-        what = "it does not say the rounds, or what every combination of three choices pays"
-        raise missing_fact_error(title, what, next(filter(is_dilemma, talk.sentences)))
-    setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
-    kind, phase = GameType.PRISONERS_DILEMMA, Phase.DECISION
-    built = _read_point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
-    if len(built.seats) != N_PLAYERS:
+        problem = "it does not say the rounds, or what every combination of three choices pays"
         raise missing_fact_error(
-            title, f"it says what three players get, and {len(built.seats)} play"
+            game_title,
+            problem,
+            next(filter(is_text_of_prisoners_dilemma, conversation.moderator_texts)),
         )
-    built.decisions = build_decisions(built, payoffs)
+    setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
+    game = _build_point_game_without_results(
+        conversation,
+        GameType.PRISONERS_DILEMMA,
+        Phase.DECISION,
+        model,
+        setting=setting,
+        n_rounds=n_rounds,
+    )
+    if len(game.seats) != N_PLAYERS:
+        raise missing_fact_error(
+            game_title, f"it says what three players get, and {len(game.seats)} play"
+        )
+    game.decisions = build_decisions(game, payoffs)
     points = [0.0] * N_PLAYERS
-    for decision in built.decisions:
+    for decision in game.decisions:
         points[decision.seat - 1] += decision.payoff or 0
-    _add_results(built, _read_scores(talk, built) or points)
-    return built
+    _add_scores_and_winners(game, _scores_stated_by_moderator(conversation, game) or points)
+    return game
 
 
-def is_public_good(sentence: str) -> bool:
-    """Return whether the moderator's sentence is from Public Good."""
-    return bool(_START.search(sentence) or _BEGINNING.search(sentence))
+def is_text_of_public_good(moderator_text: str) -> bool:
+    """Return whether a message of the moderator belongs to a game of Public Good."""
+    return bool(_START.search(moderator_text) or _BEGINNING.search(moderator_text))
 
 
-def read_public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Read a Public Good game, with every contribution as MAgIC registers it."""
-    beginning, rounds = talk.last_match(_BEGINNING), talk.last_match(_ROUNDS)
-    if background := talk.last_match(_BACKGROUND):
+def read_public_good(conversation: Conversation, model: str | None, game_title: str) -> GameRecord:
+    """Return a game of Public Good; each amount is read as the MAgIC benchmark reads it."""
+    beginning, rounds = (
+        conversation.last_match_by_moderator(_BEGINNING),
+        conversation.last_match_by_moderator(_ROUNDS),
+    )
+    if background := conversation.last_match_by_moderator(_BACKGROUND):
         start, n_rounds = float(background[1]), int(background[2])
     elif beginning and rounds:
         start, n_rounds = float(beginning[1]), int(rounds[1])
     else:
-        what = "it does not say how many rounds are played"
-        raise missing_fact_error(title, what, next(filter(is_public_good, talk.sentences)))
-    points = int(start) if start.is_integer() else start
-    setting: dict[str, JsonValue] = {"starting_points": points, "rounds": n_rounds}
-    kind, phase = GameType.PUBLIC_GOOD, Phase.CONTRIBUTION
-    built = _read_point_game(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
-    indices = built.messages.course.message_indices(phase)
-    amounts = _contributed_amounts(
-        talk, [built.messages.content[index] for index in indices], title
+        problem = "it does not say how many rounds are played"
+        raise missing_fact_error(
+            game_title, problem, next(filter(is_text_of_public_good, conversation.moderator_texts))
+        )
+    setting: dict[str, JsonValue] = {
+        "starting_points": int(start) if start.is_integer() else start,
+        "rounds": n_rounds,
+    }
+    game = _build_point_game_without_results(
+        conversation,
+        GameType.PUBLIC_GOOD,
+        Phase.CONTRIBUTION,
+        model,
+        setting=setting,
+        n_rounds=n_rounds,
     )
-    built.contributions = build_contributions(built, amounts)
-    scores = _read_scores(talk, built)
-    if unread := [index for index, amount in zip(indices, amounts, strict=True) if amount is None]:
+    indices = game.messages.course.message_indices(Phase.CONTRIBUTION)
+    amounts = _amounts_of_contributions(
+        conversation, [game.messages.content[index] for index in indices], game_title
+    )
+    game.contributions = build_contributions(game, amounts)
+    scores = _scores_stated_by_moderator(conversation, game)
+    if unknown_indices := [
+        index for index, amount in zip(indices, amounts, strict=True) if amount is None
+    ]:
         rule = "each contribution states an amount"
-        built.faults.append(RecordError(f"$[{unread[0]}]", rule, f"{len(unread)} do not"))
+        game.faults.append(
+            RecordError(f"$[{unknown_indices[0]}]", rule, f"{len(unknown_indices)} do not")
+        )
         if scores is None:  # who won is not known
-            built.is_finished, built.outcome = False, None
-    paid = [0.0] * len(built.seats)
-    for contribution in built.contributions:
-        paid[contribution.seat - 1] -= contribution.amount or 0
-    _add_results(built, scores or paid, are_scores=scores is not None)
-    return built
+            game.is_finished, game.outcome = False, None
+    points = [0.0] * len(game.seats)
+    for contribution in game.contributions:
+        points[contribution.seat - 1] -= contribution.amount or 0
+    _add_scores_and_winners(game, scores or points, are_final_scores=scores is not None)
+    return game
 
 
-def _contributed_amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
-    """Return the amount that each text contributes, or None if it states none.
+def _amounts_of_contributions(
+    conversation: Conversation, texts: Sequence[str], game_title: str
+) -> list[float | None]:
+    """Return the amount that each text contributes; None for a text without an amount.
 
-    MAgIC's games register whole numbers. Raises InvalidDocumentError where it is another game.
+    MAgIC's own games have whole numbers. Raises InvalidDocumentError if no text contributes.
     """
-    if talk.last_match(_START):
-        # MAgIC's PGM games, in which amounts are read otherwise, ask for private reflections.
-        rows = zip(talk.history.player, talk.history.visible_to, strict=True)
+    if conversation.last_match_by_moderator(_START):
+        # MAgIC's PGM games have private reflections, and another rule to read amounts.
+        rows = zip(conversation.history.player, conversation.history.visible_to, strict=True)
         is_pgm = any(readers in (player, (player,)) for player, readers in rows)
         return [parse_contribution(text, is_pgm) for text in texts]
     if texts and not any("contribut" in text.lower() for text in texts):
-        raise missing_fact_error(title, "no player tells it a contribution", texts[0])
-    return list(map(_contributed_amount, texts))
+        raise missing_fact_error(game_title, "no player tells it a contribution", texts[0])
+    return list(map(_amount_in_contribution, texts))
 
 
-def _contributed_amount(text: str) -> float | None:
-    """Return the number after a form of "contribute", or else the only number of a text."""
-    if stated := _CONTRIBUTED.search(text):
-        return float(stated[1])
+def _amount_in_contribution(text: str) -> float | None:
+    """Return the number after a form of "contribute", or else the only number in a text."""
+    if match := _CONTRIBUTED.search(text):
+        return float(match[1])
     numbers = set(map(float, _NUMBERS.findall(text)))
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _read_point_game(
-    talk: Talk,
+def _build_point_game_without_results(
+    conversation: Conversation,
     game_type: GameType,
     phase: Phase,
     model: str | None,
@@ -591,21 +667,26 @@ def _read_point_game(
     setting: dict[str, JsonValue],
     n_rounds: int,
 ) -> GameRecord:
-    """Return the game without decisions and winners; the moderator's words tell if it is finished.
+    """Return the game without decisions and winners; it is finished if the moderator says so.
 
-    Raises InvalidDocumentError where a decision is missing in a game that is.
+    Raises InvalidDocumentError if a finished game lacks a decision.
     """
-    players = talk.parse_players()
-    spoken = messages_from_rows(talk.history, players, TIMELINES[phase])
-    ended = talk.last_match(_END)
-    if ended and int(ended[1]) != n_rounds:
+    players = conversation.sorted_player_names()
+    messages = messages_from_rows(conversation.history, players, TIMELINES[phase])
+    end = conversation.last_match_by_moderator(_END)
+    if end and int(end[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"
-        raise invalid_document_error("$", rule, f"it ends after {int(ended[1])}")
-    decided = Counter(spoken.course.round[index] for index in spoken.course.message_indices(phase))
-    if ended and (set(decided.values()) != {len(players)} or len(decided) != n_rounds):
+        raise invalid_document_error("$", rule, f"it ends after {int(end[1])}")
+    n_decisions_by_round = Counter(
+        messages.course.round[index] for index in messages.course.message_indices(phase)
+    )
+    if end and (
+        set(n_decisions_by_round.values()) != {len(players)}
+        or len(n_decisions_by_round) != n_rounds
+    ):
         rule = f"each player decides in each of the {n_rounds} rounds"
         raise invalid_document_error(
-            "$", rule, f"{decided.total()} decisions of {len(players)} players"
+            "$", rule, f"{n_decisions_by_round.total()} decisions of {len(players)} players"
         )
     return GameRecord(
         game_type=game_type,
@@ -613,79 +694,95 @@ def _read_point_game(
         format=FORMAT,
         setting=setting,
         is_repeatable=True,
-        is_finished=ended is not None,
-        outcome=Outcome.COMPLETED if ended else None,
+        is_finished=end is not None,
+        outcome=Outcome.COMPLETED if end else None,
         n_rounds=n_rounds,
         seats=[
-            Seat(player, name, PLAYER, is_tested=True)
-            for player, name in assign_models(players, model).items()
+            Seat(player, model_name, PLAYER, is_tested=True)
+            for player, model_name in assign_models(players, model).items()
         ],
-        messages=spoken,
+        messages=messages,
     )
 
 
-def _read_scores(talk: Talk, built: GameRecord) -> list[float] | None:
-    """Return the final scores that the moderator states, or None if one is missing."""
-    said = _parse_printed(dict[str, Points], talk.last_match(_SCORES)) or {}
-    scores = [said[seat.player] for seat in built.seats if seat.player in said]
-    return scores if built.is_finished and len(scores) == len(built.seats) else None
-
-
-def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool = True) -> None:
-    """Add the scores, and as winners of a finished game the players with the most points."""
-    known = points if built.is_finished else [None] * len(built.seats)
-    built.results = results_of_tested_seats(
-        built, dict(enumerate(has_highest_score(known), start=1))
+def _scores_stated_by_moderator(conversation: Conversation, game: GameRecord) -> list[float] | None:
+    """Return the final scores that the moderator states; None if one is missing."""
+    scores_by_player = (
+        _parse_printed_dictionary(dict[str, Points], conversation.last_match_by_moderator(_SCORES))
+        or {}
     )
-    if are_scores:
-        scored = zip(built.seats, known, strict=True)
-        built.seats = [replace(seat, final_score=score) for seat, score in scored]
+    scores = [
+        scores_by_player[seat.player] for seat in game.seats if seat.player in scores_by_player
+    ]
+    return scores if game.is_finished and len(scores) == len(game.seats) else None
 
 
-# Which game a log is of, by the moderator's words, and what reads it.
+def _add_scores_and_winners(
+    game: GameRecord, points: Sequence[float], *, are_final_scores: bool = True
+) -> None:
+    """Set the winners of a finished game to the players with the most points.
+
+    If the points are the final scores, set these too.
+    """
+    final_points = points if game.is_finished else [None] * len(game.seats)
+    game.results = results_of_tested_seats(
+        game, dict(enumerate(has_highest_score(final_points), start=1))
+    )
+    if are_final_scores:
+        game.seats = [
+            replace(seat, final_score=score)
+            for seat, score in zip(game.seats, final_points, strict=True)
+        ]
 
 
-def _refuse_cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
-    """Raise InvalidDocumentError: the log does not contain the registered shares and votes."""
-    what = "the shares and votes that the game registered are not among the messages"
-    raise missing_fact_error(title, what)
+# The games, which are recognized by a sentence of the moderator.
 
 
-# Each game, in the order of the game types: its title, whether a sentence of the moderator's is of
-# it, and what reads it.
+def _raise_for_cost_sharing(
+    conversation: Conversation, model: str | None, game_title: str
+) -> GameRecord:
+    """Raise InvalidDocumentError, because the messages lack the registered shares and votes."""
+    raise missing_fact_error(
+        game_title, "the shares and votes that the game registered are not among the messages"
+    )
+
+
+# By game type: the title, the test of a sentence of the moderator, and the function that reads it.
 GAMES: tuple[
-    tuple[str, Callable[[str], bool], Callable[[Talk, str | None, str], GameRecord]], ...
+    tuple[str, Callable[[str], bool], Callable[[Conversation, str | None, str], GameRecord]], ...
 ] = (
-    ("Chameleon", is_chameleon, read_chameleon),
-    ("Undercover", is_undercover, read_undercover),
+    ("Chameleon", is_text_of_chameleon, read_chameleon),
+    ("Undercover", is_text_of_undercover, read_undercover),
     (
         "Cost Sharing",
         lambda sentence: sentence.startswith("Now everyone propose the cost distribution"),
-        _refuse_cost_sharing,
+        _raise_for_cost_sharing,
     ),
-    ("Prisoner's Dilemma", is_dilemma, read_dilemma),
-    ("Public Good", is_public_good, read_public_good),
+    ("Prisoner's Dilemma", is_text_of_prisoners_dilemma, read_prisoners_dilemma),
+    ("Public Good", is_text_of_public_good, read_public_good),
 )
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game; raise InvalidDocumentError if it breaks a rule or is of another kind."""
-    rows, faults = read_rows(sniffer)
-    talk = Talk(rows)
-    for title, is_of_game, read_game in GAMES:
-        if any(map(is_of_game, talk.sentences)):
-            built = read_game(talk, model, title)
-            seats = [seat.player for seat in built.seats]
-            built.faults += faults + unknown_audience_faults(talk.history.visible_to, seats, "$")
-            return built
-    known = ", ".join(title for title, *_ in GAMES)
+    """Return the game of a log; raise InvalidDocumentError for an unknown game."""
+    rows, faults = read_rows_and_errors(sniffer)
+    conversation = Conversation(rows)
+    for title, is_text_of_game, read_game in GAMES:
+        if any(map(is_text_of_game, conversation.moderator_texts)):
+            game = read_game(conversation, model, title)
+            seats = [seat.player for seat in game.seats]
+            game.faults += faults + unknown_audience_faults(
+                conversation.history.visible_to, seats, "$"
+            )
+            return game
+    titles = ", ".join(title for title, *_ in GAMES)
     rule = (
-        f"the moderator's words are those of a known game ({known}): let a script write logs of "
+        f"the moderator's words are those of a known game ({titles}): let a script write logs of "
         "another one as interchange JSON (docs/interchange.md)"
     )
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row.agent_name == MODERATOR:
             raise invalid_document_error(
-                f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}"
+                f"$[{index}]", rule, f"the first are {row.content[:MAX_QUOTED_CHARACTERS]!r}"
             )
     raise invalid_document_error("$", rule, "the moderator says nothing")

@@ -1,7 +1,7 @@
 """CK-Arena's logs: Undercover with several undercovers, who are out one by one.
 
-After each round of statements the players vote one of them out, in some games an audience does it
-alone, and judges put out whoever makes a poor statement. What the judges score is not read.
+After each round of statements, the players or, in some games, an audience vote a player out. Judges
+eliminate players for poor statements. The scores of the judges are not read.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ NAMES_MODELS = True
 T = TypeVar("T")
 
 RoundNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
-# What stands in the place of a model where a person played, and of a vote that names nobody.
+# The model of a human player, and the target of a vote for nobody.
 HUMAN = "human"
 NOBODY = 0
 _SEATED = "every player named has a seat"
@@ -64,7 +64,7 @@ class Statement(Struct):
 
 
 class Ballot(Struct):
-    """A vote; the player that the voter's answer names may be any text."""
+    """A vote; `voted_for` is parsed from an answer of the voter, so it can be any value."""
 
     voter_id: Any
     voted_for: Any = None
@@ -86,7 +86,7 @@ class JudgeElimination(Struct):
 class Decision(Struct):
     """The elimination by the players' votes, or by an audience, after a round of statements.
 
-    Of acts, here and below, each is read alone: one that is broken leaves the others.
+    An invalid vote or elimination does not affect other ones: each is decoded alone.
     """
 
     after_statement_round: RoundNumber
@@ -124,17 +124,17 @@ _AT = f"$.{_KEY}"
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Return whether the document has a record with most parts of a game."""
+    """Return whether the document has a `game_record` with at least three parts of a game."""
     is_record = sniffer.first == "{" and _KEY in sniffer.keys
     return is_record and len(sniffer.within(_KEY) & {*Record.__struct_fields__}) >= 3
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game in the document's record."""
+    """Return the game of a log; raise InvalidDocumentError if its content is not valid."""
     record = decode(Record, sniffer.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
-    names = [_player_name(player.player_id) for player in record.players]
+    names = [_player_name_from_id(player.player_id) for player in record.players]
     check_players(names, f"{_AT}.players")
     seats = [
         Seat(
@@ -145,9 +145,9 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         )
         for name, player in zip(names, record.players, strict=True)
     ]
-    spoken = [
+    logged_messages = [
         LoggedMessage(
-            _player_name(statement.player_id),
+            _player_name_from_id(statement.player_id),
             statement.content or "",
             Phase.CLUE,
             statement.statement_round,
@@ -170,79 +170,92 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         outcome=None if winner is None else _OUTCOMES[winner],
         n_rounds=max((statement.statement_round for statement in process.statements), default=0),
         seats=seats,
-        messages=build_messages(spoken, seats),
+        messages=build_messages(logged_messages, seats),
     )
-    known = {player.player_id for player in record.players}
-    for place, statement in enumerate(process.statements):
-        if statement.player_id not in known:
-            at = f"{_AT}.game_process.statements[{place}].player_id"
-            raise invalid_document_error(at, _SEATED, f"player {statement.player_id}")
-    acts = _Acts([player.player_id for player in record.players], game.faults)
-    game.votes = list(_read_votes(process, acts))
-    game.eliminations = list(_read_eliminations(process, acts))
+    player_ids = [player.player_id for player in record.players]
+    for index, statement in enumerate(process.statements):
+        if statement.player_id not in player_ids:
+            json_path = f"{_AT}.game_process.statements[{index}].player_id"
+            raise invalid_document_error(json_path, _SEATED, f"player {statement.player_id}")
+    parser = _ActionParser(player_ids, game.faults)
+    game.votes = list(_iter_votes(process, parser))
+    game.eliminations = list(_iter_eliminations(process, parser))
     return game
 
 
-def _player_name(player_id: int) -> str:
-    """Return a player's name, as the other players saw it before its statements."""
+def _player_name_from_id(player_id: int) -> str:
+    """Return the name by which the other players know a player, for example `Player_3`."""
     return f"Player_{player_id}"
 
 
-class _Acts:
-    """Parses actions by all names that a log uses for players; invalid actions become errors."""
+class _ActionParser:
+    """Parses the votes and eliminations of a log, and collects errors for invalid ones."""
 
-    def __init__(self, players: list[int], faults: list[RecordError]) -> None:
-        self.known: dict[int | str, str] = {}
-        for player in players:
-            self.known |= dict.fromkeys(
-                (player, str(player), _player_name(player)), _player_name(player)
-            )
-        self.seats = {_player_name(player): seat for seat, player in enumerate(players, start=1)}
+    def __init__(self, player_ids: list[int], faults: list[RecordError]) -> None:
+        self.names_by_reference: dict[int | str, str] = {
+            reference: _player_name_from_id(player_id)
+            for player_id in player_ids
+            for reference in (player_id, str(player_id), _player_name_from_id(player_id))
+        }
+        self.seat_numbers = {
+            _player_name_from_id(player_id): number
+            for number, player_id in enumerate(player_ids, start=1)
+        }
         self.faults = faults
 
-    def iter_actions(
-        self, listed: Any, kind: type[T], key: str, at: str
+    def iter_paths_seats_and_actions(
+        self, actions: Any, action_type: type[T], player_field: str, process_path: str
     ) -> Iterator[tuple[str, int, T]]:
-        """Yield each action in the list `at`, with its position and the seat of its player."""
-        for place, act in iter_valid_entries(listed, kind, f"{_AT}.game_process.{at}", self.faults):
-            player = getattr(act, key)
-            if name := find_player(player, self.known):
-                yield place, self.seats[name], act
+        """Yield the JSON path, the player's seat number and the content of each action in a list.
+
+        An entry that is no valid action of a known player is skipped and reported in `faults`.
+        """
+        for json_path, action in iter_valid_entries(
+            actions, action_type, f"{_AT}.game_process.{process_path}", self.faults
+        ):
+            player = getattr(action, player_field)
+            if name := find_player(player, self.names_by_reference):
+                yield json_path, self.seat_numbers[name], action
             else:
-                self.faults.append(RecordError(f"{place}.{key}", _SEATED, repr(player)[:50]))
+                self.faults.append(
+                    RecordError(f"{json_path}.{player_field}", _SEATED, repr(player)[:50])
+                )
 
 
-def _read_votes(process: Process, acts: _Acts) -> Iterator[Vote]:
-    """Return the votes; they have no message, and the round of the statements before them."""
-    for number, decision in enumerate(process.voting_rounds or ()):
-        listed = acts.iter_actions(
-            decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes"
-        )
-        for at, voter, ballot in listed:
-            of = None if ballot.voted_for == NOBODY else ballot.voted_for
-            voted_for = find_target(of, acts.known, f"{at}.voted_for", acts.faults)
-            yield Vote(voter, decision.after_statement_round, None, voted_for)
+def _iter_votes(process: Process, parser: _ActionParser) -> Iterator[Vote]:
+    """Yield the votes, without messages; a vote has the round of the statements before it."""
+    for index, decision in enumerate(process.voting_rounds or ()):
+        for json_path, voter, ballot in parser.iter_paths_seats_and_actions(
+            decision.votes, Ballot, "voter_id", f"voting_rounds[{index}].votes"
+        ):
+            target = find_target(
+                None if ballot.voted_for == NOBODY else ballot.voted_for,
+                parser.names_by_reference,
+                f"{json_path}.voted_for",
+                parser.faults,
+            )
+            yield Vote(voter, decision.after_statement_round, None, target)
 
 
-def _read_eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
-    """Return who was eliminated by the players' `vote`, the `audience`, or the judges' `metric`."""
+def _iter_eliminations(process: Process, parser: _ActionParser) -> Iterator[Elimination]:
+    """Yield the eliminations with their cause: `vote`, `audience`, or `metric` for the judges."""
     for cause, key, decisions in (
         ("vote", "voting_rounds", process.voting_rounds),
         ("audience", "audience_decisions", process.audience_decisions),
     ):
-        for number, decision in enumerate(decisions or ()):
-            at = f"{key}[{number}].eliminated"
-            for _, seat, _ in acts.iter_actions(
-                decision.eliminated, EliminatedPlayer, "player_id", at
+        for index, decision in enumerate(decisions or ()):
+            for _, seat_number, _ in parser.iter_paths_seats_and_actions(
+                decision.eliminated, EliminatedPlayer, "player_id", f"{key}[{index}].eliminated"
             ):
-                yield Elimination(seat, decision.after_statement_round, None, cause)
-    spoken: dict[tuple[str | None, int], int] = {
-        (_player_name(statement.player_id), statement.statement_round): index
+                yield Elimination(seat_number, decision.after_statement_round, None, cause)
+    statement_indices: dict[tuple[str | None, int], int] = {
+        (_player_name_from_id(statement.player_id), statement.statement_round): index
         for index, statement in enumerate(process.statements)
     }
-    listed = acts.iter_actions(
+    for _, seat_number, elimination in parser.iter_paths_seats_and_actions(
         process.metric_eliminations, JudgeElimination, "player_id", "metric_eliminations"
-    )
-    for _, seat, vetting in listed:
-        index = spoken.get((find_player(vetting.player_id, acts.known), vetting.elimination_round))
-        yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)
+    ):
+        name = find_player(elimination.player_id, parser.names_by_reference)
+        round_number = elimination.elimination_round
+        message_index = statement_indices.get((name, round_number))
+        yield Elimination(seat_number, round_number, message_index, "metric", is_before_vote=True)

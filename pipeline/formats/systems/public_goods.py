@@ -1,9 +1,9 @@
 """Logs of lechmazur's `goods` and `pgg_bench`: an event a line, of one game of the Public Good.
 
-In `goods` nobody says a word; in `pgg_bench` players talk and punish one another. Players put in by
-a number alone, so contributions and punishments have no messages. See docs/formats/goods.md and
-docs/formats/pgg_bench.md. A position such as `$[3].round` is in the line of that number, counted
-from 0 without blank lines.
+In `goods` nobody talks; in `pgg_bench` players talk and punish one another. A contribution is
+only a number, so contributions and punishments have no messages. See docs/formats/goods.md and
+docs/formats/pgg_bench.md. The index in a JSON path such as `$[3].round` is the number of the line,
+counted from 0 without blank lines.
 """
 
 from collections import defaultdict
@@ -49,7 +49,7 @@ TALK = "talk"
 
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
-Tokens = Any  # `tokens` reads it: of an act that it cannot read the game is kept
+Tokens = Any  # `parse_token_amount` parses it, so that an invalid amount does not reject the game
 
 
 class Settings(Struct, gc=False, kw_only=True):
@@ -144,19 +144,19 @@ _KEY = "short_name_map"
 _INIT = Raw(b'"init"')
 _Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
 _EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
-_KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
+_EVENT_TYPES = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 
-class _System(NamedTuple):
-    """One of the two formats, which differ in whether the log has a setting for punishments."""
+class _PublicGoodsFormat(NamedTuple):
+    """One of two formats; only logs of `pgg_bench` have the setting `enable_punishments`."""
 
     NAME: str
-    punishes: bool
+    has_punishments: bool
     splitter: Callable[[str, bytes], Splitter | None] | None
     NAMES_MODELS: bool = True
 
     def claims(self, sniffer: DocumentSniffer) -> bool:
-        """Return whether the first line is that of a game of this system."""
+        """Return whether the document begins with the `init` line of a log of this format."""
         if (
             sniffer.first != "{"
             or _KEY not in sniffer.keys
@@ -165,128 +165,146 @@ class _System(NamedTuple):
             return False
         if sniffer.top.get("type", _INIT) != _INIT:
             return False
-        return ("enable_punishments" in sniffer.within("settings")) == self.punishes
+        return ("enable_punishments" in sniffer.within("settings")) == self.has_punishments
 
     def read(self, sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-        """Read the game; raise InvalidDocumentError if it breaks a rule."""
-        # What is wrong with the game, as two ends, is no line that was cut.
-        return _read_game(build_ignoring_truncated_last_line(Log, sniffer.data), self.NAME)
+        """Return the game of a log; raise InvalidDocumentError if its content is not valid."""
+        # Errors of `_game_from_log`, such as a second end, do not come from a truncated line.
+        return _game_from_log(build_ignoring_truncated_last_line(Log, sniffer.data), self.NAME)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
-    """Return the splitter for a whole file of either system, known by its first line."""
-    first = parse_truncated_object(head) if _KEY.encode() in head else {}
-    is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
-    return read_whole_file if is_init and first.get("type") in ("init", None) else None
+    """Return the function that reads a file as one game; None if it is no such log."""
+    first_line = parse_truncated_object(head) if _KEY.encode() in head else {}
+    is_init = _KEY in first_line and not first_line.keys().isdisjoint({"type", "settings"})
+    return read_whole_file if is_init and first_line.get("type") in ("init", None) else None
 
 
-# Only one format may ask for a file, so one does it for both.
-FORMATS = (_System("goods", False, _splitter), _System("pgg_bench", True, None))
+# Only one format may have the splitter of a file, so the first one has it for both.
+FORMATS = (
+    _PublicGoodsFormat("goods", False, _splitter),
+    _PublicGoodsFormat("pgg_bench", True, None),
+)
 
 
 class Log:
-    """The events of a claimed document; raises InvalidDocumentError for an invalid line."""
+    """The events of a log; raises InvalidDocumentError if a line is not valid."""
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[RecordError] = []
         lines = self._parse_lines(data)
         self._events = events = defaultdict[type, list[tuple[int, Line | None]]](list)
-        for number, line in enumerate(lines):
-            events[type(line)].append((number, line))
-        (_, self.init), *others = self.events_of_type(Init)
-        if others:
+        for line_index, line in enumerate(lines):
+            events[type(line)].append((line_index, line))
+        (_, self.init), *repeated_inits = self.events_of_type(Init)
+        if repeated_inits:
             raise invalid_document_error(
-                json_path(others[0][0]), "a log is of one game", "a second `init`"
+                line_json_path(repeated_inits[0][0]), "a log is of one game", "a second `init`"
             )
-        for number, line in enumerate(lines):
+        for line_index, line in enumerate(lines):
             if line is not None and line.game_id != self.init.game_id:
                 raise invalid_document_error(
-                    json_path(number, "game_id"), "a log is of one game", repr(line.game_id)
+                    line_json_path(line_index, "game_id"),
+                    "a log is of one game",
+                    repr(line.game_id),
                 )
-        # By their labels, P1 before P10, as the keys of an object have no order.
-        listed = sorted(
-            self.init.short_name_map.items(),
-            key=lambda one: (len(one[1].short_label), one[1].short_label),
+        # Sorted by label, P1 before P10, because the keys of an object have no order.
+        players_by_id = dict(
+            sorted(
+                self.init.short_name_map.items(),
+                key=lambda item: (len(item[1].short_label), item[1].short_label),
+            )
         )
-        self.players = [player for _, player in listed]
-        # The seats and labels of players by their ids.
-        self.seats = {name: number for number, (name, _) in enumerate(listed, 1)}
-        self.labels = {name: player.short_label for name, player in listed}
-        where, n_players = json_path(0, _KEY), len(listed)
-        check_players([player.short_label for player in self.players], where)
-        if n_players != self.init.settings.players:
+        self.players = list(players_by_id.values())
+        self.seat_numbers_by_id = {
+            player_id: seat_number for seat_number, player_id in enumerate(players_by_id, start=1)
+        }
+        self.labels_by_id = {
+            player_id: player.short_label for player_id, player in players_by_id.items()
+        }
+        check_players(list(self.labels_by_id.values()), line_json_path(0, _KEY))
+        if len(self.players) != self.init.settings.players:
             rule = "there are as many players as the settings say"
-            raise invalid_document_error(where, rule, f"{n_players} players")
+            raise invalid_document_error(
+                line_json_path(0, _KEY), rule, f"{len(self.players)} players"
+            )
         if len(lines) == 1:
             rule = "a log goes on after its `init`, which is the first line of its file"
-            raise invalid_document_error(json_path(0), rule, "nothing follows it in this document")
-
-    def events_of_type(self, kind: type[T]) -> list[tuple[int, T]]:
-        """Return the events of one type in order, each with its line number."""
-        return cast("list[tuple[int, T]]", self._events.get(kind, []))
-
-    def parse_seat(self, player: str, number: int, name: str = "player_id") -> int:
-        """Return the seat of the player whose id is in a field of a line.
-
-        Raises InvalidDocumentError for a player without a seat.
-        """
-        seat = self.seats.get(player)
-        if seat is None:
             raise invalid_document_error(
-                json_path(number, name), "every player who acts has a seat", repr(player)
+                line_json_path(0), rule, "nothing follows it in this document"
             )
-        return seat
 
-    def parse_tokens(self, value: Any, number: int, name: str) -> float | None:
-        """Return the number of tokens in a field; None, and an error, for an invalid number."""
+    def events_of_type(self, event_type: type[T]) -> list[tuple[int, T]]:
+        """Return each event of one type with the index of its line, in the order of the log."""
+        return cast("list[tuple[int, T]]", self._events.get(event_type, []))
+
+    def seat_number_of_player(
+        self, player_id: str, line_index: int, field_name: str = "player_id"
+    ) -> int:
+        """Return the seat number of a player; raise InvalidDocumentError for an unknown player.
+
+        The error has the position of the player's id: a line and a field.
+        """
+        if player_id not in self.seat_numbers_by_id:
+            raise invalid_document_error(
+                line_json_path(line_index, field_name),
+                "every player who acts has a seat",
+                repr(player_id),
+            )
+        return self.seat_numbers_by_id[player_id]
+
+    def parse_token_amount(self, value: Any, line_index: int, field_name: str) -> float | None:
+        """Return an amount of tokens; None, and an error in `faults`, for an invalid amount."""
         if type(value) in (int, float) and 0 <= value < 1e300:
             return float(value)
         rule = "an amount is a number of tokens, 0 or more"
-        self.faults.append(RecordError(json_path(number, name), rule, repr(value)[:50]))
+        self.faults.append(
+            RecordError(line_json_path(line_index, field_name), rule, repr(value)[:50])
+        )
         return None
 
     def _parse_lines(self, data: bytes) -> Sequence[Line | None]:
-        """Return the lines that are not blank; None for a line of unknown type."""
+        """Return the lines that are not blank; a line of an unknown type becomes None."""
         try:
             events = _EVENT.decode_lines(data)
         except UNDECODABLE:
             events = []
-        # All at once is quicker; but it takes an object in several lines for one, too.
-        cut = iter_json_values if is_multiline_json(data[: 1 << 12]) else iter_lines
-        if (events and cut is iter_json_values) or len(events) == data.count(b"\n") + (
+        # Decoding all lines at once is faster, but also accepts an object in several lines.
+        splitter = iter_json_values if is_multiline_json(data[: 1 << 12]) else iter_lines
+        if (events and splitter is iter_json_values) or len(events) == data.count(b"\n") + (
             data[-1:] != b"\n"
         ):
             return events
-        parts = enumerate(cut(iter((data,)), len(data)))
-        return [self._parse_event(part.data or b"", number) for number, part in parts]
+        parts = enumerate(splitter(iter((data,)), len(data)))
+        return [self._parse_line(part.data or b"", line_index) for line_index, part in parts]
 
-    def _parse_event(self, line: bytes, number: int) -> Line | None:
-        kind = decode(_Type, line, json_path(number)).type
-        if kind in _KINDS:
-            return decode(_EVENT, line, json_path(number))
-        rule = f"an event is one of {', '.join(_KINDS)}"
-        self.faults.append(RecordError(json_path(number, "type"), rule, repr(kind)))
+    def _parse_line(self, line: bytes, line_index: int) -> Line | None:
+        event_type = decode(_Type, line, line_json_path(line_index)).type
+        if event_type in _EVENT_TYPES:
+            return decode(_EVENT, line, line_json_path(line_index))
+        rule = f"an event is one of {', '.join(_EVENT_TYPES)}"
+        self.faults.append(RecordError(line_json_path(line_index, "type"), rule, repr(event_type)))
         return None
 
 
-def json_path(number: int, name: str = "") -> str:
-    """Return the JSON path of a line, or of a field of it."""
-    return f"$[{number}].{name}" if name else f"$[{number}]"
+def line_json_path(line_index: int, field_name: str = "") -> str:
+    """Return the JSON path of a line, or of a field of the line."""
+    return f"$[{line_index}].{field_name}" if field_name else f"$[{line_index}]"
 
 
-def _read_game(log: Log, system: str) -> GameRecord:
-    puts, transfers = _read_contributions(log), list(_read_punishments(log))
-    scores = _final_scores(log, puts, transfers)
-    of_seats: Sequence[float | None] = scores or [None] * len(log.players)
-    spoken = [
+def _game_from_log(log: Log, system_name: str) -> GameRecord:
+    contributions, transfers = _contributed_amounts(log), list(_iter_punishments(log))
+    scores = _final_scores(log, contributions, transfers)
+    scores_or_unknown: Sequence[float | None] = scores or [None] * len(log.players)
+    logged_messages = [
         LoggedMessage(
-            log.players[log.parse_seat(line.player_id, number) - 1].short_label,
+            log.players[log.seat_number_of_player(line.player_id, line_index) - 1].short_label,
             line.message or "",
             TALK,
             line.round,
             msg_type="public_message",
         )
-        for number, line in log.events_of_type(Message)
+        for line_index, line in log.events_of_type(Message)
     ]
     setting: dict[str, JsonValue] = {
         name: value for name, value in asdict(log.init.settings).items() if value is not UNSET
@@ -299,30 +317,31 @@ def _read_game(log: Log, system: str) -> GameRecord:
             is_tested=True,
             final_score=score,
         )
-        for player, score in zip(log.players, of_seats, strict=True)
+        for player, score in zip(log.players, scores_or_unknown, strict=True)
     ]
-    # The seconds that each seat took to talk, to put in and to punish.
-    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
-    for player, number, line in (
-        *((line.player_id, n, line) for n, line in log.events_of_type(Message)),
-        *((line.player_id, n, line) for n, line in log.events_of_type(Contribution)),
-        *((line.punisher_id, n, line) for n, line in log.events_of_type(Punishment)),
+    # The seconds that each player took to talk, to contribute and to punish.
+    usages: dict[str, list[Usage]] = {player_id: [] for player_id in log.seat_numbers_by_id}
+    for player_id, index, line in (
+        *((line.player_id, index, line) for index, line in log.events_of_type(Message)),
+        *((line.player_id, index, line) for index, line in log.events_of_type(Contribution)),
+        *((line.punisher_id, index, line) for index, line in log.events_of_type(Punishment)),
     ):
-        used = parse_usage(line, {"seconds": "response_time_s"}, json_path(number), log.faults)
-        calls[log.seats[player]].append(used)
+        usages[player_id].append(
+            parse_usage(line, {"seconds": "response_time_s"}, line_json_path(index), log.faults)
+        )
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
-        system=system,
-        format=system,
+        system=system_name,
+        format=system_name,
         setting=setting,
         is_finished=scores is not None,
         outcome=None if scores is None else Outcome.COMPLETED,
         n_rounds=log.init.settings.rounds,
         seats=seats,
-        messages=build_messages(spoken, seats),
-        contributions=add_round_totals(puts, len(seats)),
+        messages=build_messages(logged_messages, seats),
+        contributions=add_round_totals(contributions, len(seats)),
         transfers=transfers,
-        usage=[sum_usages(of_seat) for of_seat in calls.values()],
+        usage=[sum_usages(player_usages) for player_usages in usages.values()],
         faults=log.faults,
     )
     wins = has_highest_score([seat.final_score for seat in seats])
@@ -331,102 +350,116 @@ def _read_game(log: Log, system: str) -> GameRecord:
 
 
 def _final_scores(
-    log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
+    log: Log, contributions: list[ContributedAmount], transfers: list[Transfer]
 ) -> list[float] | None:
-    """Return the final balance of each seat, or None if one is unknown, as in an unfinished game.
+    """Return the final balance of each player; None if a balance is unknown.
 
-    Balances are logged by model, of several seats of one model the last. Those of a game with such
-    seats are worked out, and known if the log says the same as far as it goes.
+    A log names balances by model, so it lacks balances if several players have the same model. Such
+    balances are computed, and used only if they agree with the logged ones.
     """
     finals = log.events_of_type(Final)
     if not finals:
         return None
-    (number, final), *others = finals
-    if others:
+    (line_index, final), *repeated_finals = finals
+    if repeated_finals:
         raise invalid_document_error(
-            json_path(others[0][0]), "a game ends once", "a second `final`"
+            line_json_path(repeated_finals[0][0]), "a game ends once", "a second `final`"
         )
-    # JSON has no key null, so that it has the name of one.
-    models = ["null" if one.model_name is None else one.model_name for one in log.players]
-    logged = final.final_tokens
-    if logged.keys() != set(models):
+    # A missing model's key is "null", because JSON has no null as a key.
+    models = ["null" if player.model_name is None else player.model_name for player in log.players]
+    logged_balances = final.final_tokens
+    if logged_balances.keys() != set(models):
         rule = "each player's model has a balance"
-        raise invalid_document_error(json_path(number, "final_tokens"), rule, ", ".join(logged))
-    if len(logged) == len(models):
-        return [logged[model] for model in models]
-    balances = _final_balances(log, puts, transfers)
-    if balances and set(zip(models, balances, strict=True)) >= set(logged.items()):
+        raise invalid_document_error(
+            line_json_path(line_index, "final_tokens"), rule, ", ".join(logged_balances)
+        )
+    if len(logged_balances) == len(models):
+        return [logged_balances[model] for model in models]
+    balances = _compute_final_balances(log, contributions, transfers)
+    if balances and set(zip(models, balances, strict=True)) >= set(logged_balances.items()):
         return balances
     rule = "balances of several players of one model follow from what each put in"
     log.faults.append(
-        RecordError(json_path(number, "final_tokens"), rule, "they do not: who won is not known")
+        RecordError(
+            line_json_path(line_index, "final_tokens"), rule, "they do not: who won is not known"
+        )
     )
     return None
 
 
-def _final_balances(
-    log: Log, puts: list[ContributedAmount], transfers: list[Transfer]
+def _compute_final_balances(
+    log: Log, contributions: list[ContributedAmount], transfers: list[Transfer]
 ) -> list[float] | None:
-    """Return each seat's balance at the end, or None if an amount is missing.
+    """Return each player's balance at the end, computed from all moves; None if one is missing.
 
-    The pool is multiplied, and each gets the same whole number of it; the rest stays in it.
+    The pool is multiplied and paid out in equal whole numbers. The remainder stays in the pool.
     """
-    settings, left = log.init.settings, 0.0
-    held = [settings.starting_amount] * len(log.players)
-    for round_ in range(1, settings.rounds + 1):
-        amounts = {seat: amount for seat, of, amount, _ in puts if of == round_}
-        if len(amounts) < len(held) or None in amounts.values():
+    settings, remainder = log.init.settings, 0.0
+    balances = [settings.starting_amount] * len(log.players)
+    for round_number in range(1, settings.rounds + 1):
+        amounts_by_seat = {
+            seat_number: amount
+            for seat_number, contribution_round, amount, _ in contributions
+            if contribution_round == round_number
+        }
+        if len(amounts_by_seat) < len(balances) or None in amounts_by_seat.values():
             return None
-        put_in = [amounts[seat] or 0 for seat in range(1, len(held) + 1)]
-        each, left = divmod(floor((left + sum(put_in)) * settings.multiplier), len(held))
-        held = [tokens - amount + each for tokens, amount in zip(held, put_in, strict=True)]
-    seats = {player.short_label: number for number, player in enumerate(log.players)}
+        amounts = [amounts_by_seat[seat_number] or 0 for seat_number in range(1, len(balances) + 1)]
+        payout, remainder = divmod(
+            floor((remainder + sum(amounts)) * settings.multiplier), len(balances)
+        )
+        balances = [
+            balance - amount + payout for balance, amount in zip(balances, amounts, strict=True)
+        ]
+    indices = {player.short_label: index for index, player in enumerate(log.players)}
     for transfer in transfers:
         if None in (transfer.amount, transfer.cost, transfer.target):
             return None
-        held[transfer.seat - 1] -= transfer.cost or 0
-        held[seats[transfer.target or ""]] += transfer.amount or 0
-    return held
+        balances[transfer.seat - 1] -= transfer.cost or 0
+        balances[indices[transfer.target or ""]] += transfer.amount or 0
+    return balances
 
 
-def _read_contributions(log: Log) -> list[ContributedAmount]:
-    lines, seats = log.events_of_type(Contribution), log.seats
-    puts: list[ContributedAmount] = [
+def _contributed_amounts(log: Log) -> list[ContributedAmount]:
+    contributions: list[ContributedAmount] = [
         (
-            seats.get(put.player_id) or log.parse_seat(put.player_id, n),
-            put.round,
-            log.parse_tokens(put.contribution, n, "contribution"),
+            log.seat_number_of_player(line.player_id, line_index),
+            line.round,
+            log.parse_token_amount(line.contribution, line_index, "contribution"),
             None,
         )
-        for n, put in lines
+        for line_index, line in log.events_of_type(Contribution)
     ]
-    if len({put[:2] for put in puts}) < len(puts):
-        known = set[tuple[int, int]]()
-        for (number, _), (seat, round_, *_) in zip(lines, puts, strict=True):
-            if (seat, round_) in known:
-                raise invalid_document_error(
-                    json_path(number), "a player puts in once a round", f"round {round_}, again"
-                )
-            known.add((seat, round_))
-    return puts
+    first_lines: dict[tuple[str, int], int] = {}
+    for line_index, line in log.events_of_type(Contribution):
+        if first_lines.setdefault((line.player_id, line.round), line_index) != line_index:
+            raise invalid_document_error(
+                line_json_path(line_index),
+                "a player puts in once a round",
+                f"round {line.round}, again",
+            )
+    return contributions
 
 
-def _read_punishments(log: Log) -> Iterator[Transfer]:
-    """Return the punishments: points that a seat takes from another at a cost of its own."""
-    numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
-    for number, line in log.events_of_type(Punishment):
-        seat = log.parse_seat(line.punisher_id, number, "punisher_id")
-        numbers[seat, line.round] += 1
-        damage = log.parse_tokens(line.target_damage, number, "target_damage")
+def _iter_punishments(log: Log) -> Iterator[Transfer]:
+    """Yield each punishment: a player pays a cost, and another player loses tokens."""
+    n_punishments: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for line_index, line in log.events_of_type(Punishment):
+        seat_number = log.seat_number_of_player(line.punisher_id, line_index, "punisher_id")
+        n_punishments[seat_number, line.round] += 1
+        damage = log.parse_token_amount(line.target_damage, line_index, "target_damage")
         yield Transfer(
-            seat,
+            seat_number,
             line.round,
             None,
-            number=numbers[seat, line.round],
+            number=n_punishments[seat_number, line.round],
             target=find_target(
-                line.target_id, log.labels, json_path(number, "target_id"), log.faults
+                line.target_id,
+                log.labels_by_id,
+                line_json_path(line_index, "target_id"),
+                log.faults,
             ),
             kind="punishment",
             amount=None if damage is None else -damage,
-            cost=log.parse_tokens(line.punisher_spend, number, "punisher_spend"),
+            cost=log.parse_token_amount(line.punisher_spend, line_index, "punisher_spend"),
         )

@@ -1,13 +1,13 @@
 """TextArena's logs of Avalon: who sat where, the result, and every row that the engine wrote.
 
-Who did what is read from the rows: the moderator writes the state of the game before each phase.
-`vote_events` is not read: it was sampled, so that most of its entries repeat an older vote under a
-newer team or mission. What is played on quests, and who guessed Merlin, is secret.
+Actions are read from the rows, as the moderator writes the state of the game before each phase.
+`vote_events` is not read: it was sampled, so most of its entries repeat an older vote for a newer
+team or mission. Actions on quests are secret, and so is the player who guessed Merlin.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct, field
@@ -31,12 +31,15 @@ NAMES_MODELS = True
 
 _KEYS = {"agent", "game_info", "logs"}
 _NAME = re.compile(rb'"([A-Za-z0-9_-]{1,60})"')
-# Agents that follow rules: what they say is one of four lines.
+# Agents that follow rules, and say one of four lines.
 BOTS = frozenset({"deeprole", "deeprole-llm"})
-# What stands for the agent of a table at which several sit.
+# The agent that a log names if its players have different agents.
 MIXED = "mixed"
-# How evil won, by what the reason begins with.
-_HOW = {"3 missions failed": "quests_failed", "Evil correctly guessed Merlin": "merlin_found"}
+# How evil won, by the beginning of the reason.
+_EVIL_OUTCOMES = {
+    "3 missions failed": "quests_failed",
+    "Evil correctly guessed Merlin": "merlin_found",
+}
 _INVALID = re.compile(r"attempted an invalid move\. Reason: (.+?)(?: Please resubmit|$)")
 ENGINE = -1
 _PHASES = {
@@ -45,10 +48,12 @@ _PHASES = {
     "Voting": "team_vote",
     "Guess-Merlin": "assassination",
 }
-_QUESTS = {"Mission Failed": True, "Mission Succeeded": False}
-_WRITTEN = re.compile(r"<game_state>(.*)</game_state>", re.DOTALL)
+_QUEST_RESULTS = {"Mission Failed": True, "Mission Succeeded": False}
+_GAME_STATE = re.compile(r"<game_state>(.*)</game_state>", re.DOTALL)
 _VOTE = re.compile(r"<vote>\s*(approve|reject)\s*</vote>", re.IGNORECASE)
-_OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted an invalid move')
+_ADDRESSED_PLAYER = re.compile(
+    r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted an invalid move'
+)
 
 
 class Row(Struct):
@@ -75,23 +80,23 @@ class State(Struct):
     num_discussion_rounds: Int64 | None = None
 
     @property
-    def round(self) -> int:
-        """The number of the quest."""
+    def quest_number(self) -> int:
+        """The number of the quest, from 1."""
         return self.mission_index + 1
 
     @property
-    def attempt(self) -> int:
-        """The number of the proposal in the quest."""
+    def proposal_number(self) -> int:
+        """The number of the team proposal within the quest, from 1."""
         return self.consecutive_failed_team_proposals + 1
 
 
-class Moment(NamedTuple):
-    """A row with its index, and the states before and after it."""
+class RowInGame(NamedTuple):
+    """A row with its index, the last state until this row, and the next state after it."""
 
-    place: int
+    row_index: int
     row: Row
-    state: State | None
-    later: State | None
+    state_before: State | None
+    state_after: State | None
 
 
 class Info(Struct):
@@ -115,33 +120,32 @@ class Log(Struct):
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    # TextArena has other environments.
     """Return whether the document is a TextArena log of a supported environment."""
-    return _environment(sniffer).startswith(b'"Avalon')
+    return _environment_name_json(sniffer).startswith(b'"Avalon')
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Describe a log of an environment that is not supported; None for other documents."""
-    name = _NAME.fullmatch(_environment(sniffer))
+    """Return a description of a TextArena log of an unsupported environment; None otherwise."""
+    name = _NAME.fullmatch(_environment_name_json(sniffer))
     return f"a TextArena log of {name[1].decode()}" if name else None
 
 
-def _environment(sniffer: DocumentSniffer) -> bytes:
-    """Return the log's environment as JSON with quotes; empty for other documents."""
+def _environment_name_json(sniffer: DocumentSniffer) -> bytes:
+    """Return the name of the environment as a JSON string; empty if it is no TextArena log."""
     return bytes(sniffer.top.get("env_id", b"")) if sniffer.has_keys(_KEYS, len(_KEYS) - 1) else b""
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game of a log of the environment Avalon."""
+    """Return the game of a log of the environment Avalon."""
     log = decode(Log, sniffer.data)
-    seats = list(_read_seats(log))
-    for place, row in enumerate(log.logs):
+    seats = list(_iter_seats(log))
+    for index, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):
             rule = "every row is from a player, or from the moderator, -1"
-            raise invalid_document_error(f"$.logs[{place}].from", rule, str(row.sender))
-    moments = _rows_with_states(log.logs)
-    players = [moment for moment in moments if moment.row.sender != ENGINE]
-    first = next((moment.state for moment in moments if moment.state), None)
+            raise invalid_document_error(f"$.logs[{index}].from", rule, str(row.sender))
+    rows = _pair_rows_with_states_before_and_after(log.logs)
+    player_rows = [row for row in rows if row.row.sender != ENGINE]
+    first_state = next((row.state_before for row in rows if row.state_before), None)
     faults: list[RecordError] = []
     return GameRecord(
         game_type=KIND.name,
@@ -150,27 +154,29 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         setting={
             "players": len(seats),
             "special_roles": [*sorted(role.lower() for role in log.special_roles or ())],
-            "discussion_rounds": first.num_discussion_rounds if first else None,
+            "discussion_rounds": first_state.num_discussion_rounds if first_state else None,
             "seed": log.seed,
         },
-        is_finished=_read_outcome(log) is not None,
-        outcome=_read_outcome(log),
-        ended_by=_invalid_move(log),
-        n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
+        is_finished=_outcome_name(log) is not None,
+        outcome=_outcome_name(log),
+        ended_by=_reason_of_early_end(log),
+        n_rounds=max(
+            (row.state_before.quest_number for row in player_rows if row.state_before), default=0
+        ),
         seats=seats,
-        messages=build_messages((_read_message(moment, seats) for moment in moments), seats),
+        messages=build_messages((_logged_message(row, seats) for row in rows), seats),
         events={
-            "team_proposals": list(_read_proposals(moments)),
-            "team_votes": list(_read_votes(players, faults)),
+            "team_proposals": list(_iter_team_proposals(rows)),
+            "team_votes": list(_iter_team_votes(player_rows, faults)),
         },
         faults=faults,
     )
 
 
-def _read_seats(log: Log) -> Iterator[Seat]:
-    """Return the seats.
+def _iter_seats(log: Log) -> Iterator[Seat]:
+    """Yield the players by seat.
 
-    An agent is a model unless it is a known bot, or has several names or none.
+    A model is unknown if the log names no agent, or several agents. Known bots are not tested.
     """
     check_number_of_players(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
@@ -178,15 +184,15 @@ def _read_seats(log: Log) -> Iterator[Seat]:
         raise invalid_document_error(
             "$.seat_agents", "every player has an agent", f"{len(agents)} agents"
         )
-    for number, agent in enumerate(agents):
-        info = log.game_info.get(str(number))
+    for player_number, agent in enumerate(agents):
+        info = log.game_info.get(str(player_number))
         if info is None:
             raise invalid_document_error(
-                "$.game_info", "players are numbered from 0", f"there is no {number}"
+                "$.game_info", "players are numbered from 0", f"there is no {player_number}"
             )
         is_known = bool(agent) and agent != MIXED
         yield Seat(
-            _player_name(number),
+            _player_name_from_number(player_number),
             agent if is_known else None,
             info.role.lower(),
             is_tested=is_known and agent not in BOTS,
@@ -194,146 +200,158 @@ def _read_seats(log: Log) -> Iterator[Seat]:
         )
 
 
-def _read_outcome(log: Log) -> str | None:
-    """Return how the game ended.
+def _outcome_name(log: Log) -> str | None:
+    """Return the outcome of the game, such as `good_won`; None if nobody won.
 
-    Rewards give the winner, the reason the way; None if nobody won.
+    Rewards tell who won, and the engine's reason tells how evil won.
     """
     rewards = log.rewards or {}
-    won = {
+    are_winners_evil = {
         KIND.side(info.role.lower()) is Side.HIDDEN
         for key, info in log.game_info.items()
         if rewards.get(key, 0) > 0
     }
-    if len(won) != 1:
+    if len(are_winners_evil) != 1:
         return None
-    if won == {False}:
+    if are_winners_evil == {False}:
         return "good_won"
-    how = [word for begin, word in _HOW.items() if (_reason(log) or "").startswith(begin)]
-    return how[0] if how else "evil_won"
+    outcomes = [
+        outcome
+        for beginning, outcome in _EVIL_OUTCOMES.items()
+        if (_engine_reason(log) or "").startswith(beginning)
+    ]
+    return outcomes[0] if outcomes else "evil_won"
 
 
-def _reason(log: Log) -> str | None:
+def _engine_reason(log: Log) -> str | None:
     return log.game_info["0"].reason if log.game_info else None
 
 
-def _invalid_move(log: Log) -> str | None:
-    """Return why the game ended early: the invalid move, or else the engine's reason."""
+def _reason_of_early_end(log: Log) -> str | None:
+    """Return why the game ended early: an invalid move, or else the engine's reason."""
     if not any(info.invalid_move for info in log.game_info.values()):
-        return None if _read_outcome(log) else _reason(log)
-    moderated = (row.message for row in log.logs if row.sender == ENGINE)
-    why = next(filter(None, map(_INVALID.search, moderated)), None)
-    return f"invalid move: {why[1]}" if why else "invalid move"
+        return None if _outcome_name(log) else _engine_reason(log)
+    texts = (row.message for row in log.logs if row.sender == ENGINE)
+    match = next(filter(None, map(_INVALID.search, texts)), None)
+    return f"invalid move: {match[1]}" if match else "invalid move"
 
 
-def _player_name(number: int) -> str:
-    """Return a player's name as the moderator writes it."""
-    return f"Player {number}"
+def _player_name_from_number(player_number: int) -> str:
+    """Return the name by which the moderator calls a player, for example `Player 0`."""
+    return f"Player {player_number}"
 
 
-def _rows_with_states(rows: Sequence[Row]) -> list[Moment]:
-    """Return each row with the states before and after it."""
+def _pair_rows_with_states_before_and_after(rows: Sequence[Row]) -> list[RowInGame]:
     states: list[State | None] = []
-    for place, row in enumerate(rows):
-        match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
-        at = f"$.logs[{place}].message"
-        states.append(decode(State, match[1].encode(), at) if match else None)
-    # A row without a state has that of the row before it, or behind it.
-    before = list(accumulate(states, _last_known))
-    after = [*accumulate(reversed(states), _last_known)][::-1]
-    # What follows a row is not a state that the row itself gives.
-    later = [*after, None][1:]
-    around = zip(rows, before, later, strict=True)
-    return [Moment(place, *each) for place, each in enumerate(around)]
+    for index, row in enumerate(rows):
+        match = _GAME_STATE.fullmatch(row.message) if row.sender == ENGINE else None
+        states.append(
+            decode(State, match[1].encode(), f"$.logs[{index}].message") if match else None
+        )
+    # A state that is written in a row itself counts as the state before it.
+    states_before = accumulate(states, _state_or_previous)
+    states_from = [*accumulate(reversed(states), _state_or_previous)][::-1]
+    states_after = [*states_from, None][1:]
+    return list(map(RowInGame, count(), rows, states_before, states_after))
 
 
-def _last_known(known: State | None, state: State | None) -> State | None:
-    return state or known
+def _state_or_previous(previous: State | None, state: State | None) -> State | None:
+    return state or previous
 
 
-def _read_message(moment: Moment, seats: Sequence[Seat]) -> LoggedMessage:
-    row, state = moment.row, moment.state
+def _logged_message(row_in_game: RowInGame, seats: Sequence[Seat]) -> LoggedMessage:
+    row, state = row_in_game.row, row_in_game.state_before
     if row.sender == ENGINE:
-        shown_to = _recipients(moment, seats)
-        return LoggedMessage(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
+        recipients = _recipients_of_moderator_message(row_in_game, seats)
+        return LoggedMessage(MODERATOR, row.message, Phase.MODERATION, visible_to=recipients)
     phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
     return LoggedMessage(
-        _player_name(row.sender), row.message, phase, state.round if state else None
+        _player_name_from_number(row.sender),
+        row.message,
+        phase,
+        state.quest_number if state else None,
     )
 
 
-def _recipients(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
-    """Return whom the moderator addresses, which only the texts tell.
+def _recipients_of_moderator_message(
+    row_in_game: RowInGame, seats: Sequence[Seat]
+) -> str | tuple[str, ...]:
+    """Return the name or names of the players who see a message of the moderator.
 
-    The first rows are each player's instructions, in order; Merlin's are empty.
+    The first rows are the instructions of each player, in the order of the seats, because Merlin's
+    are empty. In later rows, only the text tells who sees it.
     """
-    text, state = moment.row.message, moment.state
-    if moment.place < len(seats):
-        return seats[moment.place].player
-    if own := _OWN.match(text):
-        return _player_name(int(own[1] or own[2]))
+    text, state = row_in_game.row.message, row_in_game.state_before
+    if row_in_game.row_index < len(seats):
+        return seats[row_in_game.row_index].player
+    if match := _ADDRESSED_PLAYER.match(text):
+        return _player_name_from_number(int(match[1] or match[2]))
     if state and "\nYou are the leader" in text:
-        return _player_name(state.leader_pid)
+        return _player_name_from_number(state.leader_pid)
     if state and "\nYou are on the mission team" in text:
-        return tuple(map(_player_name, state.team_proposal))
+        return tuple(map(_player_name_from_number, state.team_proposal))
     if "\nEvil team, you have one chance" in text:
         return tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
     return EVERYONE
 
 
-def _read_proposals(moments: Sequence[Moment]) -> Iterator[Event]:
-    """Return the leaders' teams, from the states after them.
+def _iter_team_proposals(rows: Sequence[RowInGame]) -> Iterator[Event]:
+    """Yield the proposed teams, which the next state of the game contains.
 
-    A proposal without a later state is left out.
+    A proposal after the last state is skipped.
     """
-    # By round and attempt, whether the vote was for the team, whose players then play.
-    approved = {
-        (state.round, state.attempt): later.phase == "Mission"
-        for _, row, state, later in moments
-        if row.sender != ENGINE and state and state.phase == "Voting" and later
+    # By round and attempt: whether the team was approved, because its players then play.
+    approvals = {
+        (state.quest_number, state.proposal_number): next_state.phase == "Mission"
+        for _, row, state, next_state in rows
+        if row.sender != ENGINE and state and state.phase == "Voting" and next_state
     }
-    # By round, whether the quest failed.
-    failed = {
-        state.round: has_failed
-        for _, row, state, _ in moments
-        for begin, has_failed in _QUESTS.items()
-        if row.sender == ENGINE and state and row.message.startswith(begin)
+    # By round: whether the quest failed.
+    failures = {
+        state.quest_number: has_failed
+        for _, row, state, _ in rows
+        for beginning, has_failed in _QUEST_RESULTS.items()
+        if row.sender == ENGINE and state and row.message.startswith(beginning)
     }
-    for place, row, state, later in moments:
-        if row.sender == ENGINE or not state or state.phase != "Team-Proposal" or not later:
+    for index, row, state, next_state in rows:
+        if row.sender == ENGINE or not state or state.phase != "Team-Proposal" or not next_state:
             continue
-        is_voted_on = later.phase == "Voting"
-        is_approved = approved.get((state.round, state.attempt)) if is_voted_on else True
+        is_voted_on = next_state.phase == "Voting"
+        is_approved = (
+            approvals.get((state.quest_number, state.proposal_number)) if is_voted_on else True
+        )
         yield TeamProposal(
             row.sender + 1,
-            state.round,
-            place,
-            state.attempt,
-            tuple(map(_player_name, later.team_proposal)),
+            state.quest_number,
+            index,
+            state.proposal_number,
+            tuple(map(_player_name_from_number, next_state.team_proposal)),
             is_voted_on,
             is_approved,
-            failed.get(state.round) if is_approved else None,
+            failures.get(state.quest_number) if is_approved else None,
         )
 
 
-def _read_votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
-    """Return the votes from the states after them, or from the texts if the log is truncated."""
-    for place, row, state, later in players:
+def _iter_team_votes(
+    player_rows: Sequence[RowInGame], faults: list[RecordError]
+) -> Iterator[Event]:
+    """Yield the votes in the next state, or in the texts if the log is truncated."""
+    for index, row, state, next_state in player_rows:
         if state is None or state.phase != "Voting":
             continue
-        stated = _VOTE.search(remove_thoughts(row.message))
-        vote = later.votes.get(str(row.sender)) if later else stated and stated[1].lower()
+        match = _VOTE.search(remove_thoughts(row.message))
+        vote = next_state.votes.get(str(row.sender)) if next_state else match and match[1].lower()
         if vote not in ("approve", "reject"):
             rule = "a vote is registered as `approve` or `reject`"
-            faults.append(RecordError(f"$.logs[{place}]", rule, repr(vote)))
+            faults.append(RecordError(f"$.logs[{index}]", rule, repr(vote)))
             continue
         yield TeamVote(
             row.sender + 1,
-            state.round,
-            place,
-            state.attempt,
-            _player_name(state.leader_pid),
-            tuple(map(_player_name, state.team_proposal)),
+            state.quest_number,
+            index,
+            state.proposal_number,
+            _player_name_from_number(state.leader_pid),
+            tuple(map(_player_name_from_number, state.team_proposal)),
             vote == "approve",
-            later.phase == "Mission" if later else None,
+            next_state.phase == "Mission" if next_state else None,
         )

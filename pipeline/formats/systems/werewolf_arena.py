@@ -67,18 +67,22 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game; a game without a winner is unfinished."""
+    """Return the game of a log; it is unfinished if the log has no winner."""
     log = decode(Log, sniffer.data)
     if log.winner and log.winner not in _OUTCOMES:
         raise invalid_document_error(
             "$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50])
         )
-    village = WerewolfGameBuilder(_read_seats(log.players))
-    for number, one in enumerate(log.rounds):
-        _add_night(village, one, number, f"$.rounds[{number}]")
-        _add_day(village, one, number + 1, f"$.rounds[{number}]")
+    village = WerewolfGameBuilder(_seats_from_players(log.players))
+    for index, round_log in enumerate(log.rounds):
+        _add_night_events(village, round_log, index, f"$.rounds[{index}]")
+        _add_day_events(village, round_log, index + 1, f"$.rounds[{index}]")
     # A game can end in the night.
-    days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
+    days = [
+        day
+        for day, round_log in enumerate(log.rounds, start=1)
+        if round_log.debate or round_log.votes
+    ]
     return village.build_game(
         NAME,
         outcome=_OUTCOMES[log.winner] if log.winner else None,
@@ -87,11 +91,11 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     )
 
 
-def _read_seats(listed: Raw) -> list[Seat]:
-    players = decode(dict[str, Player], listed, "$.players")
-    # Each has a role. With no more roles than players, no name comes twice.
-    if bytes(listed).count(b'"role"') != len(players):
-        check_unique_keys(listed, "$.players")
+def _seats_from_players(players_json: Raw) -> list[Seat]:
+    players = decode(dict[str, Player], players_json, "$.players")
+    # Each player has a role, so names are unique if there are as many roles as players.
+    if bytes(players_json).count(b'"role"') != len(players):
+        check_unique_keys(players_json, "$.players")
     check_players(players, "$.players", MAX_WEREWOLF_PLAYERS)
     return [
         Seat(
@@ -104,37 +108,41 @@ def _read_seats(listed: Raw) -> list[Seat]:
     ]
 
 
-def _add_night(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
-    """Add a night; its attack kills nobody if the doctor protects the target."""
-    eliminated = village.somebody(one.eliminated)
+def _add_night_events(
+    village: WerewolfGameBuilder, round_log: Round, day: int, json_path: str
+) -> None:
+    """Add the actions of a night; the attack kills nobody if the doctor protects its target."""
+    eliminated = village.somebody(round_log.eliminated)
     if eliminated is not None:
-        village.attack(eliminated, day, f"{at}.eliminated")
-    for kind, role, target in (
-        ("protect", "doctor", one.protected),
-        ("unmask", "seer", one.unmasked),
+        village.attack(eliminated, day, f"{json_path}.eliminated")
+    for action, role, target in (
+        ("protect", "doctor", round_log.protected),
+        ("unmask", "seer", round_log.unmasked),
     ):
         players = village.living(role)
         if target is not None and players:
-            aim = village.target(target, f"{at}.{kind}ed")
-            finding = village.role(aim) if aim and kind == "unmask" else None
-            village.use(players[0], kind, aim, day, finding)
+            target_name = village.target(target, f"{json_path}.{action}ed")
+            finding = village.role(target_name) if target_name and action == "unmask" else None
+            village.use(players[0], action, target_name, day, finding)
         elif target is not None:
-            rule = f"a {role} is in the game to {kind} a player"
-            village.faults.append(RecordError(f"{at}.{kind}ed", rule, repr(target[:50])))
-    if eliminated is not None and eliminated != one.protected:
-        village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
+            rule = f"a {role} is in the game to {action} a player"
+            village.faults.append(RecordError(f"{json_path}.{action}ed", rule, repr(target[:50])))
+    if eliminated is not None and eliminated != round_log.protected:
+        village.eliminate(eliminated, day, ATTACKED, f"{json_path}.eliminated")
 
 
-def _add_day(village: WerewolfGameBuilder, one: Round, day: int, at: str) -> None:
-    for number, (player, text) in enumerate(one.debate or ()):
-        if village.is_player(player, f"{at}.debate[{number}]"):
+def _add_day_events(
+    village: WerewolfGameBuilder, round_log: Round, day: int, json_path: str
+) -> None:
+    for index, (player, text) in enumerate(round_log.debate or ()):
+        if village.is_player(player, f"{json_path}.debate[{index}]"):
             village.add_message(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
-    tallies = [] if one.success is False else one.votes or []
+    tallies = [] if round_log.success is False else round_log.votes or []
     for player, target in tallies[-1].items() if tallies else ():
-        tally = f"{at}.votes[{len(tallies) - 1}]"
-        if village.is_player(player, tally):
-            named = None if target is None else str(target)
-            village.vote(player, village.target(named, f"{tally}.{player}"), day)
-    if (exiled := village.somebody(one.exiled)) is not None:
-        village.eliminate(exiled, day, EXECUTED, f"{at}.exiled")
+        tally_path = f"{json_path}.votes[{len(tallies) - 1}]"
+        if village.is_player(player, tally_path):
+            target_text = None if target is None else str(target)
+            village.vote(player, village.target(target_text, f"{tally_path}.{player}"), day)
+    if (exiled := village.somebody(round_log.exiled)) is not None:
+        village.eliminate(exiled, day, EXECUTED, f"{json_path}.exiled")

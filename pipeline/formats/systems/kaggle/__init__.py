@@ -1,8 +1,8 @@
 """Episodes that kaggle-environments saves, one JSON object a game.
 
-Games of two players, the Prisoner's Dilemma and those in turn, are read by `turns`. All that
-happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry
-is JSON in a text. A night is of the day before it, and the first one of day 0, as in our tables.
+The module `turns` reads games of two players: the Prisoner's Dilemma and games in turn. This module
+reads Werewolf from `info.MODERATOR_OBSERVATION`, a list of entries for each step. Each entry is a
+string of JSON. As in our tables, a night belongs to the day before it, and the first one to day 0.
 """
 
 import re
@@ -35,9 +35,9 @@ _KEYS = {"configuration", "info", "steps"}
 _WEREWOLF = '"werewolf"'
 _WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
-# The agents that come with the package and are no language models.
+# The agents of the package, which are no language models.
 _BOTS = ("random", "deterministic")
-# What is fixed before play, besides the roles.
+# Rules that are fixed before play, besides the roles.
 _SETTING = (
     "discussion_protocol",
     "day_voting_protocol",
@@ -66,7 +66,7 @@ class Agent(Struct, gc=False):
 
     @property
     def model(self) -> str | None:
-        """The agent's name, or else the name of its only language model."""
+        """The name that the agent displays, or else the name of its model if it has only one."""
         names = {model.model_name for model in self.llms or ()}
         return self.display_name or (names.pop() if len(names) == 1 else None) or None
 
@@ -117,7 +117,7 @@ class Data(Struct, gc=False):
     """The fields of all kinds of entries; each entry has some of them."""
 
     actor_id: str | None = None
-    target_id: Any = None  # whatever an agent's answer was taken for
+    target_id: Any = None  # parsed from an agent's answer, so it can be any value
     player_id: str | None = None
     role: str | None = None
     team: str | None = None
@@ -145,7 +145,7 @@ class Protocol(Struct, gc=False, omit_defaults=True):
 _RULE = msgspec.json.Decoder(str | Protocol)
 
 
-# By the type of an entry, the ability that a player uses, and what a player leaves the game by.
+# By the type of an entry: the ability that a player uses, and why a player leaves the game.
 _USES = {
     "WerewolfNightVoteDataEntry": "attack_vote",
     "DoctorHealActionDataEntry": "heal",
@@ -157,47 +157,55 @@ _LEAVES = {
 }
 _CHAT, _VOTE, _START = "ChatDataEntry", "DayExileVoteDataEntry", "GameStartRoleDataEntry"
 _ATTACK = "WerewolfNightEliminationElectedDataEntry"
-# Other entries are requests, announcements, and what repeats these.
-_READ = {*_USES, *_LEAVES, _CHAT, _VOTE, _START, _ATTACK}
+# Other entries are requests, announcements and repetitions.
+_RELEVANT_TYPES = {*_USES, *_LEAVES, _CHAT, _VOTE, _START, _ATTACK}
 _BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
 
 
-# One entry: its type, its day and what it says, and where it is in the log.
-Act: TypeAlias = tuple[str, Event, str]
+# An entry of the moderator's log: its type, its content and its JSON path.
+EventOfTypeAtPath: TypeAlias = tuple[str, Event, str]
 
 
-def _add_event(village: WerewolfGameBuilder, kind: str, event: Event, at: str) -> None:
-    """Add the action of a player, or the effect of the night or the vote on a player."""
+def _add_action_or_elimination(
+    village: WerewolfGameBuilder, entry_type: str, event: Event, json_path: str
+) -> None:
+    """Add what an entry of the moderator's log tells: a player's action, attack or elimination."""
     data, day, actor = event.data, event.day, event.data.actor_id or ""
-    if kind in _LEAVES:
-        name, cause = _LEAVES[kind]
-        if (player := getattr(data, name)) is not None:
-            village.eliminate(player, day, cause, at)
-    elif kind == _ATTACK:
+    if entry_type in _LEAVES:
+        field_name, cause = _LEAVES[entry_type]
+        if (player := getattr(data, field_name)) is not None:
+            village.eliminate(player, day, cause, json_path)
+    elif entry_type == _ATTACK:
         if data.elected_target_player_id is not None:
-            village.attack(data.elected_target_player_id, day, at)
-    elif kind == _START or not village.is_player(actor, at):
+            village.attack(data.elected_target_player_id, day, json_path)
+    elif entry_type == _START or not village.is_player(actor, json_path):
         return
-    elif kind == _CHAT:
+    elif entry_type == _CHAT:
         village.add_message(actor, data.message or "", day, is_whisper=not event.public)
-    elif kind == _VOTE:
-        village.vote(actor, village.target(data.target_id, at), day)
-    else:  # what a seer learns is a role, or only a team
-        finding = (data.role or data.team or "").lower() if _USES[kind] == "inspect" else ""
-        village.use(actor, _USES[kind], village.target(data.target_id, at), day, finding or None)
+    elif entry_type == _VOTE:
+        village.vote(actor, village.target(data.target_id, json_path), day)
+    else:  # a seer learns a role, or only a team
+        finding = (data.role or data.team or "").lower() if _USES[entry_type] == "inspect" else ""
+        village.use(
+            actor,
+            _USES[entry_type],
+            village.target(data.target_id, json_path),
+            day,
+            finding or None,
+        )
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
     """Return whether the document is an episode of a supported game."""
     return _is_episode(sniffer) and (
-        _environment_name(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES}
-        or kaggle_turns.is_dilemma(sniffer)
+        _environment_name_json(sniffer) in {_WEREWOLF, *kaggle_turns.GAMES}
+        or kaggle_turns.is_prisoners_dilemma(sniffer)
     )
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Describe an episode of an unsupported game; None for other documents."""
-    name = _WORD.fullmatch(_environment_name(sniffer)) if _is_episode(sniffer) else None
+    """Return a description of an episode of an unsupported game; None for other documents."""
+    name = _WORD.fullmatch(_environment_name_json(sniffer)) if _is_episode(sniffer) else None
     return f"a Kaggle episode of {name[1]}" if name else None
 
 
@@ -205,30 +213,31 @@ def _is_episode(sniffer: DocumentSniffer) -> bool:
     return sniffer.has_keys(_KEYS, len(_KEYS) - 1)
 
 
-def _environment_name(sniffer: DocumentSniffer) -> str:
-    """Return the environment's name as JSON with quotes; empty if there is none."""
+def _environment_name_json(sniffer: DocumentSniffer) -> str:
+    """Return the name of the environment as a JSON string; empty if the document has none."""
     return bytes(sniffer.top.get("name", b"")).decode(errors="replace")
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Read the game; it is unfinished without a winner or if an agent failed."""
-    if (name := _environment_name(sniffer)) == _WEREWOLF:
+    """Return the game of an episode; a game of Werewolf without a winner is unfinished."""
+    if (name := _environment_name_json(sniffer)) == _WEREWOLF:
         return _read_werewolf(sniffer)
-    game_of = kaggle_turns.read_turns if name in kaggle_turns.GAMES else kaggle_turns.read_dilemma
-    return game_of(sniffer)
+    if name in kaggle_turns.GAMES:
+        return kaggle_turns.read_turn_based_game(sniffer)
+    return kaggle_turns.read_prisoners_dilemma(sniffer)
 
 
 def _read_werewolf(sniffer: DocumentSniffer) -> GameRecord:
     episode = decode(Episode, sniffer.data)
     end = episode.info.end or End()
     faults: list[RecordError] = []
-    acts = list(_read_actions(episode.info.entries, faults))
+    events = list(_iter_relevant_events(episode.info.entries, faults))
     village = WerewolfGameBuilder(
-        _read_seats(end.all_players or _players_as_told_roles(episode, acts))
+        _seats_of_players(end.all_players or _players_from_role_announcements(episode, events))
     )
     village.faults += faults
-    for act in acts:
-        _add_event(village, *act)
+    for event in events:
+        _add_action_or_elimination(village, *event)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
         raise invalid_document_error(
@@ -239,57 +248,69 @@ def _read_werewolf(sniffer: DocumentSniffer) -> GameRecord:
     return village.build_game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
-        n_rounds=max((event.day for kind, event, _ in acts if kind in _BY_DAY), default=0),
+        n_rounds=max(
+            (event.day for entry_type, event, _ in events if entry_type in _BY_DAY), default=0
+        ),
         setting={key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None},
         ended_by="agent error" if end.terminated_with_agent_error else None,
     )
 
 
-def _read_actions(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
-    """Return the entries with actions or roles, and an error for each invalid one."""
-    for number, entries in enumerate(steps):
-        for place, entry in enumerate(entries):
-            if entry.data_type in _READ:
-                at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
+def _iter_relevant_events(
+    steps: list[list[Entry]], faults: list[RecordError]
+) -> Iterator[EventOfTypeAtPath]:
+    """Yield the type, the content and the JSON path of each entry with a role or an action.
+
+    Invalid entries are skipped and reported in `faults`.
+    """
+    for step_index, entries in enumerate(steps):
+        for entry_index, entry in enumerate(entries):
+            if entry.data_type in _RELEVANT_TYPES:
+                json_path = f"$.info.MODERATOR_OBSERVATION[{step_index}][{entry_index}].json_str"
                 try:
-                    yield entry.data_type, decode(Event, entry.json_str.encode(), at), at
+                    yield (
+                        entry.data_type,
+                        decode(Event, entry.json_str.encode(), json_path),
+                        json_path,
+                    )
                 except InvalidDocumentError as error:
                     faults.append(error.fault)
 
 
-def _players_as_told_roles(episode: Episode, acts: list[Act]) -> list[Player]:
-    """Return the players of an unfinished game, as they were told their roles.
+def _players_from_role_announcements(
+    episode: Episode, events: list[EventOfTypeAtPath]
+) -> list[Player]:
+    """Return the players with the roles that they were told, for a game without a result.
 
-    Which agent a player is, the configuration says, unless names were dealt out by chance.
+    The configuration tells which agent plays which player, unless the names were shuffled.
     """
     is_shuffled = _configured_value(episode, "randomize_ids", bool) or False
-    listed = _configured_value(episode, "agents", list[ConfiguredAgent]) or []
-    agents = {} if is_shuffled else {agent.id: agent for agent in listed}
+    configured_agents = _configured_value(episode, "agents", list[ConfiguredAgent]) or []
+    agents = {} if is_shuffled else {agent.id: agent for agent in configured_agents}
     players = []
-    for kind, event, _ in acts:
+    for entry_type, event, _ in events:
         name, role = event.data.player_id, event.data.role
-        if kind == _START and name is not None and role is not None:
-            agent = replace(agents.get(name, Agent(role)), role=role)
-            players.append(Player(name, agent))
+        if entry_type == _START and name is not None and role is not None:
+            players.append(Player(name, replace(agents.get(name, Agent(role)), role=role)))
     return players
 
 
 def _configured_value(
-    episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]
+    episode: Episode, key: str, value_type: type[T] | msgspec.json.Decoder[T]
 ) -> T | None:
-    """Return the value of a configuration key, or None if it is missing."""
+    """Return the value of a key of the configuration; None if the key is missing."""
     value = episode.configuration.get(key)
-    return None if value is None else decode(kind, value, f"$.configuration.{key}")
+    return None if value is None else decode(value_type, value, f"$.configuration.{key}")
 
 
-def _read_seats(players: list[Player]) -> list[Seat]:
-    at = "$.info.GAME_END.all_players"
-    check_players([player.id for player in players], at, MAX_WEREWOLF_PLAYERS)
+def _seats_of_players(players: list[Player]) -> list[Seat]:
+    json_path = "$.info.GAME_END.all_players"
+    check_players([player.id for player in players], json_path, MAX_WEREWOLF_PLAYERS)
     return [
         Seat(
             player.id,
             player.agent.model,
-            parse_werewolf_role(player.agent.role, at),
+            parse_werewolf_role(player.agent.role, json_path),
             is_tested=player.agent.agent_id not in _BOTS,
             is_bot=player.agent.agent_id in _BOTS,
         )

@@ -1,7 +1,7 @@
 """Episodes of two players: the iterated Prisoner's Dilemma, and OpenSpiel's games in turn.
 
-`steps` has the states of both players, the first of them before play. A reward is the points that a
-player has; in OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
+`steps` has the states of both players; the first step is before play. A reward is the points of a
+player so far. In OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
 """
 
 import re
@@ -26,7 +26,7 @@ from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
 SYSTEM = "kaggle"
 PLAYERS = ("Player 1", "Player 2")
-# The first that a player has: where one fails, the other can be left with an error.
+# By status. The first of these counts, because a failed player can cause an error of the opponent.
 FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
 _USED = {
     "input_tokens": "prompt_tokens",
@@ -80,7 +80,7 @@ class StepsInfo(Struct, gc=False):
     """The teams and the loaded game of an episode that is logged by steps."""
 
     teams: list[str | None] | None = field(name="TeamNames", default=None)
-    loaded: str | None = field(name="openSpielGameStringResolved", default=None)
+    loaded_game_string: str | None = field(name="openSpielGameStringResolved", default=None)
 
 
 class Configuration(Struct, frozen=True, gc=False):
@@ -98,31 +98,52 @@ class StepsEpisode(Struct, gc=False):
     info: StepsInfo | None = None
 
     @property
-    def loaded(self) -> str:
-        """The game with parameters, as loaded by OpenSpiel; empty if the log lacks it."""
-        return (self.info and self.info.loaded) or ""
+    def loaded_game_string(self) -> str:
+        """The name and parameters of the game that OpenSpiel loaded; empty if not logged."""
+        return (self.info and self.info.loaded_game_string) or ""
 
 
 Scores = Sequence[float | None]
 Actions = Sequence[Action]
-"""What both players answered at a step."""
+"""The actions of both players at a step."""
 
 
-def parse_actions(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
-    """Return both players' actions at a step, and an error for each unreadable one."""
+class GameEnd(NamedTuple):
+    """How a game ended.
+
+    Attributes:
+        is_finished: Whether the game has a result.
+        scores: The points of each player; None if they are unknown.
+        are_winners: Whether each player won; None if it is unknown.
+        ended_by: Why the game ended early, if it did.
+        failures: What went wrong, by the seat number of the player that failed.
+    """
+
+    is_finished: bool
+    scores: Scores
+    are_winners: Sequence[bool | None]
+    ended_by: str | None
+    failures: dict[int, str]
+
+
+def parse_actions_of_step(
+    states: Sequence[State], json_path: str, faults: list[RecordError]
+) -> Actions:
+    """Return the action of each player at a step; report unreadable ones in `faults`."""
     return [
-        _parse_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)
+        _parse_action(state.action, f"{json_path}[{index}].action", faults)
+        for index, state in enumerate(states)
     ]
 
 
-def _parse_action(action: Any, at: str, faults: list[RecordError]) -> Action:
-    """Parse a player's action, which is an object or a plain value."""
+def _parse_action(action: Any, json_path: str, faults: list[RecordError]) -> Action:
+    """Convert a player's action, which is an object or only the submission, into an Action."""
     if not isinstance(action, dict):
         return Action(action)
     try:
         return msgspec.convert(action, Action)
     except msgspec.ValidationError as error:
-        faults.append(type_error(error, at))
+        faults.append(type_error(error, json_path))
         return Action(action.get("submission"))
 
 
@@ -131,109 +152,114 @@ def build_game(
     actions: Sequence[Actions],
     faults: list[RecordError],
     *,
-    before: Sequence[Actions] = (),
-    spoken: Iterable[LoggedMessage],
-    outcome: Outcome,
-    **own: Any,
+    first_step: Sequence[Actions] = (),
+    logged_messages: Iterable[LoggedMessage],
+    outcome_if_finished: Outcome,
+    **other_fields: Any,
 ) -> GameRecord:
-    """Return the game; it is unfinished if a player failed and nobody won.
+    """Return the game of an episode; it is unfinished if a player failed and nobody won.
 
-    `actions` are those of the steps after the first, and `before` that of the first if it counts;
-    `outcome` is how the game ended if it did, `own` what else it has.
+    Args:
+        episode: The episode.
+        actions: The actions of both players at each step after the first.
+        faults: The errors in the log so far; the game gets this list.
+        first_step: The actions at the first step, or nothing if they do not count.
+        logged_messages: The messages.
+        outcome_if_finished: The name of how the game ended, if it is finished.
+        other_fields: Further fields of the game record.
+
+    Returns:
+        The game record.
     """
-    steps = [*before, *actions]
-    is_finished, scores, wins, ended_by, failures = _read_end(episode, steps[-1] if steps else ())
-    seats = list(_read_seats(episode, steps, scores))
-    at = "$.steps[{}][{}].action.call_details[{}]"
+    steps = [*first_step, *actions]
+    end = _game_end(episode, steps[-1] if steps else ())
+    seats = list(_iter_seats(episode, steps, end.scores))
+    call_path = "$.steps[{}][{}].action.call_details[{}]"
     game = GameRecord(
         system=SYSTEM,
         format=SYSTEM,
-        is_finished=is_finished,
-        outcome=outcome if is_finished else None,
-        ended_by=ended_by,
+        is_finished=end.is_finished,
+        outcome=outcome_if_finished if end.is_finished else None,
+        ended_by=end.ended_by,
         seats=seats,
-        failures=failures,
+        failures=end.failures,
         usage=[
             sum_usages(
-                parse_usage(call, _USED, at.format(number, player, place), faults)
-                for number, step in enumerate(actions, start=1)
-                for place, call in enumerate(step[player].calls)
+                parse_usage(
+                    call, _USED, call_path.format(step_index, player_index, call_index), faults
+                )
+                for step_index, step in enumerate(actions, start=1)
+                for call_index, call in enumerate(step[player_index].calls)
             )
-            for player in range(len(PLAYERS))
+            for player_index in range(len(PLAYERS))
         ],
-        messages=build_messages(spoken, seats),
+        messages=build_messages(logged_messages, seats),
         faults=faults,
-        **own,
+        **other_fields,
     )
-    game.results = results_of_tested_seats(game, dict(enumerate(wins, start=1)))
+    game.results = results_of_tested_seats(game, dict(enumerate(end.are_winners, start=1)))
     return game
 
 
-def _read_end(
-    episode: StepsEpisode, last: Actions
-) -> tuple[bool, Scores, Sequence[bool | None], str | None, dict[int, str]]:
-    """Return how the game ended: points and winners by seat, the reason, and who failed and how.
-
-    By both players' states at the last step, and what they answered; null where it is not known.
-    """
+def _game_end(episode: StepsEpisode, last_actions: Actions) -> GameEnd:
+    """Return how a game ended, from both players' states at the last step and their answers."""
     states = episode.steps[-1]
     rewards, statuses = [state.reward for state in states], {state.status for state in states}
-    failed = next((word for status, word in FAILED.items() if status in statuses), None)
+    failure = next((reason for status, reason in FAILED.items() if status in statuses), None)
     failures = {
-        n: failed
-        for n, state in enumerate(states, start=1)
-        if failed and FAILED.get(state.status) == failed
+        seat_number: failure
+        for seat_number, state in enumerate(states, start=1)
+        if failure and FAILED.get(state.status) == failure
     }
     is_over = statuses <= {"DONE", *FAILED} and rewards != [None, None]
     if is_over and any(
         state.observation and state.observation.is_terminal is False for state in states
     ):
-        # Whoever failed has -1 or nothing, the other 1: no numbers of points.
-        why = [action.failure for action in last if action.failure]
-        wins = [(reward or 0) > 0 for reward in rewards]
-        forfeit = ": ".join(["forfeit", *why[:1]])
-        losers = (number for number, won in enumerate(wins, start=1) if not won)
+        # Rewards are not points here: -1 or None for the player that failed, 1 for the opponent.
+        reasons = [action.failure for action in last_actions if action.failure]
+        are_winners = [(reward or 0) > 0 for reward in rewards]
+        forfeit = ": ".join(["forfeit", *reasons[:1]])
+        losers = (seat for seat, is_winner in enumerate(are_winners, start=1) if not is_winner)
         failures = failures or dict.fromkeys(losers, forfeit)
-        return True, [None, None], wins, failed or forfeit, failures
+        return GameEnd(True, [None, None], are_winners, failure or forfeit, failures)
     if is_over and None not in rewards:
-        return True, rewards, has_highest_score(rewards), failed, failures
-    return False, [None, None], [None, None], failed, failures
+        return GameEnd(True, rewards, has_highest_score(rewards), failure, failures)
+    return GameEnd(False, [None, None], [None, None], failure, failures)
 
 
-def _read_seats(
-    episode: StepsEpisode, actions: Sequence[Actions], scores: Scores
-) -> Iterator[Seat]:
-    """Return the players by team; a team usually has the name of its model."""
+def _iter_seats(episode: StepsEpisode, steps: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
+    """Yield the players with their models: the team's name, or else the only model called."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
         raise invalid_document_error(
             "$.info.TeamNames", "each player has a team", f"{len(teams)} names"
         )
-    for number, player in enumerate(PLAYERS):
-        called = {call.model or "" for step in actions for call in step[number].calls}
-        model = teams[number] if teams else min(called) if len(called) == 1 else None
+    for index, player in enumerate(PLAYERS):
+        called_models = {call.model or "" for step in steps for call in step[index].calls}
+        only_model = min(called_models) if len(called_models) == 1 else None
+        model = teams[index] if teams else only_model
         yield Seat(
             player,
             model or None,
             PLAYER,
             is_tested=True,
-            final_score=scores[number],
-            is_bot=False if called else None,
+            final_score=scores[index],
+            is_bot=False if called_models else None,
         )
 
 
 # Episodes of the iterated Prisoner's Dilemma: `ipd`, and OpenSpiel's repeated game `matrix_pd`.
 #
-# In `ipd` each step after the first is a round, and `reward` is what a player has so far. In
-# OpenSpiel's, a step is a round if what both submitted was applied.
+# In `ipd` each step after the first is a round, and `reward` is the points of a player so far. In
+# `matrix_pd`, a step is a round if OpenSpiel applied the actions of both players.
 
 PLAIN, OPEN_SPIEL = b'"ipd"', b'"open_spiel_repeated_game"'
-# OpenSpiel repeats any game of a matrix. Which one it loaded older versions do not log: then the
-# text and the parameters of the configuration both have to say it, since either can be the default.
+# OpenSpiel repeats any matrix game. Older versions do not log which one: then both the text and the
+# parameters of the configuration have to name it, because either of them can be the default.
 _STAGE, _NAME = b"stage_game=matrix_pd()", b'"matrix_pd"'
 _REPEATED = re.compile(r"num_repetitions=([0-9]{1,6})\b")
 _CHOICES = (Choice.COOPERATE, Choice.DEFECT)
-_POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the other's
+_POINTS = ((5.0, 0.0), (10.0, 1.0))  # by the player's choice, then by the opponent's
 
 
 class Step(NamedTuple):
@@ -253,42 +279,42 @@ class Step(NamedTuple):
     points: Sequence[float | None]
 
 
-def is_dilemma(sniffer: DocumentSniffer) -> bool:
-    """Return whether an episode is a Prisoner's Dilemma, also as a repeated game."""
+def is_prisoners_dilemma(sniffer: DocumentSniffer) -> bool:
+    """Return whether an episode is an iterated Prisoner's Dilemma, of `ipd` or of OpenSpiel."""
     name = sniffer.top.get("name", b"")
     if bytes(name) != OPEN_SPIEL:
         return bytes(name) == PLAIN
     info, configuration = (
-        parse_object(bytes(sniffer.top.get(k, b""))) for k in ("info", "configuration")
+        parse_object(bytes(sniffer.top.get(key, b""))) for key in ("info", "configuration")
     )
-    if loaded := info.get("openSpielGameStringResolved"):
-        return _STAGE in bytes(loaded)
+    if loaded_game_string := info.get("openSpielGameStringResolved"):
+        return _STAGE in bytes(loaded_game_string)
     parameters = parse_object(bytes(configuration.get("openSpielGameParameters", b"")))
     text = bytes(configuration.get("openSpielGameString", b""))
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def read_dilemma(sniffer: DocumentSniffer) -> GameRecord:
-    """Read a Prisoner's Dilemma; choices are made without messages."""
+def read_prisoners_dilemma(sniffer: DocumentSniffer) -> GameRecord:
+    """Return the game of an episode of the Prisoner's Dilemma; its choices have no messages."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
-    steps = list(_read_steps(episode, faults))
+    steps = list(_iter_steps_after_first(episode, faults))
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
     if episode.name != "ipd":
-        loaded = _REPEATED.search(episode.loaded)
+        repetitions = _REPEATED.search(episode.loaded_game_string)
         payoffs: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
-        setting = {"payoffs": payoffs, "rounds": int(loaded[1]) if loaded else None}
+        setting = {"payoffs": payoffs, "rounds": int(repetitions[1]) if repetitions else None}
     return build_game(
         episode,
         [step.actions for step in steps],
         faults,
-        spoken=[
+        logged_messages=[
             LoggedMessage(player, action.thoughts, Phase.REFLECTION, step.round, ())
             for step in steps
             for player, action in zip(PLAYERS, step.actions, strict=True)
             if action.thoughts
         ],
-        outcome=Outcome.COMPLETED,
+        outcome_if_finished=Outcome.COMPLETED,
         game_type=GameType.PRISONERS_DILEMMA,
         setting=setting,
         n_rounds=sum(step.choices is not None for step in steps),
@@ -303,61 +329,71 @@ def read_dilemma(sniffer: DocumentSniffer) -> GameRecord:
     )
 
 
-def _read_steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
-    """Return the steps after the first, in order."""
-    is_plain, round_ = episode.name == "ipd", 1
-    for number, states in enumerate(episode.steps[1:], start=1):
-        at = f"$.steps[{number}]"
-        actions = parse_actions(states, at, faults)
-        registered = [
+def _iter_steps_after_first(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
+    is_plain, round_number = episode.name == "ipd", 1
+    for step_index, states in enumerate(episode.steps[1:], start=1):
+        step_path = f"$.steps[{step_index}]"
+        actions = parse_actions_of_step(states, step_path, faults)
+        registered_values = [
             action.submission if is_plain else state.info.action
             for action, state in zip(actions, states, strict=True)
         ]
-        failed = any(state.status in FAILED for state in states)
-        # Whoever forfeits submits a number that is no choice; what was applied before can be left.
-        numbers = [one.submission for one in actions if isinstance(one.submission, int | float)]
-        forfeited = registered == [None, None] or not {0, 1}.issuperset(numbers)
-        if failed or (forfeited and not is_plain):
-            yield Step(round_, actions, None, ())
+        has_failed = any(state.status in FAILED for state in states)
+        # A player forfeits by a number that is no choice. The state can keep an older applied one.
+        numbers = [
+            action.submission for action in actions if isinstance(action.submission, int | float)
+        ]
+        is_forfeit = registered_values == [None, None] or not {0, 1}.issuperset(numbers)
+        if has_failed or (is_forfeit and not is_plain):
+            yield Step(round_number, actions, None, ())
             continue
-        choices = [_parse_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
+        choices = [
+            _parse_choice_or_record_error(value, f"{step_path}[{index}]", faults)
+            for index, value in enumerate(registered_values)
+        ]
         points: Sequence[float | None]
-        if is_plain:  # a reward is what a player has in all
+        if is_plain:  # a reward is the sum of the points so far
             points = [
-                None if now.reward is None or before.reward is None else now.reward - before.reward
-                for now, before in zip(states, episode.steps[number - 1], strict=True)
+                None
+                if state.reward is None or previous.reward is None
+                else state.reward - previous.reward
+                for state, previous in zip(states, episode.steps[step_index - 1], strict=True)
             ]
         else:
             points = [
-                None if own is None or other is None else _POINTS[own][other]
-                for own, other in zip(choices, choices[::-1], strict=True)
+                None
+                if choice is None or opponent_choice is None
+                else _POINTS[choice][opponent_choice]
+                for choice, opponent_choice in zip(choices, choices[::-1], strict=True)
             ]
-        yield Step(round_, actions, choices, points)
-        round_ += 1
+        yield Step(round_number, actions, choices, points)
+        round_number += 1
 
 
-def _parse_choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
-    """Return the registered choice; None, and an error, for an invalid one."""
+def _parse_choice_or_record_error(
+    value: Any, json_path: str, faults: list[RecordError]
+) -> int | None:
+    """Return a choice, 0 or 1; None, and an error in `faults`, for any other value."""
     if type(value) is int and value in (0, 1):
         return value
     rule = "a choice is 0, to cooperate, or 1, to defect"
-    faults.append(RecordError(at, rule, repr(value)[:50]))
+    faults.append(RecordError(json_path, rule, repr(value)[:50]))
     return None
 
 
 # Episodes of OpenSpiel's games of two players in turn: negotiation, bargaining, the coin game.
 #
-# An action is a message in OpenSpiel's own words, at the step at which it was applied. A round has
-# one turn of each player; who proposes in a negotiation says something in the same turn.
+# An action is a message with OpenSpiel's description, at the step at which it was applied. A round
+# has one turn of each player. In a negotiation, a proposal and an utterance share a turn.
 
 GAMES = {f'"open_spiel_{name}"': name for name in ("negotiation", "bargaining", "coin_game")}
 """The game types by the names of their episodes, as these are in the JSON."""
 
-# A seed is chance, and no rule of the game.
+# The seed is excluded, because it is no rule of the game.
 _PARAMETER = re.compile(
     r"\b(?!rng_seed)([a-z_]+)=(True|False|(?:0|[1-9][0-9]{0,9})(?:\.[0-9]{1,9})?)(?=[,)])"
 )
-# What an action is in its game, by how its words begin; any other is a move.
+# The phase of an action, by the beginning of its description; the default is a decision.
 _PHASES = {
     "Agree": Phase.PROPOSAL_VOTE,
     "Proposal: Agreement reached!": Phase.PROPOSAL_VOTE,
@@ -367,61 +403,65 @@ _PHASES = {
 }
 
 
-def read_turns(sniffer: DocumentSniffer) -> GameRecord:
-    """Read a game from the actions of both players at each step."""
+def read_turn_based_game(sniffer: DocumentSniffer) -> GameRecord:
+    """Return the game of an episode in which players take turns, such as a negotiation."""
     episode = decode(StepsEpisode, sniffer.data)
     faults: list[RecordError] = []
     steps = [
-        parse_actions(states, f"$.steps[{number}]", faults)
-        for number, states in enumerate(episode.steps)
+        parse_actions_of_step(states, f"$.steps[{step_index}]", faults)
+        for step_index, states in enumerate(episode.steps)
     ]
-    spoken = list(_read_messages(episode, steps, faults))
-    acts = [one for one in spoken if one.phase != Phase.REFLECTION]
-    is_agreed = any(one.phase == Phase.PROPOSAL_VOTE for one in acts)
-    negotiated = Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
+    messages = list(_iter_thoughts_and_applied_actions(episode, steps, faults))
+    actions = [message for message in messages if message.phase != Phase.REFLECTION]
+    is_agreed = any(action.phase == Phase.PROPOSAL_VOTE for action in actions)
+    negotiation_outcome = Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
     game_type = GAMES[f'"{episode.name}"']
-    # The parameters of the game as it was loaded, by their names there.
-    parameters = _PARAMETER.findall(episode.loaded)
+    parameters = _PARAMETER.findall(episode.loaded_game_string)
     game = build_game(
         episode,
         steps[1:],
         faults,
-        before=steps[:1],
-        spoken=spoken,
-        outcome=Outcome.COMPLETED if game_type == "coin_game" else negotiated,
+        first_step=steps[:1],
+        logged_messages=messages,
+        outcome_if_finished=Outcome.COMPLETED if game_type == "coin_game" else negotiation_outcome,
         game_type=game_type,
         setting={name: msgspec.json.decode(value.lower()) for name, value in parameters},
-        n_rounds=max((one.round or 0 for one in acts), default=0),
+        n_rounds=max((action.round or 0 for action in actions), default=0),
     )
-    if all(one.is_win for one in game.results):  # a draw: half of it each
-        game.results = [replace(one, is_win=False, win_credit=0.5) for one in game.results]
+    if all(result.is_win for result in game.results):  # a draw
+        game.results = [replace(result, is_win=False, win_credit=0.5) for result in game.results]
     return game
 
 
-def _read_messages(
+def _iter_thoughts_and_applied_actions(
     episode: StepsEpisode, steps: Sequence[Actions], faults: list[RecordError]
 ) -> Iterator[LoggedMessage]:
-    """Return each player's private thoughts, and then its action, which both players see."""
-    round_, before = 1, 0
-    for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
-        failed = any(state.status in FAILED for state in states)
-        for seat, (state, action) in enumerate(zip(states, actions, strict=True)):
-            # A state keeps what was applied before where the player waits or forfeits, and submits
-            # -1, or another number than was applied.
+    """Yield each player's private thoughts, and the public description of its applied action."""
+    round_number, previous_index = 1, 0
+    for step_index, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
+        has_failed = any(state.status in FAILED for state in states)
+        for index, (state, action) in enumerate(zip(states, actions, strict=True)):
+            # While a player waits, or when it forfeits, its state keeps an older applied action.
+            # It then submits -1, or another number than the applied one.
             submission, applied = action.submission, state.info.action
             are_numbers = isinstance(submission, int | float) and isinstance(applied, int | float)
-            is_applied = not (failed or applied is None or (are_numbers and submission != applied))
-            round_ += is_applied and seat < before
-            before = seat if is_applied else before
+            is_older = are_numbers and submission != applied
+            is_applied = not (has_failed or applied is None or is_older)
+            round_number += is_applied and index < previous_index
+            previous_index = index if is_applied else previous_index
+            player, text = PLAYERS[index], state.info.text
             if action.thoughts:
-                yield LoggedMessage(PLAYERS[seat], action.thoughts, Phase.REFLECTION, round_, ())
-            if is_applied and isinstance(text := state.info.text, str):
-                phases = (phase for start, phase in _PHASES.items() if text.startswith(start))
-                yield LoggedMessage(PLAYERS[seat], text, next(phases, Phase.DECISION), round_)
+                yield LoggedMessage(player, action.thoughts, Phase.REFLECTION, round_number, ())
+            if is_applied and isinstance(text, str):
+                phases = (
+                    phase for beginning, phase in _PHASES.items() if text.startswith(beginning)
+                )
+                yield LoggedMessage(player, text, next(phases, Phase.DECISION), round_number)
             elif is_applied:
-                at = f"$.steps[{number}][{seat}].info.actionSubmittedToString"
                 faults.append(
                     RecordError(
-                        at, "an action that was applied has a text", repr(state.info.text)[:50]
+                        f"$.steps[{step_index}][{index}].info.actionSubmittedToString",
+                        "an action that was applied has a text",
+                        repr(text)[:50],
                     )
                 )
