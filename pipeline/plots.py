@@ -66,14 +66,14 @@ def plot_metric(
     >>> type(plot_metric(rows)).__name__
     'LayerChart'
     """
-    name, edition = _single_value(rows, "metric"), _single_value(rows, "edition")
+    name, edition = _only_value_of_column(rows, "metric"), _only_value_of_column(rows, "edition")
     row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL_GAME_TYPES]
     highest = max(highest_value(name, edition, game_types, row_type) for row_type in row_types)
-    data = _estimate_data(rows, "model", "value", by)
+    data = _values_with_intervals(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    axes = _create_axes(metric_titles()[name], (0.0, highest), order.to_list())
-    return _apply_style(_arrange_in_panels(_dot_layers(axes), data, beside))
+    axes = _value_and_name_axes(metric_titles()[name], (0.0, highest), order.to_list())
+    return _set_common_style(_chart_with_panels(_interval_and_dot_layers(axes), data, beside))
 
 
 def plot_profile(
@@ -96,17 +96,18 @@ def plot_profile(
     of_rows = rows.select("metric", "edition").iter_rows()
     highest = [highest_value(name, edition, game_types) for name, edition in of_rows]
     of_range = pl.col("value", "low", "high") / pl.Series(highest)
-    data = _estimate_data(titled, "title", "value").with_columns(of_range)
+    data = _values_with_intervals(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
-    axes = _create_axes("place in the range of the metric", (0.0, 1.0), order)
+    axes = _value_and_name_axes("place in the range of the metric", (0.0, 1.0), order)
     # The many ticks are hidden from screen readers, because the page's tables have their values.
-    field = alt.Chart(_inline_data(data.select("name", "value")))
+    field = alt.Chart(_chart_data_without_null_values(data.select("name", "value")))
     ticks = field.mark_tick(color=NEUTRAL_COLOR, thickness=1.5, size=9, aria=False)
     ticks = ticks.encode(**axes)
     dots = alt.layer(
-        *_dot_layers(axes), data=_inline_data(data.filter(rows["model"].eq_missing(model)))
+        *_interval_and_dot_layers(axes),
+        data=_chart_data_without_null_values(data.filter(rows["model"].eq_missing(model))),
     )
-    return _apply_style(alt.layer(ticks, dots).properties(width=WIDTH))
+    return _set_common_style(alt.layer(ticks, dots).properties(width=WIDTH))
 
 
 def plot_differences(rows: pl.DataFrame) -> "Chart":
@@ -120,7 +121,7 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
         title=pl.col("metric").replace_strict(metric_titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
     )
-    data = _estimate_data(titled, "title", "difference", "pair")
+    data = _values_with_intervals(titled, "title", "difference", "pair")
     furthest = data.select(pl.max_horizontal(pl.col("value", "low", "high").abs().max())).item()
     bound = float(furthest or 1)
     alt = _import_altair()
@@ -130,8 +131,8 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
         .encode(x=alt.datum(0))
     )
     order = data["name"].unique(maintain_order=True).to_list()
-    dots = _dot_layers(_create_axes("difference", (-bound, bound), order))
-    return _apply_style(_arrange_in_panels([zero, *dots], data))
+    dots = _interval_and_dot_layers(_value_and_name_axes("difference", (-bound, bound), order))
+    return _set_common_style(_chart_with_panels([zero, *dots], data))
 
 
 def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_PER_LINE) -> "Chart":
@@ -157,17 +158,19 @@ def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_PER_LINE) -> "Chart":
         )
     alt, axes = _import_altair(), area_axes(rows)
     data = drawn.select(*axes, "area", low="ci_low", high="ci_high")
-    data = data.with_columns(name=_format_names(drawn["model"]))
-    without = _format_names(rows.filter(pl.col("area").is_null())["model"]).to_list()
+    data = data.with_columns(name=_printable_short_names(drawn["model"]))
+    without = _printable_short_names(rows.filter(pl.col("area").is_null())["model"]).to_list()
     lines = [f"without an area: {name}" for name in without[:MAX_NAMES]]
     if len(without) > MAX_NAMES:
         lines.append(f"and {len(without) - MAX_NAMES:,} more models without an area")
-    return _apply_style(
-        alt.vconcat(_draw_polygons(data, axes, beside, lines), _draw_area_bars(data), spacing=26)
+    return _set_common_style(
+        alt.vconcat(
+            _draw_radar_polygons(data, axes, beside, lines), _draw_radar_area_bars(data), spacing=26
+        )
     )
 
 
-def _draw_polygons(
+def _draw_radar_polygons(
     data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Sequence[str]
 ) -> Any:
     """Draw the polygon of each model in its own panel, over the polygons of all others."""
@@ -181,7 +184,7 @@ def _draw_polygons(
         *([ring] * n_corners for ring in ring_values),
         [1.14 * max_value] * n_corners,
     ]
-    points = _corner_points(distances, n_corners, _RADAR_RADIUS / max_value)
+    points = _radar_polygon_corners(distances, n_corners, _RADAR_RADIUS / max_value)
     beside, (width, height) = min(beside, math.ceil(math.sqrt(n_models))), _RADAR_PANEL_SIZE
     panel = pl.int_range(n_models)
     panels = data.select(
@@ -219,7 +222,7 @@ def _draw_polygons(
     def draw_layer(
         rows: pl.DataFrame, mark_type: str, style: dict[str, Any], **encodings: Any
     ) -> Any:
-        mark = getattr(alt.Chart(_inline_data(rows)), f"mark_{mark_type}")(
+        mark = getattr(alt.Chart(_chart_data_without_null_values(rows)), f"mark_{mark_type}")(
             **{"aria": False, **style}
         )
         return mark.encode(**channels, **encodings)
@@ -313,7 +316,7 @@ def _draw_polygons(
     )
 
 
-def _corner_points(
+def _radar_polygon_corners(
     distances: Iterable[Sequence[float]], n_corners: int, scale: float
 ) -> pl.DataFrame:
     """Return line, at, reach, dx, dy: the corner points of closed polygons around a centre."""
@@ -333,7 +336,7 @@ def _corner_points(
     return pl.DataFrame(rows, schema=["line", "at", "reach", "dx", "dy"], orient="row")
 
 
-def _draw_area_bars(data: pl.DataFrame) -> Any:
+def _draw_radar_area_bars(data: pl.DataFrame) -> Any:
     """Draw the areas as bars with intervals, each below the name of its model.
 
     Names next to the bars would make the plot so wide that its texts are too small on a phone.
@@ -345,7 +348,7 @@ def _draw_area_bars(data: pl.DataFrame) -> Any:
     names = alt.Y("name:N", title=None, scale=order, axis=name_axis)
     scale, axis = alt.Scale(domainMin=0), alt.Axis(format="~s", tickCount=5)
     x_options = {"title": "area, with its interval", "scale": scale, "axis": axis}
-    base = alt.Chart(_inline_data(rows))
+    base = alt.Chart(_chart_data_without_null_values(rows))
     bars = base.mark_bar(
         color=ACCENT_COLOR, opacity=0.55, height=11, yOffset=-half_row_offset, aria=False
     )
@@ -377,10 +380,19 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     alt = _import_altair()
     drawn_rows = rows.head(MAX_POINTS)
     data = pl.DataFrame(
-        {"x": _drawable_values(drawn_rows[x]), "y": _drawable_values(drawn_rows[y])}
+        {
+            "x": _to_numbers_times_or_names(drawn_rows[x]),
+            "y": _to_numbers_times_or_names(drawn_rows[y]),
+        }
     )
     # The default description of Vega would contain the names of columns in an expression.
-    label = pl.format("{}: {}; {}: {}", pl.lit(_format_name(x)), "x", pl.lit(_format_name(y)), "y")
+    label = pl.format(
+        "{}: {}; {}: {}",
+        pl.lit(_printable_short_name(x)),
+        "x",
+        pl.lit(_printable_short_name(y)),
+        "y",
+    )
     data = data.with_columns(label=label).drop_nulls()
     axis_types = (_vega_type(rows[x].dtype), _vega_type(rows[y].dtype))
     # Names are wider in some browsers than expected, so vertical names would overlap the title.
@@ -388,16 +400,22 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     x_options = {"axis": alt.Axis(**label_options)} if axis_types[0] == "nominal" else {}
     axes = {
         "x": alt.X(
-            "x", type=axis_types[0], title=_format_name(x), scale=alt.Scale(zero=False), **x_options
+            "x",
+            type=axis_types[0],
+            title=_printable_short_name(x),
+            scale=alt.Scale(zero=False),
+            **x_options,
         ),
-        "y": alt.Y("y", type=axis_types[1], title=_format_name(y), scale=alt.Scale(zero=False)),
+        "y": alt.Y(
+            "y", type=axis_types[1], title=_printable_short_name(y), scale=alt.Scale(zero=False)
+        ),
     }
-    points = alt.Chart(_inline_data(data)).mark_point(
+    points = alt.Chart(_chart_data_without_null_values(data)).mark_point(
         filled=True, color=ACCENT_COLOR, size=36, opacity=0.7
     )
     title = f"the first {MAX_POINTS:,} of {rows.height:,} rows"
     title_options = {"title": title} if rows.height > MAX_POINTS else {}
-    return _apply_style(
+    return _set_common_style(
         points.encode(**axes, description="label:N").properties(width=WIDTH, **title_options)
     )
 
@@ -452,7 +470,7 @@ def _render_chart(chart: "Chart", form: str, background: str | None = None) -> A
 
 def _import_altair() -> Any:
     """Import altair; raise MissingExtraError if it is not installed."""
-    with raise_missing_extra(), _defer_grammar_import():
+    with raise_missing_extra(), _defer_import_of_rfc3987_syntax():
         import altair
     return altair
 
@@ -467,7 +485,7 @@ def raise_missing_extra() -> Iterator[None]:
 
 
 @contextmanager
-def _defer_grammar_import() -> Iterator[None]:
+def _defer_import_of_rfc3987_syntax() -> Iterator[None]:
     """Defer the import of the URL grammars that jsonschema loads if Jupyter is installed.
 
     The import takes two seconds. altair imports jsonschema but validates no URLs. The grammars are
@@ -486,7 +504,7 @@ def _defer_grammar_import() -> Iterator[None]:
         del sys.modules[name]
 
 
-def _single_value(rows: pl.DataFrame, column: str) -> Any:
+def _only_value_of_column(rows: pl.DataFrame, column: str) -> Any:
     """Return the only value of a column; raise UsageError if there are none or several."""
     values = rows[column].unique().to_list()
     if not values:
@@ -496,15 +514,15 @@ def _single_value(rows: pl.DataFrame, column: str) -> Any:
     return str(values[0])
 
 
-def _estimate_data(
+def _values_with_intervals(
     rows: pl.DataFrame, name: str, value: str, panel: str | None = None
 ) -> pl.DataFrame:
     """Return name, panel, value, low, high and a label; bounds are null if unknown."""
     has_interval = "ci_low" in rows.columns
     data = pl.DataFrame(
         {
-            "name": _format_names(rows[name]),
-            "panel": _format_names(rows[panel])
+            "name": _printable_short_names(rows[name]),
+            "panel": _printable_short_names(rows[panel])
             if panel
             else pl.repeat("", rows.height, eager=True),
             "value": rows[value],
@@ -512,12 +530,12 @@ def _estimate_data(
             "high": rows["ci_high"] if has_interval else rows[value],
         }
     )
-    models = _format_names(rows["model"]) if name != "model" else data["name"]
-    labels = map(_describe_point, models, data["name"], data["value"], data["low"], data["high"])
+    models = _printable_short_names(rows["model"]) if name != "model" else data["name"]
+    labels = map(_point_description, models, data["name"], data["value"], data["low"], data["high"])
     return data.with_columns(label=pl.Series(list(labels), dtype=pl.String))
 
 
-def _describe_point(
+def _point_description(
     model: str, name: str, value: float | None, low: float | None, high: float | None
 ) -> str:
     """Return the description of a point for screen readers and tooltips."""
@@ -526,17 +544,17 @@ def _describe_point(
     return f"{subject}: {'no value' if value is None else f'{value:.4f}{interval}'}"
 
 
-def _format_names(column: pl.Series) -> pl.Series:
-    return pl.Series([_format_name(text) for text in column], dtype=pl.String)
+def _printable_short_names(column: pl.Series) -> pl.Series:
+    return pl.Series([_printable_short_name(text) for text in column], dtype=pl.String)
 
 
-def _format_name(value: object) -> str:
+def _printable_short_name(value: object) -> str:
     """Format a name for display: printable, on one line, and of limited length."""
     text = escape_unprintable(NULL_NAME if value is None else " ".join(str(value).split()))
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
 
 
-def _create_axes(
+def _value_and_name_axes(
     title: str, value_range: tuple[float, float], order: Sequence[str]
 ) -> dict[str, Any]:
     """Return a horizontal axis of values and a vertical axis of names in the given order."""
@@ -549,7 +567,7 @@ def _create_axes(
     }
 
 
-def _dot_layers(axes: Mapping[str, Any]) -> list[Any]:
+def _interval_and_dot_layers(axes: Mapping[str, Any]) -> list[Any]:
     """Return the layer of intervals and the layer of dots."""
     alt = _import_altair()
     # Screen readers get the dot, whose description contains the interval.
@@ -559,12 +577,12 @@ def _dot_layers(axes: Mapping[str, Any]) -> list[Any]:
     return [rules.encode(**interval_encodings), dots.encode(**axes, description="label:N")]
 
 
-def _arrange_in_panels(
+def _chart_with_panels(
     layers: Sequence[Any], data: pl.DataFrame, beside: int = PANELS_PER_LINE
 ) -> Any:
     """Return the layers as one chart, with one panel for each value of `panel`."""
     alt = _import_altair()
-    chart = alt.layer(*layers, data=_inline_data(data))
+    chart = alt.layer(*layers, data=_chart_data_without_null_values(data))
     names = data["panel"].unique(maintain_order=True).to_list()
     if len(names) <= 1:
         return chart.properties(width=WIDTH, title="".join(names))
@@ -573,7 +591,7 @@ def _arrange_in_panels(
     return panels.facet(facet=facet, columns=min(beside, len(names)))
 
 
-def _inline_data(data: pl.DataFrame) -> Any:
+def _chart_data_without_null_values(data: pl.DataFrame) -> Any:
     """Return the rows that have a value, as data of a chart."""
     has_value = pl.all() if "value" not in data.columns else pl.col("value")
     return _import_altair().Data(
@@ -581,7 +599,7 @@ def _inline_data(data: pl.DataFrame) -> Any:
     )
 
 
-def _drawable_values(column: pl.Series) -> pl.Series:
+def _to_numbers_times_or_names(column: pl.Series) -> pl.Series:
     """Convert a column to numbers, times or names; null for numbers that are not finite."""
     dtype = column.dtype
     if dtype.is_nested() or dtype == pl.Binary:
@@ -591,7 +609,7 @@ def _drawable_values(column: pl.Series) -> pl.Series:
         return numbers.set(~numbers.is_finite(), None)
     if dtype in (pl.Date, pl.Datetime):
         return column.cast(pl.Datetime).dt.to_string("%Y-%m-%dT%H:%M:%S%.3f")
-    names = _format_names(column)
+    names = _printable_short_names(column)
     if (n_names := names.n_unique()) > MAX_NAMES:
         raise UsageError(
             f"column {column.name} has {n_names} different names: at most {MAX_NAMES} can be "
@@ -606,7 +624,7 @@ def _vega_type(dtype: pl.DataType) -> str:
     return "temporal" if dtype in (pl.Date, pl.Datetime) else "nominal"
 
 
-def _apply_style(chart: Any) -> "Chart":
+def _set_common_style(chart: Any) -> "Chart":
     """Apply the common style of all charts."""
     text_options = {
         "labelColor": TEXT_COLOR,

@@ -104,21 +104,21 @@ def describe_exit_code(code: int) -> str:
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def exit_with_parent(connection: Connection) -> None:
+def start_exit_with_parent_thread(connection: Connection) -> None:
     """Exit this process as soon as its parent process is gone.
 
     Call it after the last message was read: a later message would not be received.
     """
-    Thread(target=_wait_and_exit, args=[connection], daemon=True).start()
+    Thread(target=_exit_when_connection_closes, args=[connection], daemon=True).start()
 
 
-def _wait_and_exit(connection: Connection) -> None:
+def _exit_when_connection_closes(connection: Connection) -> None:
     with suppress(EOFError, OSError):
         connection.poll(None)
     os._exit(0)
 
 
-def limit_memory(n_bytes: int) -> None:
+def limit_memory_of_this_process(n_bytes: int) -> None:
     """Limit the memory that this process may allocate from now on, where the system supports it.
 
     Only writable memory counts (RLIMIT_DATA), because allocators and threads reserve gigabytes of

@@ -47,15 +47,15 @@ def hash_ingest_code() -> str:
     patterns = (pattern for part in PARTS for pattern in (f"{part}.py", f"{part}/**/*.py"))
     digest = hashlib.sha256()
     for part in [
-        *_iter_file_contents(Path(__file__).parent, *patterns),
-        *_iter_file_contents(sql_files.sql_folder() / _SQL, *_CODE),
-        *_iter_plugin_contents(),
+        *_iter_file_names_and_contents(Path(__file__).parent, *patterns),
+        *_iter_file_names_and_contents(sql_files.sql_folder() / _SQL, *_CODE),
+        *_iter_plugin_versions_and_files(),
     ]:
         digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()
 
 
-def _iter_plugin_contents() -> Iterator[bytes]:
+def _iter_plugin_versions_and_files() -> Iterator[bytes]:
     """Yield the name, version, entry points and code of each package with entry points."""
     for point in magic_entry_points():
         version = point.dist.version if point.dist else ""
@@ -66,7 +66,7 @@ def _iter_plugin_contents() -> Iterator[bytes]:
         spec = find_spec(top)
         folders = spec.submodule_search_locations if spec else None
         for folder in folders or ():
-            yield from _iter_file_contents(Path(folder), *_CODE)
+            yield from _iter_file_names_and_contents(Path(folder), *_CODE)
         if spec and not folders and spec.origin:
             # A module can have a SQL file beside it.
             for file in sorted(Path(spec.origin).parent.glob(f"{top}.*")):
@@ -74,7 +74,7 @@ def _iter_plugin_contents() -> Iterator[bytes]:
                     yield file.read_bytes()
 
 
-def _iter_file_contents(folder: Path, *patterns: str) -> Iterator[bytes]:
+def _iter_file_names_and_contents(folder: Path, *patterns: str) -> Iterator[bytes]:
     """Yield the name and the contents of each file of a folder that matches a pattern."""
     for file in sorted({file for pattern in patterns for file in folder.glob(pattern)}):
         yield file.relative_to(folder).as_posix().encode()

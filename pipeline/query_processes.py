@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pipeline.errors import PipelineError, QueryError
 from pipeline.processes import (
     describe_exit_code,
-    exit_with_parent,
-    limit_memory,
+    limit_memory_of_this_process,
     parent_connection,
+    start_exit_with_parent_thread,
     start_python,
 )
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipeline.lake_methods import LakeWithMethods
 
 _Process: TypeAlias = "tuple[Popen[bytes], Connection]"
-_PROGRAM = "from pipeline.query_processes import main; main()"
+_PROGRAM = "from pipeline.query_processes import run_query_for_parent; run_query_for_parent()"
 # Memory for stacks of threads and for pages that allocators keep, in addition to the data.
 _OVERHEAD_BYTES = 2**30
 # A query that takes longer shows that it is running.
@@ -68,7 +68,7 @@ class QueryProcesses:
     def __exit__(self, *_: object) -> None:
         """Kill the process that waits for the next query."""
         if self._next is not None:
-            _kill(*self._next)
+            _kill_process(*self._next)
 
     def start_next_process(self) -> None:
         """Start the process of the next query, which loads its libraries in the meantime."""
@@ -97,7 +97,9 @@ class QueryProcesses:
         (process, connection), self._next = self._next, None
         try:
             options = dict(parameters or {}), self._memory, self._metrics()
-            _raise_sent(connection)  # wait until it is ready, so that only the query is timed
+            _receive_and_raise_error(
+                connection
+            )  # wait until it is ready, so that only the query is timed
             connection.send((lake, query, *options))
             seconds_until_progress = min(self._timeout, _SECONDS_UNTIL_PROGRESS)
             is_answered = connection.poll(seconds_until_progress)
@@ -109,7 +111,7 @@ class QueryProcesses:
                     f"the query took longer than {self._timeout:g} seconds: query less, or give it "
                     "more time with `magic sql --timeout`"
                 )
-            _raise_sent(connection)
+            _receive_and_raise_error(connection)
             rows = connection.recv_bytes()
         except (EOFError, OSError):
             how = describe_exit_code(process.wait())
@@ -118,25 +120,25 @@ class QueryProcesses:
                 "a time, or give it more with `magic sql --memory`"
             ) from None
         finally:
-            _kill(process, connection)
+            _kill_process(process, connection)
         import polars as pl
 
         return pl.read_ipc_stream(rows)
 
 
-def _raise_sent(connection: "Connection") -> None:
+def _receive_and_raise_error(connection: "Connection") -> None:
     """Receive the result of a step from the process, and raise it if it is an error."""
     if error := connection.recv():
         raise error
 
 
-def _kill(process: "Popen[bytes]", connection: "Connection") -> None:
+def _kill_process(process: "Popen[bytes]", connection: "Connection") -> None:
     process.kill()
     process.wait()
     connection.close()
 
 
-def main() -> None:
+def run_query_for_parent() -> None:
     """Run one query for the parent process, send the result through the connection, and exit."""
     connection = parent_connection()
     try:
@@ -150,11 +152,11 @@ def main() -> None:
         lake, query, parameters, memory, metrics = connection.recv()
     except (EOFError, OSError):  # the parent process has exited
         return
-    exit_with_parent(connection)
+    start_exit_with_parent_thread(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries print there if memory runs out
     try:
         opened = open_lake(lake, None, LakeWithMethods) if isinstance(lake, str) else lake
-        limit_memory(2 * memory + _OVERHEAD_BYTES)
+        limit_memory_of_this_process(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
         result = with_registered_metrics(opened, metrics).sql(
             query, parameters=parameters, memory=memory

@@ -23,7 +23,7 @@ _FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
 def iter_json_records(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """Yield a JSON list of records, one record per line, as pieces of text."""
     opening, end = "[\n", "[]\n"
-    for rows in _iter_slices(parts):
+    for rows in _iter_nonempty_slices(parts):
         lines = ",\n".join(map(text_format.to_json_text, rows.to_dicts()))
         yield opening + escape_terminal_json(lines)
         opening, end = ",\n", "\n]\n"
@@ -37,7 +37,7 @@ def to_json_records(rows: pl.DataFrame) -> str:
 
 def iter_json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """Yield the rows as JSON Lines: one record per line."""
-    for rows in _iter_slices(parts):
+    for rows in _iter_nonempty_slices(parts):
         yield "".join(
             f"{escape_terminal_json(text_format.to_json_text(row))}\n"
             for row in rows.iter_rows(named=True)
@@ -46,7 +46,7 @@ def iter_json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 def escape_terminal_json(text: str) -> str:
     r"""Escape characters that control a terminal in JSON text, for example as `\u009b`."""
-    return UNSAFE_CHARACTERS.sub(_json_escape, text)
+    return UNSAFE_CHARACTERS.sub(_to_json_escape_sequence, text)
 
 
 def iter_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
@@ -56,7 +56,7 @@ def iter_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 def iter_spreadsheet_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """Yield CSV that is safe in a spreadsheet: formulas get a leading apostrophe."""
-    return map(escape_unprintable, _iter_csv_text(map(_escape_formulas, parts)))
+    return map(escape_unprintable, _iter_csv_text(map(_escape_spreadsheet_formulas, parts)))
 
 
 def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
@@ -90,17 +90,17 @@ def split_empty_parts(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iter
     return first, chain([first], frames)
 
 
-def _iter_slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _iter_nonempty_slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yield the rows in slices, so that no string contains all of them."""
     return chain.from_iterable(part.iter_slices(ROWS_PER_SLICE) for part in parts if part.height)
 
 
-def _json_escape(match: re.Match[str]) -> str:
+def _to_json_escape_sequence(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
-def _escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+def _escape_spreadsheet_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     flat = flatten_nested(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
     text = pl.col(pl.String)
     safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
@@ -110,7 +110,7 @@ def _escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 def _iter_csv_text(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     first, flat = split_empty_parts(parts)
     yield first.clear().write_csv()
-    for rows in _iter_slices(flat):
+    for rows in _iter_nonempty_slices(flat):
         yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
 
 

@@ -96,7 +96,7 @@ def extract_with_clause(sql: str) -> With:
     """Return the WITH clause of a query; it has no names if the query has no such clause."""
     names: list[str] = []
     depth, previous = 0, ""
-    tokens = list(iter_tokens(sql))
+    tokens = list(iter_tokens_without_comments(sql))
     for place, token in enumerate(tokens):
         if depth == 0 and previous in ("with", "recursive", ",") and token.text != "recursive":
             names.append(token.text.strip('"'))
@@ -114,7 +114,7 @@ def extract_with_clause(sql: str) -> With:
 def strip_end(sql: str) -> str:
     """Remove the semicolons and comments at the end of a query."""
     end = 0
-    for token in iter_tokens(sql):
+    for token in iter_tokens_without_comments(sql):
         end = end if token.text == ";" else token.end
     return sql[:end]
 
@@ -131,7 +131,7 @@ class Token(NamedTuple):
     end: int
 
 
-def iter_tokens(sql: str) -> Iterator[Token]:
+def iter_tokens_without_comments(sql: str) -> Iterator[Token]:
     """Yield the tokens of SQL text without comments."""
     for match in TOKEN.finditer(sql):
         if not match[0].startswith(("--", "/*")):

@@ -42,8 +42,22 @@ from pipeline.metrics.row_queries import check_plugin_metrics
 from pipeline.vocabulary import PAPER
 
 N_MUTANTS = 200
-_STATUSES = {"game", "quarantined", "ignored"}
-_ODD: tuple[Any, ...] = (None, True, 0, -1, 2**40, 2**70, 0.5, "", "x", "Player 99", [], {}, [[]])
+_EXPECTED_STATUSES = {"game", "quarantined", "ignored"}
+_UNUSUAL_JSON_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**40,
+    2**70,
+    0.5,
+    "",
+    "x",
+    "Player 99",
+    [],
+    {},
+    [[]],
+)
 
 
 class Logs(Struct, frozen=True):
@@ -69,9 +83,15 @@ class Logs(Struct, frozen=True):
 
 def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
     """Run all checks of a format."""
-    for check in (check_claims, check_contracts, check_cut_short, check_batches, check_converted):
+    for check in (
+        check_only_this_format_claims,
+        check_table_contracts,
+        check_truncated_logs,
+        check_rows_do_not_depend_on_batch,
+        check_conversion_is_lossless,
+    ):
         check(logs)
-    check_mutants(logs, n_mutants)
+    check_damaged_logs(logs, n_mutants)
 
 
 def check_metric(name: str, lake: StoredLake) -> None:
@@ -88,7 +108,7 @@ def check_metric(name: str, lake: StoredLake) -> None:
     assert not lacking, f"{name}: the lake has no row to count of {', '.join(sorted(lacking))}"
 
 
-def check_claims(logs: Logs) -> None:
+def check_only_this_format_claims(logs: Logs) -> None:
     """Check that only this format claims each log, and that it reads the log without errors."""
     name, file = logs.format_.NAME, logs.file.format(0)
     assert logs.logs, f"{name} has no logs to be checked by"
@@ -106,14 +126,14 @@ def check_claims(logs: Logs) -> None:
         assert game.assigned_model == (None if logs.format_.NAMES_MODELS else logs.model)
 
 
-def check_contracts(logs: Logs) -> None:
+def check_table_contracts(logs: Logs) -> None:
     """Check that the table rows of each log satisfy the table contracts."""
     for number, game in enumerate(logs.games()):
-        broken = _rows([(number, game)]).invalid_games
+        broken = _event_frames([(number, game)]).invalid_games
         assert broken == {}, f"log {number} of {logs.format_.NAME}: {broken}"
 
 
-def check_cut_short(logs: Logs) -> None:
+def check_truncated_logs(logs: Logs) -> None:
     """Check that a truncated log is rejected, ignored or read as an unfinished game."""
     file = logs.file.format(0)
     is_json = file_type(file).kind == "json"
@@ -127,22 +147,25 @@ def check_cut_short(logs: Logs) -> None:
             assert game is None or not game.is_finished, f"cut at {share}/10, a game is finished"
 
 
-def check_batches(logs: Logs) -> None:
+def check_rows_do_not_depend_on_batch(logs: Logs) -> None:
     """Check that the rows of a log do not depend on other logs that are read before or with it."""
     games = logs.games()
     ids = [content_id(game) for game in games]
     again = Logs(logs.format_, [*reversed(logs.logs)], logs.model, logs.file).games()[::-1]
     assert [content_id(game) for game in again] == ids, "a log is another game in another order"
     numbered = list(enumerate(games))
-    whole, reverse = _sort_tables(_rows(numbered)), _sort_tables(_rows(numbered[::-1]))
-    alone = [_sort_tables(_rows([game])) for game in numbered]
+    whole, reverse = (
+        _sorted_tables(_event_frames(numbered)),
+        _sorted_tables(_event_frames(numbered[::-1])),
+    )
+    alone = [_sorted_tables(_event_frames([game])) for game in numbered]
     for table in GAME_TABLES:
         rows = pl.concat([tables[table] for tables in alone]).sort(pl.all())
         assert whole[table].equals(rows), f"rows of {table} depend on what is read with them"
         assert whole[table].equals(reverse[table]), f"rows of {table} depend on the order of logs"
 
 
-def check_converted(logs: Logs) -> None:
+def check_conversion_is_lossless(logs: Logs) -> None:
     """Check that interchange JSON preserves everything that was read of a log."""
     for number, game in enumerate(logs.games()):
         again = read_game(encode_game(game))
@@ -150,13 +173,13 @@ def check_converted(logs: Logs) -> None:
         assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
 
 
-def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
+def check_damaged_logs(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
     """Check that randomly damaged logs are read, quarantined or ignored without other errors."""
-    damaged = list(mutants(logs.logs, n_mutants, seed))
+    damaged = list(iter_damaged_logs(logs.logs, n_mutants, seed))
     documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
     seen = [scan_document(document, number) for number, document in enumerate(documents)]
     batch = decode_documents(documents, seen, AssignedModels.from_argument(logs.model), GameIds())
-    strange = {document.found for document in batch.seen} - _STATUSES
+    strange = {document.found for document in batch.seen} - _EXPECTED_STATUSES
     assert not strange, f"documents are {strange}"
     assert len(batch.seen) == len(damaged), "not every document is accounted for"
     for fault in batch.faults:
@@ -169,27 +192,33 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
         assert not pl.DataFrame(rows.select(required_columns)).null_count().sum_horizontal().sum()
 
 
-def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[bytes]:
+def iter_damaged_logs(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[bytes]:
     """Yield randomly damaged logs: truncated, with changed bytes, or with changed JSON values."""
     dice = Random(seed)
     for _ in range(n_mutants):
         data = dice.choice(logs)
         for _ in range(dice.choice((1, 1, 1, 2, 4))):
-            data = dice.choice((_with_odd_value, _with_odd_value, _cut, _flip_bytes, _repeat_part))(
-                dice, data
-            )
+            data = dice.choice(
+                (
+                    _damage_json_value,
+                    _damage_json_value,
+                    _cut_out_part_or_truncate,
+                    _flip_bytes,
+                    _repeat_part,
+                )
+            )(dice, data)
         yield data
 
 
-def _with_odd_value(dice: Random, data: bytes) -> bytes:
+def _damage_json_value(dice: Random, data: bytes) -> bytes:
     """Return a log with one JSON value or line replaced, removed or repeated."""
     try:
         log = json.loads(data)
     except ValueError:
-        return _with_odd_line(dice, data)
-    places = list(_places(log))
+        return _damage_line(dice, data)
+    places = list(_iter_containers_and_keys(log))
     if not places:
-        return _cut(dice, data)
+        return _cut_out_part_or_truncate(dice, data)
     parent, key = dice.choice(places)
     change = dice.randrange(3)
     if change == 0:
@@ -197,34 +226,34 @@ def _with_odd_value(dice: Random, data: bytes) -> bytes:
     elif change == 1 and isinstance(parent, list):
         parent.insert(key, parent[key])
     else:
-        parent[key] = dice.choice(_ODD)
+        parent[key] = dice.choice(_UNUSUAL_JSON_VALUES)
     return json.dumps(log).encode()
 
 
-def _with_odd_line(dice: Random, data: bytes) -> bytes:
+def _damage_line(dice: Random, data: bytes) -> bytes:
     """Return a log with one line removed, repeated, moved or replaced; truncate a single line."""
     lines = data.split(b"\n")
     if len(lines) == 1:
-        return _cut(dice, data)
+        return _cut_out_part_or_truncate(dice, data)
     number = dice.randrange(len(lines))
     if lines[number][:1] == b"{" and dice.random() < 0.7:
-        lines[number] = _with_odd_value(dice, lines[number])
+        lines[number] = _damage_json_value(dice, lines[number])
     else:
         line, place = lines.pop(number), dice.randrange(len(lines))
         lines[place:place] = [line] * dice.randrange(3)
     return b"\n".join(lines)
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _iter_containers_and_keys(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each container within a value, with the key of each of its elements."""
     if not isinstance(value, dict | list):
         return
     for key, part in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
-        yield from _places(part)
+        yield from _iter_containers_and_keys(part)
 
 
-def _cut(dice: Random, data: bytes) -> bytes:
+def _cut_out_part_or_truncate(dice: Random, data: bytes) -> bytes:
     start, end = sorted(dice.randrange(len(data) + 1) for _ in range(2))
     return data[:start] + data[end:] if dice.random() < 0.5 else data[:end]
 
@@ -241,7 +270,7 @@ def _repeat_part(dice: Random, data: bytes) -> bytes:
     return data[:end] + data[start:]
 
 
-def _rows(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
+def _event_frames(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
     """Return the table rows of numbered games."""
     placed = []
     for number, game in games:
@@ -252,5 +281,5 @@ def _rows(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
     return build_event_frames(placed)
 
 
-def _sort_tables(rows: EventFrames) -> dict[str, pl.DataFrame]:
+def _sorted_tables(rows: EventFrames) -> dict[str, pl.DataFrame]:
     return {table: rows.table(table).sort(pl.all()) for table in GAME_TABLES}

@@ -98,7 +98,7 @@ def escape_latex(text: str) -> str:
 
 def to_json_text(value: object) -> str:
     """Encode a value as JSON: bytes as UTF-8 strings, NaN and infinities as null."""
-    return _encoder().encode(_without_bytes(value)).decode()
+    return _encoder().encode(_with_bytes_decoded(value)).decode()
 
 
 @cache
@@ -126,13 +126,13 @@ def format_size(n_bytes: int | None) -> str | None:
     return None if n_bytes is None else decimal(n_bytes)
 
 
-def _without_bytes(value: object) -> object:
+def _with_bytes_decoded(value: object) -> object:
     if isinstance(value, bytes):
         return decode_bytes_visibly(value)
     if isinstance(value, dict):
-        return {name: _without_bytes(part) for name, part in value.items()}
+        return {name: _with_bytes_decoded(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_without_bytes(part) for part in value]
+        return [_with_bytes_decoded(part) for part in value]
     return value
 
 
@@ -231,14 +231,14 @@ def is_shown_as_zero(bound: float | None) -> bool:
     return bound is not None and 0 < abs(bound) < 0.005
 
 
-def format_small_number(n_effective: float) -> str:
+def format_rounded_down(n_effective: float) -> str:
     """Format an effective number of settings with one decimal, rounded down, as 3 or 4.9."""
     return f"{floor(n_effective * 10) / 10:g}"
 
 
 def format_n_settings(n_effective: float) -> str:
     """Format an effective number of settings with the noun "setting" or "settings"."""
-    number = format_small_number(n_effective)
+    number = format_rounded_down(n_effective)
     return f"{number} setting{'' if number == '1' else 's'}"
 
 
@@ -249,7 +249,7 @@ def small_sample_mark(terms: Iterable[Mapping[str, Any]]) -> str:
         terms: The terms with a small sample, each with `n_effective`. If empty, the mark is empty.
     """
     numbers = [term["n_effective"] for term in terms]
-    return f"{SMALL_SAMPLE_MARK}{format_small_number(min(numbers))}" if numbers else ""
+    return f"{SMALL_SAMPLE_MARK}{format_rounded_down(min(numbers))}" if numbers else ""
 
 
 def _remove_leading_zero(number: str) -> str:

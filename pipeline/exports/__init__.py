@@ -58,7 +58,7 @@ class ExportResult(Struct, frozen=True):
         return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def export_date(lake: StoredLake, date: str | None) -> datetime:
+def parse_date_or_last_ingest_date(lake: StoredLake, date: str | None) -> datetime:
     """Return the date in the exported files, in UTC.
 
     Args:
@@ -79,12 +79,12 @@ def export_date(lake: StoredLake, date: str | None) -> datetime:
         raise UsageError(f"{date!r} is not a date: write one such as 2026-11-27") from None
 
 
-def write_json(file: Path, value: Any) -> None:
+def write_json_file(file: Path, value: Any) -> None:
     """Write a value to a file as indented JSON."""
     file.write_bytes(json.format(json.encode(value), indent=1) + b"\n")
 
 
-def content_expression(lake: StoredLake) -> str:
+def message_text_sql_expression(lake: StoredLake) -> str:
     """Return the SQL expression of a message's text for `iter_sorted_parts`.
 
     Args:
@@ -97,7 +97,7 @@ def content_expression(lake: StoredLake) -> str:
     return "strlen(messages.content)" if has_long_texts(lake) else "messages.content"
 
 
-def iter_sorted_parts(
+def iter_select_rows_in_parts(
     lake: StoredLake, select: str, *, has_content: bool = False
 ) -> Iterator[pl.DataFrame]:
     """Iterate over the rows of a trusted SELECT in parts, sorted by its ORDER BY clause.
@@ -120,7 +120,7 @@ def iter_sorted_parts(
         yield from iter_with_texts(lake, rows) if has_content else rows
 
 
-def iter_row_groups(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def iter_row_group_frames(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Combine frames into frames of the size of a row group.
 
     Args:
@@ -143,7 +143,7 @@ def iter_row_groups(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     yield pl.concat(pending)
 
 
-def iter_complete_keys(
+def iter_frames_with_complete_keys(
     parts: Iterable[pl.DataFrame], keys: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
     """Split sorted rows into frames that contain all rows of each of their keys.

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline import column, games
-from pipeline.atomic_files import atomic_write, check_is_new
+from pipeline.atomic_files import atomic_write, check_path_is_free
 from pipeline.column import Column, polars_schema
 from pipeline.errors import UsageError
 from pipeline.exports import ExportResult
@@ -56,10 +56,10 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     extension = destination.suffix.lower()
     if extension not in (".parquet", ".csv"):
         raise UsageError(f"{destination}: the file extension must be .parquet or .csv")
-    check_is_new(destination, str(destination))
-    pairs = pl.concat([_battles_between_sides(lake), _battles_between_seats(lake)]).collect(
-        engine="streaming"
-    )
+    check_path_is_free(destination, str(destination))
+    pairs = pl.concat(
+        [_battles_in_games_with_hidden_side(lake), _battles_in_games_without_sides(lake)]
+    ).collect(engine="streaming")
     is_itself = pl.col(MODEL_A) == pl.col(MODEL_B)
     battles = pairs.filter(~is_itself).rename({"setting_id": "setting"})
     rows = (
@@ -92,7 +92,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     return ExportResult(destination, rows.height, notes)
 
 
-def _battles_between_sides(lake: StoredLake) -> pl.LazyFrame:
+def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
     """Return, for games with a hidden side, each model on it paired with each on the other."""
     seats = (
         lake.table("players").drop_nulls("model").select(*_GAME_COLUMNS, "model", "side").unique()
@@ -105,7 +105,7 @@ def _battles_between_sides(lake: StoredLake) -> pl.LazyFrame:
     return pairs.select(pl.exclude("hit"), winner=winner)
 
 
-def _battles_between_seats(lake: StoredLake) -> pl.LazyFrame:
+def _battles_in_games_without_sides(lake: StoredLake) -> pl.LazyFrame:
     """Return the pairs of models in games without sides, by the result of their best seats.
 
     In games that the most points win, seats that are not tested get a result by their points.

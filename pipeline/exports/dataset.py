@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.atomic_files import new_folder
+from pipeline.atomic_files import atomic_new_folder
 from pipeline.column import display_name
 from pipeline.events.contracts import GAME_TABLES, TABLES, row_description
 from pipeline.exports import (
     ExportResult,
     Redaction,
-    content_expression,
     create_redaction,
-    export_date,
-    iter_row_groups,
-    iter_sorted_parts,
-    write_json,
+    iter_row_group_frames,
+    iter_select_rows_in_parts,
+    message_text_sql_expression,
+    parse_date_or_last_ingest_date,
+    write_json_file,
 )
 from pipeline.lake import StoredLake
 from pipeline.render import markdown
@@ -68,20 +68,24 @@ def write(
         UsageError: If a column is unknown or cannot be left out.
     """
     redaction = create_redaction(lake, redact, has_pseudonyms=redact_names)
-    data_card = DataCard(title, export_date(lake, date), license, lake, redaction)
+    data_card = DataCard(
+        title, parse_date_or_last_ingest_date(lake, date), license, lake, redaction
+    )
     tables = {name: 0 for name in _PUBLISHED_TABLES if any(lake.row_counts_by_file(name).values())}
-    with new_folder(destination) as folder:
+    with atomic_new_folder(destination) as folder:
         (folder / "data").mkdir()
         for table in tables:
             columns = redaction.kept_columns(table)
             has_content = table == "messages" and "content" in columns
-            rows = iter_sorted_parts(
-                lake, _sorted_select(lake, table, columns), has_content=has_content
+            rows = iter_select_rows_in_parts(
+                lake, _select_in_key_order(lake, table, columns), has_content=has_content
             )
             published = map(partial(redaction.apply, table), rows)
-            tables[table] = write_parquet(iter_row_groups(published), folder / table_file(table))
-        (folder / "README.md").write_text(format_card(data_card, tables), encoding="utf-8")
-        write_json(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
+            tables[table] = write_parquet(
+                iter_row_group_frames(published), folder / relative_table_path(table)
+            )
+        (folder / "README.md").write_text(format_data_card(data_card, tables), encoding="utf-8")
+        write_json_file(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
     notes = (
         f"{format_count(len(tables), 'table')}; left out: {', '.join(redaction.columns)}",
         *(["texts can contain other spellings of the models' names"] if redact_names else ()),
@@ -89,11 +93,13 @@ def write(
     return ExportResult(destination, sum(tables.values()), notes, redaction.pseudonyms)
 
 
-def _sorted_select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
+def _select_in_key_order(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
     """Return the SELECT of a table's rows in an order that does not depend on the lake's files."""
     order = _RESULTS_KEY if table == "results" else TABLES[table].primary_key()
     expressions = (
-        {"content": f"{content_expression(lake)} AS content"} if table == "messages" else {}
+        {"content": f"{message_text_sql_expression(lake)} AS content"}
+        if table == "messages"
+        else {}
     )
     column_list = ", ".join(expressions.get(name, quote_identifier(name)) for name in columns)
     order_by = ", ".join(map(quote_identifier, order))
@@ -161,7 +167,7 @@ class DataCard(NamedTuple):
         )
 
 
-def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
+def format_data_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
     """Format the data card: a YAML header, and Markdown for readers.
 
     Args:
@@ -175,12 +181,15 @@ def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
         "pretty_name": data_card.title,
         **({"license": data_card.license} if data_card.license else {}),
         "tags": ["games", "language-models", "multi-agent"],
-        "configs": [{"config_name": table, "data_files": table_file(table)} for table in tables],
+        "configs": [
+            {"config_name": table, "data_files": relative_table_path(table)} for table in tables
+        ],
     }
     header_lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in header.items())
     merged_names = data_card.lake.merged_names_text if not data_card.redaction.pseudonyms else ""
     table_rows = (
-        f"| `{table_file(table)}` | {n_rows:,} | {markdown.escape_text(row_description(table))} |\n"
+        f"| `{relative_table_path(table)}` | {n_rows:,} "
+        f"| {markdown.escape_text(row_description(table))} |\n"
         for table, n_rows in tables.items()
     )
     body = _CARD_TEMPLATE.format(
@@ -235,7 +244,7 @@ original documents: whoever has these can tell the models.
 """
 
 
-def table_file(table: str) -> str:
+def relative_table_path(table: str) -> str:
     """Return the path of a table's file within the data set."""
     return f"data/{table}.parquet"
 
@@ -261,7 +270,7 @@ def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path)
         "citeAs": TOOL_CITATION,
         "datePublished": f"{data_card.published_at:%Y-%m-%d}",
         "version": "1.0.0",
-        "distribution": [_file_metadata(table_file(table), folder) for table in tables],
+        "distribution": [_file_metadata(relative_table_path(table), folder) for table in tables],
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
@@ -301,5 +310,5 @@ def _field_metadata(table: str, name: str) -> dict[str, Any]:
         "description": spec.description,
         "dataType": _CROISSANT_TYPES.get(spec.dtype.base_type(), "sc:Text"),
         "repeated": isinstance(spec.dtype, pl.List),
-        "source": {"fileObject": {"@id": table_file(table)}, "extract": {"column": name}},
+        "source": {"fileObject": {"@id": relative_table_path(table)}, "extract": {"column": name}},
     }

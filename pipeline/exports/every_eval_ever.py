@@ -16,8 +16,8 @@ from uuid import UUID
 import polars as pl
 from msgspec import Struct, json
 
-from pipeline.atomic_files import new_folder
-from pipeline.exports import ExportResult, export_date, write_json
+from pipeline.atomic_files import atomic_new_folder
+from pipeline.exports import ExportResult, parse_date_or_last_ingest_date, write_json_file
 from pipeline.lake import StoredLake
 from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.evidence import evidence_parts
@@ -102,24 +102,32 @@ def write(
     Returns:
         The number of values and samples, and notes on what was left out.
     """
-    timestamp = str(int(export_date(lake, date).timestamp()))
+    timestamp = str(int(parse_date_or_last_ingest_date(lake, date).timestamp()))
     rows = metrics(lake, edition=edition, confidence=confidence)
     known_values = rows.drop_nulls(["model", "value"])
-    collection = _path_component(lake.system or "magic")
+    collection = _portable_folder_name(lake.system or "magic")
     values_by_model = known_values.partition_by("model", as_dict=True, maintain_order=True)
     model_files = {
-        model: _create_model_file(model_values, model, collection, timestamp)
+        model: _new_model_file(model_values, model, collection, timestamp)
         for (model,), model_values in values_by_model.items()
     }
-    with new_folder(destination) as folder:
+    with atomic_new_folder(destination) as folder:
         for model_file in model_files.values():
             (folder / model_file.path).parent.mkdir(parents=True, exist_ok=True)
-        n_omitted = 0 if without_samples else _write_samples(lake, edition, folder, model_files)
+        n_omitted = (
+            0
+            if without_samples
+            else _write_samples_and_count_omitted(lake, edition, folder, model_files)
+        )
         for model, model_file in model_files.items():
             values = values_by_model[model,].iter_rows(named=True)
-            results = [_format_result(row, model_file, confidence) for row in values]
-            header = _file_header(lake, model_file, edition, organization, timestamp)
-            write_json(folder / f"{model_file.path}.json", header | {"evaluation_results": results})
+            results = [_result_json(row, model_file, confidence) for row in values]
+            header = _file_content_without_results(
+                lake, model_file, edition, organization, timestamp
+            )
+            write_json_file(
+                folder / f"{model_file.path}.json", header | {"evaluation_results": results}
+            )
     n_samples = sum(model_file.n_samples for model_file in model_files.values())
     notes = _export_notes(rows.height - known_values.height, n_samples, n_omitted, [*model_files])
     return ExportResult(destination, known_values.height + n_samples, notes)
@@ -143,9 +151,7 @@ def _export_notes(
     return tuple(note for note, n in notes.items() if n)
 
 
-def _create_model_file(
-    rows: pl.DataFrame, model: str, collection: str, timestamp: str
-) -> _ModelFile:
+def _new_model_file(rows: pl.DataFrame, model: str, collection: str, timestamp: str) -> _ModelFile:
     """Return the file of a model, with ids that depend only on its values and the date."""
     ids = {
         (metric, game_type): f"{metric}/{game_type}/{edition}"
@@ -157,18 +163,18 @@ def _create_model_file(
     # repeated export has the same files.
     digest = sha256("\n".join([evaluation_id, *ids.values()]).encode()).digest()
     uuid = UUID(bytes=digest[:16], version=4)
-    path = "/".join(["data", collection, *map(_path_component, folders), str(uuid)])
+    path = "/".join(["data", collection, *map(_portable_folder_name, folders), str(uuid)])
     return _ModelFile(model, path, evaluation_id, ids, sha256())
 
 
-def _path_component(name: str) -> str:
+def _portable_folder_name(name: str) -> str:
     """Return the name as a folder name that is valid on every operating system."""
     truncated = name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
     portable = _UNPORTABLE_CHARACTERS.sub("_", truncated).rstrip(". ")
     return f"_{portable}" if _RESERVED_NAMES.match(portable) else portable
 
 
-def _file_header(
+def _file_content_without_results(
     lake: StoredLake, model_file: _ModelFile, edition: Edition, organization: str, timestamp: str
 ) -> dict[str, Any]:
     """Return the content of a model's file without its results."""
@@ -202,7 +208,7 @@ def _file_header(
     }
 
 
-def _format_result(
+def _result_json(
     row: Mapping[str, Any], model_file: _ModelFile, confidence: float
 ) -> dict[str, Any]:
     """Format a value with its interval and counts; the details are strings."""
@@ -248,7 +254,7 @@ def _format_result(
     }
 
 
-def _write_samples(
+def _write_samples_and_count_omitted(
     lake: StoredLake, edition: Edition, folder: Path, model_files: Mapping[str, _ModelFile]
 ) -> int:
     """Write the rows that each metric counts as samples; return the number of omitted rows."""
@@ -260,7 +266,7 @@ def _write_samples(
             for model_rows in known_rows.partition_by("model", maintain_order=True):
                 model_file = model_files[model_rows["model"][0]]
                 samples = [
-                    _format_sample(row, model_file, edition)
+                    _sample_json_or_none(row, model_file, edition)
                     for row in model_rows.iter_rows(named=True)
                 ]
                 lines = [json.encode(sample) + b"\n" for sample in samples if sample]
@@ -273,7 +279,7 @@ def _write_samples(
     return n_omitted
 
 
-def _format_sample(
+def _sample_json_or_none(
     row: Mapping[str, Any], model_file: _ModelFile, edition: Edition
 ) -> dict[str, Any] | None:
     """Format a counted row as a sample of its result; None if the result was left out."""

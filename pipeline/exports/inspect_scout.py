@@ -10,13 +10,13 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.atomic_files import new_folder
+from pipeline.atomic_files import atomic_new_folder
 from pipeline.exports import (
     ExportResult,
-    content_expression,
-    iter_complete_keys,
-    iter_row_groups,
-    iter_sorted_parts,
+    iter_frames_with_complete_keys,
+    iter_row_group_frames,
+    iter_select_rows_in_parts,
+    message_text_sql_expression,
 )
 from pipeline.lake import StoredLake
 from pipeline.serialization import write_parquet
@@ -71,19 +71,21 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     Returns:
         The number of transcripts.
     """
-    select = fill_template("internal/seen_messages", content=content_expression(lake))
-    with new_folder(destination) as folder:
+    select = fill_template("internal/seen_messages", content=message_text_sql_expression(lake))
+    with atomic_new_folder(destination) as folder:
         seats = map(
-            _group_messages_by_seat,
-            iter_complete_keys(iter_sorted_parts(lake, select, has_content=True), _SEAT_KEY),
+            _transcript_row_per_seat,
+            iter_frames_with_complete_keys(
+                iter_select_rows_in_parts(lake, select, has_content=True), _SEAT_KEY
+            ),
         )
-        n_rows = write_parquet(iter_row_groups(seats), folder / TRANSCRIPTS_FILE)
+        n_rows = write_parquet(iter_row_group_frames(seats), folder / TRANSCRIPTS_FILE)
     return ExportResult(
         destination, n_rows, (f"{format_count(n_rows, 'transcript')} of tested seats",)
     )
 
 
-def _group_messages_by_seat(rows: pl.DataFrame) -> pl.DataFrame:
+def _transcript_row_per_seat(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each seat from the messages that it saw."""
     has_message = pl.col("message_index").is_not_null()
     seats = rows.group_by(_SEAT_KEY, maintain_order=True).agg(
