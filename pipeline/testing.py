@@ -1,7 +1,7 @@
-"""What holds of every format and metric, for the tests of whoever writes one.
+"""Checks that every format and metric must pass, for the tests of a package that defines one.
 
-`docs/plugins.md` shows how. Each function takes logs of the format, or a lake, and raises
-AssertionError, in words, for what does not hold.
+`docs/plugins.md` shows how. Each check takes logs of the format, or a lake, and raises
+AssertionError with a message if the check fails.
 """
 
 import json
@@ -76,13 +76,13 @@ class Logs(Struct, frozen=True):
     file: str = "{}.json"
 
     def games(self) -> list[GameRecord]:
-        """Return the games of the logs, in order."""
+        """Return the games that are read from the logs, in the order of the logs."""
         read_games = (read_game(data, self.model, self.file.format(0)) for data in self.logs)
         return [game for game in read_games if game is not None]
 
 
 def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
-    """Run all checks of a format."""
+    """Run all checks of this module on a format and its logs."""
     for check in (
         check_only_this_format_claims,
         check_table_contracts,
@@ -95,21 +95,26 @@ def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
 
 
 def check_metric(name: str, lake: StoredLake) -> None:
-    """Check that an installed metric counts rows of each term, equally in SQL and polars."""
-    declared = RegisteredMetric(
+    """Check that a plugin's metric counts rows of the lake, and equally in SQL and polars.
+
+    Every part of the metric (`Term`) must count at least one row.
+    """
+    metric = RegisteredMetric(
         metric_spec(name), metric_titles()[name], metric_sql(name, PAPER) if has_sql(name) else None
     )
     try:
         check_plugin_metrics()
-        counted = aggregate_for_check(lake, name, declared)
+        sums = aggregate_for_check(lake, name, metric)
     except PipelineError as error:
         raise AssertionError(str(error)) from None
-    lacking = {term.name for term in declared.declared.terms} - {*counted["term"]}
-    assert not lacking, f"{name}: the lake has no row to count of {', '.join(sorted(lacking))}"
+    empty_terms = {term.name for term in metric.declared.terms} - {*sums["term"]}
+    assert not empty_terms, (
+        f"{name}: the lake has no row to count of {', '.join(sorted(empty_terms))}"
+    )
 
 
 def check_only_this_format_claims(logs: Logs) -> None:
-    """Check that only this format claims each log, and that it reads the log without errors."""
+    """Check that no other format accepts any of the logs, and that all are read without errors."""
     name, file = logs.format_.NAME, logs.file.format(0)
     assert logs.logs, f"{name} has no logs to be checked by"
     for number, data in enumerate(logs.logs):
@@ -127,10 +132,10 @@ def check_only_this_format_claims(logs: Logs) -> None:
 
 
 def check_table_contracts(logs: Logs) -> None:
-    """Check that the table rows of each log satisfy the table contracts."""
+    """Check that the table rows of each log have the types and values that the tables require."""
     for number, game in enumerate(logs.games()):
-        broken = _event_frames([(number, game)]).invalid_games
-        assert broken == {}, f"log {number} of {logs.format_.NAME}: {broken}"
+        invalid_games = _event_frames([(number, game)]).invalid_games
+        assert invalid_games == {}, f"log {number} of {logs.format_.NAME}: {invalid_games}"
 
 
 def check_truncated_logs(logs: Logs) -> None:
@@ -138,53 +143,62 @@ def check_truncated_logs(logs: Logs) -> None:
     file = logs.file.format(0)
     is_json = file_type(file).kind == "json"
     for data in logs.logs:
-        for share in range(1, 10):
+        for n_tenths in range(1, 10):
             try:
-                game = read_game(data[: len(data) * share // 10], logs.model, file)
+                game = read_game(data[: len(data) * n_tenths // 10], logs.model, file)
             except InvalidDocumentError:
                 continue
-            assert not is_json, f"JSON cut at {share}/10 is not refused by {logs.format_.NAME}"
-            assert game is None or not game.is_finished, f"cut at {share}/10, a game is finished"
+            assert not is_json, (
+                f"JSON truncated at {n_tenths}/10 is not rejected by {logs.format_.NAME}"
+            )
+            assert game is None or not game.is_finished, (
+                f"a log truncated at {n_tenths}/10 is a finished game"
+            )
 
 
 def check_rows_do_not_depend_on_batch(logs: Logs) -> None:
-    """Check that the rows of a log do not depend on other logs that are read before or with it."""
+    """Check that a log has the same table rows whichever logs are read before it or with it."""
     games = logs.games()
     ids = [content_id(game) for game in games]
-    again = Logs(logs.format_, [*reversed(logs.logs)], logs.model, logs.file).games()[::-1]
-    assert [content_id(game) for game in again] == ids, "a log is another game in another order"
-    numbered = list(enumerate(games))
-    whole, reverse = (
-        _sorted_tables(_event_frames(numbered)),
-        _sorted_tables(_event_frames(numbered[::-1])),
-    )
-    alone = [_sorted_tables(_event_frames([game])) for game in numbered]
-    for table in GAME_TABLES:
-        rows = pl.concat([tables[table] for tables in alone]).sort(pl.all())
-        assert whole[table].equals(rows), f"rows of {table} depend on what is read with them"
-        assert whole[table].equals(reverse[table]), f"rows of {table} depend on the order of logs"
+    reversed_logs = Logs(logs.format_, [*reversed(logs.logs)], logs.model, logs.file)
+    ids_of_reversed_logs = [content_id(game) for game in reversed_logs.games()]
+    assert ids_of_reversed_logs[::-1] == ids, "a log is another game in another order"
+    numbered_games = list(enumerate(games))
+    all_tables = _sorted_tables(_event_frames(numbered_games))
+    reversed_tables = _sorted_tables(_event_frames(numbered_games[::-1]))
+    tables_of_each_game = [_sorted_tables(_event_frames([game])) for game in numbered_games]
+    for table, rows in all_tables.items():
+        separate_rows = pl.concat([tables[table] for tables in tables_of_each_game]).sort(pl.all())
+        assert rows.equals(separate_rows), f"rows of {table} depend on what is read with them"
+        assert rows.equals(reversed_tables[table]), f"rows of {table} depend on the order of logs"
 
 
 def check_conversion_is_lossless(logs: Logs) -> None:
-    """Check that interchange JSON preserves everything that was read of a log."""
+    """Check that a log that is converted to interchange JSON is read as the same game."""
     for number, game in enumerate(logs.games()):
-        again = read_game(encode_game(game))
-        is_same = again is not None and content_id(again) == content_id(game)
+        converted_game = read_game(encode_game(game))
+        is_same = converted_game is not None and content_id(converted_game) == content_id(game)
         assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
 
 
 def check_damaged_logs(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
-    """Check that randomly damaged logs are read, quarantined or ignored without other errors."""
-    damaged = list(iter_damaged_logs(logs.logs, n_mutants, seed))
-    documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
-    seen = [scan_document(document, number) for number, document in enumerate(documents)]
-    batch = decode_documents(documents, seen, AssignedModels.from_argument(logs.model), GameIds())
-    strange = {document.found for document in batch.seen} - _EXPECTED_STATUSES
-    assert not strange, f"documents are {strange}"
-    assert len(batch.seen) == len(damaged), "not every document is accounted for"
+    """Check that randomly damaged logs do not raise unexpected errors in an ingest."""
+    damaged_logs = list(iter_damaged_logs(logs.logs, n_mutants, seed))
+    documents = [
+        Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged_logs)
+    ]
+    scanned_documents = [
+        scan_document(document, number) for number, document in enumerate(documents)
+    ]
+    batch = decode_documents(
+        documents, scanned_documents, AssignedModels.from_argument(logs.model), GameIds()
+    )
+    unexpected_statuses = {document.found for document in batch.seen} - _EXPECTED_STATUSES
+    assert not unexpected_statuses, f"documents are {unexpected_statuses}"
+    assert len(batch.seen) == len(damaged_logs), "not every document has a status"
     for fault in batch.faults:
-        is_foreseen = not fault.rule.startswith((UNEXPECTED_ERROR_RULE, ERROR_REASON))
-        assert is_foreseen, f"{fault.message}\nfor the document {fault.raw!r}"
+        is_expected = not fault.rule.startswith((UNEXPECTED_ERROR_RULE, ERROR_REASON))
+        assert is_expected, f"{fault.message}\nfor the document {fault.raw!r}"
     for table, rows in batch.tables.items():
         required_columns = [
             name for name, column in TABLES[table].columns().items() if not column.nullable
@@ -193,7 +207,7 @@ def check_damaged_logs(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) ->
 
 
 def iter_damaged_logs(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[bytes]:
-    """Yield randomly damaged logs: truncated, with changed bytes, or with changed JSON values."""
+    """Yield copies of the logs with random damage: truncated, or with changed bytes or values."""
     dice = Random(seed)
     for _ in range(n_mutants):
         data = dice.choice(logs)
@@ -211,15 +225,15 @@ def iter_damaged_logs(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> I
 
 
 def _damage_json_value(dice: Random, data: bytes) -> bytes:
-    """Return a log with one JSON value or line replaced, removed or repeated."""
+    """Replace, remove or repeat a random value of a JSON log, or a random line of another log."""
     try:
         log = json.loads(data)
     except ValueError:
         return _damage_line(dice, data)
-    places = list(_iter_containers_and_keys(log))
-    if not places:
+    containers_and_keys = list(_iter_containers_and_keys(log))
+    if not containers_and_keys:
         return _cut_out_part_or_truncate(dice, data)
-    parent, key = dice.choice(places)
+    parent, key = dice.choice(containers_and_keys)
     change = dice.randrange(3)
     if change == 0:
         del parent[key]
@@ -231,7 +245,7 @@ def _damage_json_value(dice: Random, data: bytes) -> bytes:
 
 
 def _damage_line(dice: Random, data: bytes) -> bytes:
-    """Return a log with one line removed, repeated, moved or replaced; truncate a single line."""
+    """Remove, repeat, move or damage a random line of a log; truncate a log of one line."""
     lines = data.split(b"\n")
     if len(lines) == 1:
         return _cut_out_part_or_truncate(dice, data)
@@ -239,18 +253,18 @@ def _damage_line(dice: Random, data: bytes) -> bytes:
     if lines[number][:1] == b"{" and dice.random() < 0.7:
         lines[number] = _damage_json_value(dice, lines[number])
     else:
-        line, place = lines.pop(number), dice.randrange(len(lines))
-        lines[place:place] = [line] * dice.randrange(3)
+        line, new_number = lines.pop(number), dice.randrange(len(lines))
+        lines[new_number:new_number] = [line] * dice.randrange(3)
     return b"\n".join(lines)
 
 
 def _iter_containers_and_keys(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each container within a value, with the key of each of its elements."""
+    """Yield each list or object within a JSON value, with each of its indices or keys."""
     if not isinstance(value, dict | list):
         return
-    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+    for key, element in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
-        yield from _iter_containers_and_keys(part)
+        yield from _iter_containers_and_keys(element)
 
 
 def _cut_out_part_or_truncate(dice: Random, data: bytes) -> bytes:
@@ -270,15 +284,15 @@ def _repeat_part(dice: Random, data: bytes) -> bytes:
     return data[:end] + data[start:]
 
 
-def _event_frames(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
-    """Return the table rows of numbered games."""
-    placed = []
-    for number, game in games:
+def _event_frames(numbered_games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
+    identified_games = []
+    for number, game in numbered_games:
         digest = sha256(str(number).encode())
         id_ = game_id(digest, number, game.assigned_model)
-        path = f"{number}.json"
-        placed.append(IdentifiedGame(game, id_, number, digest, content_id(game), "/logs", path))
-    return build_event_frames(placed)
+        identified_games.append(
+            IdentifiedGame(game, id_, number, digest, content_id(game), "/logs", f"{number}.json")
+        )
+    return build_event_frames(identified_games)
 
 
 def _sorted_tables(rows: EventFrames) -> dict[str, pl.DataFrame]:

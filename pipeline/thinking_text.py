@@ -56,10 +56,10 @@ _TARGET_FIELD_NAMES = (
 )
 
 
-def _field_name_regex(words: str) -> str:
-    """Return the pattern of field names that contain one of the words, such as `my_vote_for`."""
+def _field_name_regex(words_regex: str) -> str:
+    """Return a regular expression of the field names made of one of the words: `my_vote_for`."""
     return (
-        rf"(?:(?:final|my|your|elimination)[ _-]?){{0,2}}(?:{words})"
+        rf"(?:(?:final|my|your|elimination)[ _-]?){{0,2}}(?:{words_regex})"
         r"(?:[ _-]?(?:is|for|to|out|player|name|id|target|amount|points|word)){0,2}"
     )
 
@@ -71,9 +71,9 @@ _ANSWERS = _field_name_regex(
 _ACTS = r"action|move|output|result"
 
 
-def _last_field_value_regex(keys: str) -> str:
-    """Return the pattern that captures the value of the last JSON field of these names."""
-    return rf"(?is)^.*\"(?:{keys})\"\s*:\s*{_VALUE}"
+def _last_field_value_regex(names_regex: str) -> str:
+    """Return a regular expression that captures the value of the last JSON field with a name."""
+    return rf"(?is)^.*\"(?:{names_regex})\"\s*:\s*{_VALUE}"
 
 
 # Patterns of the fields that contain the answer of a phase, in the order of preference: fields
@@ -112,7 +112,7 @@ _SIGN = re.compile("|".join(THOUGHT_SIGNS))
 
 
 def remove_thoughts(text: str, phase: str = "") -> str:
-    """Return the answer in a text, without the reasoning before it.
+    """Return the answer in a model's message, without the reasoning before it.
 
     Args:
         text: The message of a player.
@@ -134,9 +134,9 @@ def remove_thoughts(text: str, phase: str = "") -> str:
     return _answer_from_json_object(match[1], patterns) if match else answer
 
 
-def _answer_from_json_object(json_text: str, patterns: tuple[str, ...]) -> str:
-    """Return the value of the first pattern that matches, or the object without its reasoning."""
-    for pattern in patterns:
+def _answer_from_json_object(json_text: str, answer_patterns: tuple[str, ...]) -> str:
+    """Return the value of the answer field, or the JSON text without its reasoning fields."""
+    for pattern in answer_patterns:
         if match := re.match(pattern, json_text):
             return _decode_json_string_or_keep(re.sub(ASIDE_PATTERN, "", match[1]))
     rest = re.sub(ASIDE_PATTERN, "", json_text)
@@ -145,7 +145,6 @@ def _answer_from_json_object(json_text: str, patterns: tuple[str, ...]) -> str:
 
 
 def _decode_json_string_or_keep(value: str) -> str:
-    """Decode a JSON string; return the text unchanged if it is not one."""
     try:
         return msgspec.json.decode(value, type=str)
     except msgspec.DecodeError:
