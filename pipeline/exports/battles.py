@@ -41,14 +41,14 @@ _HIT, _HIT_B = pl.col("hit"), pl.col("hit_b")
 
 
 def write(lake: StoredLake, destination: Path) -> ExportResult:
-    """Write one row for each pair of models of a game with opposed results.
+    """Write a file with a row for each pair of models in a game, and which of the two won.
 
     Args:
         lake: The lake, of one system.
         destination: The new file; its extension, .parquet or .csv, selects the format.
 
     Returns:
-        The number of battles, and notes on what was left out.
+        The number of rows, and notes on the games that were left out.
 
     Raises:
         UsageError: If the file has another extension.
@@ -60,10 +60,11 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     pairs = pl.concat(
         [_battles_in_games_with_hidden_side(lake), _battles_in_games_without_sides(lake)]
     ).collect(engine="streaming")
-    is_itself = pl.col(MODEL_A) == pl.col(MODEL_B)
-    battles = pairs.filter(~is_itself).rename({"setting_id": "setting"})
+    is_self_play = pl.col(MODEL_A) == pl.col(MODEL_B)
     rows = (
-        battles.select(*BATTLE_COLUMNS)
+        pairs.filter(~is_self_play)
+        .rename({"setting_id": "setting"})
+        .select(*BATTLE_COLUMNS)
         .cast(polars_schema(BATTLE_COLUMNS))
         .sort("game_id", *BATTLE_COLUMNS)
     )
@@ -73,7 +74,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
                 file.writelines(iter_csv([rows]))
         else:
             write_parquet([rows], draft)
-    n_self_play_games = pairs.filter(is_itself)["game_id"].n_unique()
+    n_self_play_games = pairs.filter(is_self_play)["game_id"].n_unique()
     n_other_games = sum(lake.row_counts_by_file("games").values()) - pairs["game_id"].n_unique()
     is_named = pl.col("model").is_in([*rows[MODEL_A], *rows[MODEL_B]])
     n_bots = (
@@ -93,7 +94,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
 
 
 def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
-    """Return, for games with a hidden side, each model on it paired with each on the other."""
+    """Return each model of the hidden side paired with each civilian model, and which one won."""
     seats = (
         lake.table("players").drop_nulls("model").select(*_GAME_COLUMNS, "model", "side").unique()
     )
@@ -106,9 +107,10 @@ def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
 
 
 def _battles_in_games_without_sides(lake: StoredLake) -> pl.LazyFrame:
-    """Return the pairs of models in games without sides, by the result of their best seats.
+    """Return the pairs of models in games without sides, and which of the two won.
 
-    In games that the most points win, seats that are not tested get a result by their points.
+    A model has the result of its best seat. In games that the most points win, seats that are not
+    tested get a result by their points.
     """
     by_points = [
         name for name in games.game_type_names() if games.game_definition(name).most_points_win

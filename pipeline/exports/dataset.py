@@ -50,7 +50,9 @@ def write(
     license: str | None = None,
     date: str | None = None,
 ) -> ExportResult:
-    """Write the tables that have rows to a new folder, each sorted by its key.
+    """Write the event tables to a new folder as Parquet files, with a data card and metadata.
+
+    Tables without rows are not written. Rows are sorted by the key of their table.
 
     Args:
         lake: The exported lake.
@@ -62,7 +64,7 @@ def write(
         date: The date of the data set in ISO format; by default that of the last ingest.
 
     Returns:
-        The number of rows, the columns that were left out, and the pseudonyms.
+        The number of rows, notes on the columns that were left out, and the pseudonyms.
 
     Raises:
         UsageError: If a column is unknown or cannot be left out.
@@ -75,14 +77,15 @@ def write(
     with atomic_new_folder(destination) as folder:
         (folder / "data").mkdir()
         for table in tables:
-            columns = redaction.kept_columns(table)
-            has_content = table == "messages" and "content" in columns
+            columns = redaction.published_columns(table)
             rows = iter_select_rows_in_parts(
-                lake, _select_in_key_order(lake, table, columns), has_content=has_content
+                lake,
+                _select_in_key_order(lake, table, columns),
+                has_message_texts=table == "messages" and "content" in columns,
             )
-            published = map(partial(redaction.apply, table), rows)
+            redacted_rows = map(partial(redaction.redact_rows, table), rows)
             tables[table] = write_parquet(
-                iter_row_group_frames(published), folder / relative_table_path(table)
+                iter_row_group_frames(redacted_rows), folder / relative_table_path(table)
             )
         (folder / "README.md").write_text(format_data_card(data_card, tables), encoding="utf-8")
         write_json_file(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
@@ -94,7 +97,7 @@ def write(
 
 
 def _select_in_key_order(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
-    """Return the SELECT of a table's rows in an order that does not depend on the lake's files."""
+    """Return the SQL that selects columns of a table, with the rows in the order of its key."""
     order = _RESULTS_KEY if table == "results" else TABLES[table].primary_key()
     expressions = (
         {"content": f"{message_text_sql_expression(lake)} AS content"}
@@ -154,35 +157,32 @@ class DataCard(NamedTuple):
 
     @property
     def systems(self) -> Sequence[str]:
-        """The systems whose games are exported."""
+        """The systems (harnesses) that ran the exported games."""
         return [self.lake.system] if self.lake.system else [*self.lake.systems]
 
     @property
     def state(self) -> str:
-        """The systems, the last ingest and the tool's version as text, without names of models."""
+        """The text "games of SYSTEMS, after ingest N; written by magic-pipeline VERSION"."""
         systems = ", ".join(self.systems)
         provenance = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
-        return self.redaction.replace_names(
+        return self.redaction.replace_model_names(
             f"games of {escape_to_one_line(systems) or 'no system'}, {provenance}"
         )
 
 
-def format_data_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
-    """Format the data card: a YAML header, and Markdown for readers.
+def format_data_card(data_card: DataCard, row_counts: Mapping[str, int]) -> str:
+    """Return the text of the data card README.md: a YAML header, and Markdown for readers.
 
     Args:
         data_card: The facts of the data set.
-        tables: The number of rows of each table.
-
-    Returns:
-        The content of README.md.
+        row_counts: The number of rows of each table.
     """
     header = {
         "pretty_name": data_card.title,
         **({"license": data_card.license} if data_card.license else {}),
         "tags": ["games", "language-models", "multi-agent"],
         "configs": [
-            {"config_name": table, "data_files": relative_table_path(table)} for table in tables
+            {"config_name": table, "data_files": relative_table_path(table)} for table in row_counts
         ],
     }
     header_lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in header.items())
@@ -190,7 +190,7 @@ def format_data_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
     table_rows = (
         f"| `{relative_table_path(table)}` | {n_rows:,} "
         f"| {markdown.escape_text(row_description(table))} |\n"
-        for table, n_rows in tables.items()
+        for table, n_rows in row_counts.items()
     )
     body = _CARD_TEMPLATE.format(
         title=markdown.format_heading(data_card.title, 1),
@@ -245,20 +245,17 @@ original documents: whoever has these can tell the models.
 
 
 def relative_table_path(table: str) -> str:
-    """Return the path of a table's file within the data set."""
+    """Return the path of a table's Parquet file relative to the folder of the data set."""
     return f"data/{table}.parquet"
 
 
 def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path) -> dict[str, Any]:
-    """Return the Croissant 1.0 metadata: a file and a record set for each table.
+    """Return the content of croissant.json, machine-readable metadata of the files and columns.
 
     Args:
         data_card: The facts of the data set.
         tables: The names of the tables.
-        folder: The folder with the written files, which are hashed.
-
-    Returns:
-        The content of croissant.json.
+        folder: The folder with the written files, whose hashes are in the metadata.
     """
     return {
         "@context": _CROISSANT_CONTEXT,
@@ -279,7 +276,8 @@ def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path)
                 "description": row_description(table),
                 "key": [{"@id": f"{table}/{name}"} for name in TABLES[table].primary_key()],
                 "field": [
-                    _field_metadata(table, name) for name in data_card.redaction.kept_columns(table)
+                    _field_metadata(table, name)
+                    for name in data_card.redaction.published_columns(table)
                 ],
             }
             for table in tables

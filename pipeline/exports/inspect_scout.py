@@ -62,7 +62,7 @@ _TRANSCRIPT_COLUMNS = {
 
 
 def write(lake: StoredLake, destination: Path) -> ExportResult:
-    """Write the transcripts of all tested seats to a file in a new folder, sorted by game.
+    """Write a transcript for each tested player to a Parquet file in a new folder.
 
     Args:
         lake: The exported lake.
@@ -76,7 +76,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
         seats = map(
             _transcript_row_per_seat,
             iter_frames_with_complete_keys(
-                iter_select_rows_in_parts(lake, select, has_content=True), _SEAT_KEY
+                iter_select_rows_in_parts(lake, select, has_message_texts=True), _SEAT_KEY
             ),
         )
         n_rows = write_parquet(iter_row_group_frames(seats), folder / TRANSCRIPTS_FILE)
@@ -86,7 +86,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
 
 
 def _transcript_row_per_seat(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each seat from the messages that it saw."""
+    """Combine the messages that each player of a game saw into one row for the player."""
     has_message = pl.col("message_index").is_not_null()
     seats = rows.group_by(_SEAT_KEY, maintain_order=True).agg(
         pl.exclude(_MESSAGE_COLUMNS).first(),
