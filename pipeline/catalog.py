@@ -42,7 +42,7 @@ _ABOUT_COLUMNS = {
 
 
 def rebuild_catalog(path: str | Path) -> StoredLake:
-    """Write `magic.duckdb` of the latest state into the lake's folder, and return this state."""
+    """Write a DuckDB database of the lake's latest state to its folder, and return this state."""
     while True:
         lake = open_lake(path)
         _write_database_atomically(lake, lake.path, CATALOG_FILE_NAME)
@@ -52,10 +52,12 @@ def rebuild_catalog(path: str | Path) -> StoredLake:
 
 
 def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
-    """Write `magic.duckdb` anew after an ingest, without raising errors.
+    """Write the lake's DuckDB database after an ingest; return a note if it could not be written.
+
+    Errors are not raised, because the ingest itself has succeeded.
 
     Returns:
-        None if it was written; otherwise a message for the user that says why it was not.
+        None if the database was written; otherwise a message that says why it was not.
     """
     try:
         n_games = sum(open_lake(path).row_counts_by_file("games").values())

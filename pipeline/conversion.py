@@ -165,9 +165,9 @@ def iter_validated(
         batch.append((location, _decode_interchange_document(document)))
         n_bytes += len(document.data or b"")
         if len(batch) >= _MAX_BATCH_DOCUMENTS or n_bytes >= _MAX_BATCH_BYTES:
-            yield from _iter_validated_with_table_rows(batch)
+            yield from _iter_documents_with_table_row_errors(batch)
             batch, n_bytes = [], 0
-    yield from _iter_validated_with_table_rows(batch)
+    yield from _iter_documents_with_table_row_errors(batch)
 
 
 def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
@@ -189,7 +189,7 @@ def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
 
 
 def _iter_documents_and_clear_cache(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield the documents, and clear the cache of parsed values now and then to bound memory."""
+    """Yield the documents, and clear the cache of parsed values after every 16 MiB."""
     n_bytes = 0
     for document in documents:
         yield document
@@ -211,9 +211,9 @@ def _encode_and_verify_game(location: str, game: GameRecord, log_sha256: str) ->
     except InvalidDocumentError as error:
         return ConvertedDocument(location, None, (*game.faults, error.fault))
     if decoded is None or content_id(decoded) != content_id(game):
-        rule = f"{NAME} JSON can say all that was read"
+        rule = f"{NAME} JSON contains everything that was read"
         return ConvertedDocument(
-            location, None, (*game.faults, RecordError("$", rule, "it reads differently"))
+            location, None, (*game.faults, RecordError("$", rule, "it is read as another game"))
         )
     return ConvertedDocument(location, line, tuple(game.faults))
 
@@ -232,7 +232,7 @@ def _decode_interchange_document(document: Document) -> GameRecord | InvalidDocu
     return game
 
 
-def _iter_validated_with_table_rows(
+def _iter_documents_with_table_row_errors(
     decoded_by_location: Sequence[tuple[str, GameRecord | InvalidDocumentError]],
 ) -> Iterator[ValidatedDocument]:
     """Yield the errors of decoded documents, and those in the table rows of their games."""
@@ -246,6 +246,6 @@ def _iter_validated_with_table_rows(
     for id_, (location, game_or_error) in zip(ids, decoded_by_location, strict=True):
         faults = game_or_error.faults
         if id_ in invalid_games:
-            rule = "rows keep the contracts of their tables"
+            rule = "rows satisfy the contracts of their tables"
             faults = [*faults, RecordError("$", rule, invalid_games[id_].message)]
         yield ValidatedDocument(location, tuple(faults))

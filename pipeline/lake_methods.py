@@ -116,7 +116,9 @@ class LakeWithMethods(stored.StoredLake):
         """
         name, declared, sql = load_metric_file(Path(file))
         if name in self._added:
-            raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
+            raise MetricError(
+                f"{file}: the lake already has another metric `{name}`: rename the file"
+            )
         return self.with_metric(declared, name=name, sql=sql)
 
     @lake_method

@@ -47,7 +47,7 @@ class ParameterSpec:
     shows_default: bool = True
 
     def checked(self, value: Any, *, is_several: bool, default: object) -> Any:
-        """Return a value of the command line after checking it, or the default if it is missing.
+        """Return the checked value of an option or form field, or its default if it has no value.
 
         Args:
             value: The value, or the sequence of values of a repeatable parameter.

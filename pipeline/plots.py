@@ -530,7 +530,9 @@ def _only_value_of_column(rows: pl.DataFrame, column: str) -> Any:
     if not values:
         raise UsageError("there is nothing to plot: no row has a value")
     if len(values) != 1:
-        raise UsageError(f"the plot is of one {column}, not of {len(values)}: filter the rows")
+        raise UsageError(
+            f"a plot has one {column}, but the rows have {len(values)}: filter the rows"
+        )
     return str(values[0])
 
 

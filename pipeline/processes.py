@@ -104,7 +104,7 @@ def describe_exit_code(code: int) -> str:
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def start_exit_with_parent_thread(connection: Connection) -> None:
+def start_thread_that_exits_with_parent(connection: Connection) -> None:
     """Start a thread that exits this process as soon as its parent process has ended.
 
     Call it after the last message was read: a later message would not be received.

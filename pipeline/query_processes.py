@@ -15,8 +15,8 @@ from pipeline.processes import (
     describe_exit_code,
     limit_memory_of_this_process,
     parent_connection,
-    start_exit_with_parent_thread,
     start_python,
+    start_thread_that_exits_with_parent,
 )
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def run_query_for_parent() -> None:
         lake, query, parameters, memory, metrics = connection.recv()
     except (EOFError, OSError):  # the parent process has exited
         return
-    start_exit_with_parent_thread(connection)
+    start_thread_that_exits_with_parent(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries print there if memory runs out
     try:
         lake = open_lake(lake, None, LakeWithMethods) if isinstance(lake, str) else lake

@@ -55,7 +55,7 @@ def iter_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 
 def iter_spreadsheet_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yield CSV text in which no value is a formula: these begin with an apostrophe."""
+    """Yield CSV text with an apostrophe before each formula, so that no spreadsheet runs it."""
     return map(escape_unprintable, _iter_csv_text(map(_escape_spreadsheet_formulas, parts)))
 
 
@@ -117,9 +117,10 @@ def _iter_csv_text(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 
 def flatten_nested(frame: pl.DataFrame) -> pl.DataFrame:
-    """Convert the columns that CSV cannot contain to strings, nested values to JSON.
+    """Return the frame with strings in place of values that CSV cannot contain.
 
-    Bytes, durations, categories and times without a time zone also become strings.
+    Nested values become JSON. Bytes, durations, categories and times without a time zone also
+    become strings.
     """
     return frame.with_columns(_flatten_column(column) for column in frame.iter_columns())
 

@@ -84,14 +84,14 @@ class Logs(Struct, frozen=True):
 def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
     """Run all checks of this module on a format and its logs."""
     for check in (
-        check_only_this_format_claims,
+        check_only_this_format_claims_logs,
         check_table_contracts,
-        check_truncated_logs,
+        check_truncated_logs_are_not_finished_games,
         check_rows_do_not_depend_on_batch,
         check_conversion_is_lossless,
     ):
         check(logs)
-    check_damaged_logs(logs, n_mutants)
+    check_damaged_logs_do_not_crash(logs, n_mutants)
 
 
 def check_metric(name: str, lake: StoredLake) -> None:
@@ -113,7 +113,7 @@ def check_metric(name: str, lake: StoredLake) -> None:
     )
 
 
-def check_only_this_format_claims(logs: Logs) -> None:
+def check_only_this_format_claims_logs(logs: Logs) -> None:
     """Check that no other format accepts any of the logs, and that all are read without errors."""
     name, file = logs.format_.NAME, logs.file.format(0)
     assert logs.logs, f"{name} has no logs to be checked by"
@@ -138,7 +138,7 @@ def check_table_contracts(logs: Logs) -> None:
         assert invalid_games == {}, f"log {number} of {logs.format_.NAME}: {invalid_games}"
 
 
-def check_truncated_logs(logs: Logs) -> None:
+def check_truncated_logs_are_not_finished_games(logs: Logs) -> None:
     """Check that a truncated log is rejected, ignored or read as an unfinished game."""
     file = logs.file.format(0)
     is_json = file_type(file).kind == "json"
@@ -181,7 +181,7 @@ def check_conversion_is_lossless(logs: Logs) -> None:
         assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
 
 
-def check_damaged_logs(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
+def check_damaged_logs_do_not_crash(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
     """Check that randomly damaged logs do not raise unexpected errors in an ingest."""
     damaged_logs = list(iter_damaged_logs(logs.logs, n_mutants, seed))
     documents = [

@@ -114,7 +114,7 @@ def iter_select_rows_in_parts(
         yield from iter_with_texts(lake, rows) if has_message_texts else rows
 
 
-def iter_row_group_frames(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def iter_frames_of_row_group_size(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Combine frames into larger frames, each of which becomes a row group of a Parquet file.
 
     Args:

@@ -41,7 +41,7 @@ _HIT, _HIT_B = pl.col("hit"), pl.col("hit_b")
 
 
 def write(lake: StoredLake, destination: Path) -> ExportResult:
-    """Write a file with a row for each pair of models in a game, and which of the two won.
+    """Write a CSV or Parquet file with a row for each pair of models in a game, and the winner.
 
     Args:
         lake: The lake, of one system.
@@ -94,7 +94,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
 
 
 def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
-    """Return each model of the hidden side paired with each civilian model, and which one won."""
+    """Return each model of the hidden side paired with each civilian model, and the winner."""
     seats = (
         lake.table("players").drop_nulls("model").select(*_GAME_COLUMNS, "model", "side").unique()
     )
@@ -107,7 +107,7 @@ def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
 
 
 def _battles_in_games_without_sides(lake: StoredLake) -> pl.LazyFrame:
-    """Return the pairs of models in games without sides, and which of the two won.
+    """Return each pair of models that played a game without sides, and the winner.
 
     A model has the result of its best seat. In games that the most points win, seats that are not
     tested get a result by their points.

@@ -20,7 +20,7 @@ from pipeline.exports import (
     ExportResult,
     Redaction,
     create_redaction,
-    iter_row_group_frames,
+    iter_frames_of_row_group_size,
     iter_select_rows_in_parts,
     message_text_sql_expression,
     parse_date_or_last_ingest_date,
@@ -85,7 +85,7 @@ def write(
             )
             redacted_rows = map(partial(redaction.redact_rows, table), rows)
             tables[table] = write_parquet(
-                iter_row_group_frames(redacted_rows), folder / relative_table_path(table)
+                iter_frames_of_row_group_size(redacted_rows), folder / relative_table_path(table)
             )
         (folder / "README.md").write_text(format_data_card(data_card, tables), encoding="utf-8")
         write_json_file(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
@@ -196,7 +196,7 @@ def format_data_card(data_card: DataCard, row_counts: Mapping[str, int]) -> str:
         title=markdown.format_heading(data_card.title, 1),
         state=markdown.escape_text(data_card.state),
         at=data_card.published_at,
-        joined=f"Names of models are joined: {markdown.escape_text(merged_names)}.\n\n"
+        joined=f"Several names of a model are merged: {markdown.escape_text(merged_names)}.\n\n"
         if merged_names
         else "",
         rows="".join(table_rows),
@@ -229,7 +229,7 @@ games = pl.read_parquet("data/games.parquet")
 
 ## What is left out
 
-Documents and what was refused of them, and these columns:
+The original documents, the rejected parts of them, and these columns:
 
 {columns}{pseudonyms}
 ## Licence and citation
@@ -238,9 +238,9 @@ Licence: {license}.
 
 {cited}"""
 _PSEUDONYMS_TEXT = """
-Models have pseudonyms. In texts their names are replaced where they are spelt exactly as logs \
-name them. Other spellings, makers, and what a model says of itself can be left. Hashes are of the \
-original documents: whoever has these can tell the models.
+Models have pseudonyms. In texts, their names are replaced only where they are spelt exactly as in \
+the logs. Other spellings, names of developers, and what a model says about itself can remain. \
+Hashes are those of the original documents: anybody who has these can identify the models.
 """
 
 

@@ -260,10 +260,9 @@ def _result_json(
 def _write_samples_and_count_omitted(
     lake: StoredLake, edition: Edition, folder: Path, model_files: Mapping[str, _ModelFile]
 ) -> int:
-    """Write the rows that each metric counts to the samples files, one file for each model.
+    """Write the rows that each metric counts to one file per model; return how many are omitted.
 
-    Returns:
-        The number of rows that are not written, because they are incomplete or have no value.
+    A row is omitted if its hit is unknown, or if no value of its metric is written.
     """
     n_omitted = 0
     for metric in metric_names(edition):

@@ -13,8 +13,8 @@ import polars as pl
 from pipeline.atomic_files import atomic_new_folder
 from pipeline.exports import (
     ExportResult,
+    iter_frames_of_row_group_size,
     iter_frames_with_complete_keys,
-    iter_row_group_frames,
     iter_select_rows_in_parts,
     message_text_sql_expression,
 )
@@ -79,7 +79,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
                 iter_select_rows_in_parts(lake, select, has_message_texts=True), _SEAT_KEY
             ),
         )
-        n_rows = write_parquet(iter_row_group_frames(seats), folder / TRANSCRIPTS_FILE)
+        n_rows = write_parquet(iter_frames_of_row_group_size(seats), folder / TRANSCRIPTS_FILE)
     return ExportResult(
         destination, n_rows, (f"{format_count(n_rows, 'transcript')} of tested seats",)
     )
