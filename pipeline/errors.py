@@ -125,8 +125,8 @@ def _first_line_and_causes_in_one_line(message: str) -> str:
 
 
 def _first_line_outside_traceback(message: str) -> str:
-    _, is_python, raised = message.rpartition("Traceback (most recent call last):\n")
-    lines = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
+    _, is_python, message_end = message.rpartition("Traceback (most recent call last):\n")
+    lines = (line for line in message_end.splitlines() if not (is_python and line[:1].isspace()))
     own_lines = (line.strip(" :") for line in lines if "An error occurred while" not in line)
     return next(filter(None, own_lines), "")
 

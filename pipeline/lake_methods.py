@@ -114,12 +114,12 @@ class LakeWithMethods(stored.StoredLake):
         it, this is the metric's SQL. Raises MetricError like `Lake.with_metric`, and for a file
         that defines no metric.
         """
-        name, declared, sql = load_metric_file(Path(file))
+        name, definition, sql = load_metric_file(Path(file))
         if name in self._added:
             raise MetricError(
                 f"{file}: the lake already has another metric `{name}`: rename the file"
             )
-        return self.with_metric(declared, name=name, sql=sql)
+        return self.with_metric(definition, name=name, sql=sql)
 
     @lake_method
     def schema(self, *names: str) -> pl.DataFrame:

@@ -105,21 +105,21 @@ def function_parameters(
 def _parameter_if_it_has_spec(
     signature: inspect.Parameter, specs: Mapping[str, ParameterSpec]
 ) -> Parameter | None:
-    kind, declared, default = signature.annotation, signature.default, signature.default
-    if get_origin(kind) is Annotated:
-        kind, declared = get_args(kind)
-    elif isinstance(declared, ParameterSpec):
-        default = declared.default
+    value_type, spec, default = signature.annotation, signature.default, signature.default
+    if get_origin(value_type) is Annotated:
+        value_type, spec = get_args(value_type)
+    elif isinstance(spec, ParameterSpec):
+        default = spec.default
     elif signature.name in specs:
-        declared = specs[signature.name]
+        spec = specs[signature.name]
     else:
         return None
-    union = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    union = get_args(value_type) if get_origin(value_type) in (Union, UnionType) else (value_type,)
     types = [member for member in union if member is not NoneType]
     list_type = next((member for member in types if get_origin(member) in (list, Sequence)), None)
-    kind = types[0] if list_type is None else get_args(list_type)[0]
+    value_type = types[0] if list_type is None else get_args(list_type)[0]
     default = ... if default is signature.empty else default
-    return Parameter(signature.name, kind, list_type is not None, default, declared)
+    return Parameter(signature.name, value_type, list_type is not None, default, spec)
 
 
 def option_spec(

@@ -143,12 +143,12 @@ def package_name(point: "EntryPoint") -> str:
 
 
 def check_unique_names(
-    kind: str, plugins: Iterable[tuple[str, str, T]]
+    noun: str, plugins: Iterable[tuple[str, str, T]]
 ) -> Iterator[tuple[str, str, T]]:
     """Yield the plugins unchanged, and raise PluginError if two of them have the same name.
 
     Args:
-        kind: The noun for the message: "format", "game" or "metric".
+        noun: The noun for the message: "format", "game" or "metric".
         plugins: The name, package and object of each plugin.
     """
     packages: dict[str, str] = {}
@@ -158,7 +158,7 @@ def check_unique_names(
             subject = (
                 f"{first} and {package} both have" if first != package else f"{package} twice has"
             )
-            raise PluginError(f"{subject} {kind} `{name}`: uninstall one of them")
+            raise PluginError(f"{subject} {noun} `{name}`: uninstall one of them")
         packages[name] = package
         yield name, package, value
 

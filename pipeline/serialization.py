@@ -99,7 +99,7 @@ def _iter_nonempty_slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFram
 
 def _to_json_escape_sequence(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def _escape_spreadsheet_formulas(frame: pl.DataFrame) -> pl.DataFrame:

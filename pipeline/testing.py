@@ -185,7 +185,8 @@ def check_damaged_logs_do_not_crash(logs: Logs, n_mutants: int = N_MUTANTS, seed
     """Check that randomly damaged logs do not raise unexpected errors in an ingest."""
     damaged_logs = list(iter_damaged_logs(logs.logs, n_mutants, seed))
     documents = [
-        Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged_logs)
+        Document("/logs", logs.file.format(number), data)
+        for number, data in enumerate(damaged_logs)
     ]
     scanned_documents = [
         scan_document(document, number) for number, document in enumerate(documents)

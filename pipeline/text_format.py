@@ -114,9 +114,9 @@ def decode_bytes_visibly(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def format_count(n: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number and its noun, such as "1 game" or "2,000 games"."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_size(n_bytes: int | None) -> str | None:

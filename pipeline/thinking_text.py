@@ -139,9 +139,9 @@ def _answer_from_json_object(json_text: str, answer_patterns: tuple[str, ...]) -
     for pattern in answer_patterns:
         if match := re.match(pattern, json_text):
             return _decode_json_string_or_keep(re.sub(ASIDE_PATTERN, "", match[1]))
-    rest = re.sub(ASIDE_PATTERN, "", json_text)
+    remaining_json = re.sub(ASIDE_PATTERN, "", json_text)
     talk = re.match(TALK_FIELD_PATTERN, json_text)
-    return f"{rest}\n{_decode_json_string_or_keep(talk[1])}" if talk else rest
+    return f"{remaining_json}\n{_decode_json_string_or_keep(talk[1])}" if talk else remaining_json
 
 
 def _decode_json_string_or_keep(value: str) -> str:

@@ -124,17 +124,17 @@ def iter_frames_of_row_group_size(parts: Iterable[pl.DataFrame]) -> Iterator[pl.
         Frames of at least `ROW_GROUP_ROWS` rows or `ROW_GROUP_BYTES` bytes; the last one can be
         smaller.
     """
-    pending: list[pl.DataFrame] = []
+    waiting_frames: list[pl.DataFrame] = []
     for rows in parts:
-        pending.append(rows)
-        n_rows = sum(part.height for part in pending)
+        waiting_frames.append(rows)
+        n_rows = sum(part.height for part in waiting_frames)
         if (
             n_rows >= ROW_GROUP_ROWS
-            or sum(part.estimated_size() for part in pending) >= ROW_GROUP_BYTES
+            or sum(part.estimated_size() for part in waiting_frames) >= ROW_GROUP_BYTES
         ):
-            yield pl.concat(pending)
-            pending = [rows.clear()]
-    yield pl.concat(pending)
+            yield pl.concat(waiting_frames)
+            waiting_frames = [rows.clear()]
+    yield pl.concat(waiting_frames)
 
 
 def iter_frames_with_complete_keys(
@@ -149,15 +149,15 @@ def iter_frames_with_complete_keys(
     Yields:
         All rows in the same order.
     """
-    pending: list[pl.DataFrame] = []
+    frames_with_last_key: list[pl.DataFrame] = []
     has_last_key = pl.all_horizontal(
         pl.col(name).eq_missing(pl.col(name).last()) for name in key_columns
     )
     for rows in sorted_frames:
-        combined = pl.concat([*pending, rows])
+        combined = pl.concat([*frames_with_last_key, rows])
         yield combined.filter(~has_last_key)
-        pending = [combined.filter(has_last_key)]
-    yield from pending
+        frames_with_last_key = [combined.filter(has_last_key)]
+    yield from frames_with_last_key
 
 
 # Redaction: columns that are not published, and names that are replaced.
