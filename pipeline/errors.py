@@ -328,7 +328,7 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
 
 @contextmanager
 def reraise_read_errors() -> Iterator[None]:
-    """Raise the errors of `read_error` in place of a library's errors about files of a lake."""
+    """Raise a PipelineError in place of a library's error about a file of a lake, in the block."""
     try:
         yield
     except BaseException as error:

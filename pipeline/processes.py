@@ -95,7 +95,7 @@ def delay_interrupts() -> Iterator[None]:
 
 
 def parent_connection() -> Connection:
-    """Return the connection to the process that started this one with `start_python`."""
+    """Return this process's connection to the process that started it."""
     return Connection(int(sys.argv[1]))
 
 

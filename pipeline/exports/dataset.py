@@ -156,14 +156,14 @@ class DataCard(NamedTuple):
     redaction: Redaction
 
     @property
-    def systems(self) -> Sequence[str]:
+    def exported_systems(self) -> Sequence[str]:
         """The systems (harnesses) that ran the exported games."""
         return [self.lake.system] if self.lake.system else [*self.lake.systems]
 
     @property
-    def state(self) -> str:
+    def state_and_version_text(self) -> str:
         """The text "games of SYSTEMS, after ingest N; written by magic-pipeline VERSION"."""
-        systems = ", ".join(self.systems)
+        systems = ", ".join(self.exported_systems)
         provenance = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
         return self.redaction.replace_model_names(
             f"games of {escape_to_one_line(systems) or 'no system'}, {provenance}"
@@ -194,7 +194,7 @@ def format_data_card(data_card: DataCard, row_counts: Mapping[str, int]) -> str:
     )
     body = _CARD_TEMPLATE.format(
         title=markdown.format_heading(data_card.title, 1),
-        state=markdown.escape_text(data_card.state),
+        state=markdown.escape_text(data_card.state_and_version_text),
         at=data_card.published_at,
         joined=f"Several names of a model are merged: {markdown.escape_text(merged_names)}.\n\n"
         if merged_names
@@ -207,7 +207,7 @@ def format_data_card(data_card: DataCard, row_counts: Mapping[str, int]) -> str:
             f"- {citation}\n"
             for citation in (
                 TOOL_CITATION,
-                *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in data_card.systems),
+                *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in data_card.exported_systems),
             )
         ),
     )
@@ -262,7 +262,7 @@ def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path)
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": data_card.title,
-        "description": f"Event tables of {data_card.state}.",
+        "description": f"Event tables of {data_card.state_and_version_text}.",
         **({"license": data_card.license} if data_card.license else {}),
         "citeAs": TOOL_CITATION,
         "datePublished": f"{data_card.published_at:%Y-%m-%d}",
