@@ -67,12 +67,12 @@ def open_lake(
     names: "Mapping[str, str] | str | Path | None" = None,
     failures: "Failures" = "exclude",
 ) -> "Lake":
-    """Return the lake at the path, in its latest state or in its state after the ingest `as_of`.
+    """Open a lake to read its latest state, or its state after ingest number `as_of`.
 
     Without a path, the lake is the default of the command line: `$MAGIC_LAKE`, or else `lake`.
-    `names` counts several names of a model as one model in all results: it maps each name in logs
-    to the name to count, or is the path of a TOML file with this map in its table `[models]`, such
-    as `"openai/gpt-4o" = "gpt-4o"`. `failures="loss"` counts a game as a loss of the model that
+    `names` merges several names of a model into one in all results: it maps each name in logs to
+    the name to count, or is the path of a TOML file with this map in its table `[models]`, such as
+    `"openai/gpt-4o" = "gpt-4o"`. `failures="loss"` counts a game as a loss of the model that
     failed it; see `Lake.with_failures`. Stored data does not change. Raises LakeError if there is
     no lake, and UsageError if `names` is not such a map.
 
@@ -81,9 +81,9 @@ def open_lake(
     {'magic': 112}
     """
     # Imported here, because the version and the help do not need it.
-    from pipeline.api import open_lake as opened
+    from pipeline.api import open_lake as open_api_lake
 
     if path is None:
         path = os.environ.get(LAKE_VARIABLE) or DEFAULT_LAKE
-    lake = opened(path, as_of).with_failures(failures)
+    lake = open_api_lake(path, as_of).with_failures(failures)
     return lake if names is None else lake.with_names(names)

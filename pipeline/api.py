@@ -66,7 +66,7 @@ class Lake(LakeWithMethods):
     def game(
         self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
     ) -> Game:
-        """Return the game with this id, with this beginning of its id, or with this log path.
+        """Return one game, which is found by its id, the first digits of its id, or its log path.
 
         `edition` and `num_of_game` select the counted rows, as in `Lake.evidence`. Raises
         UsageError if no game or several games match, and for an unknown edition.
@@ -86,7 +86,7 @@ class Lake(LakeWithMethods):
     def plot_metric(
         self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
     ) -> "plots.Chart":
-        """Plot the value and interval of each model, for one metric.
+        """Return a chart of one metric: the value and confidence interval of each model.
 
         See `pipeline.plots.plot_metric`. With `by`, a column such as `game_type`, there is a
         panel for each value of the column. Other arguments are passed to `metrics`. Raises
@@ -102,7 +102,7 @@ class Lake(LakeWithMethods):
 
     @lake_method
     def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
-        """Plot the values of one model in all metrics, with all other models for comparison.
+        """Return a chart of one model's values in all metrics, compared with all other models.
 
         See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
         without the extra `view` or `notebooks`.
@@ -115,10 +115,10 @@ class Lake(LakeWithMethods):
 
     @lake_method
     def plot_radar(self, **options: Any) -> "plots.Chart":
-        """Plot the radar chart of each model; the arguments are passed to `radar`.
+        """Return a chart with one radar (spider) chart of metrics for each model.
 
-        See `pipeline.plots.plot_radar`. Raises UsageError if no model has an area, and
-        PipelineError without the extra `view` or `notebooks`.
+        The arguments are passed to `radar`. See `pipeline.plots.plot_radar`. Raises UsageError if
+        no model has an area, and PipelineError without the extra `view` or `notebooks`.
 
         >>> type(lake.plot_radar()).__name__
         'VConcatChart'
@@ -132,10 +132,10 @@ class Lake(LakeWithMethods):
         metric: str | Sequence[str] | None = None,
         edition: Edition = PAPER,
     ) -> "plots.Chart":
-        """Plot the differences between models, with intervals; see `compare` for the arguments.
+        """Return a chart of the differences between pairs of models, with confidence intervals.
 
-        Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
-        or `notebooks`.
+        The arguments are those of `compare`. Raises UsageError for an unknown model or metric,
+        and PipelineError without the extra `view` or `notebooks`.
 
         >>> type(lake.plot_compare(("sim-delta", "sim-atlas"), metric="win_rate")).__name__
         'LayerChart'
@@ -144,12 +144,12 @@ class Lake(LakeWithMethods):
 
     @lake_method
     def page(self, name: str, **parameters: object) -> "RenderedPage":
-        """Return a page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
+        """Return a page of the web interface `magic view`, which a notebook can display.
 
-        `name` and `parameters` are the path and query of the page's URL, for example
-        `lake.page("compare", model="gpt-4", other="cohere")`: see docs/view.md. The result's `rows`
-        are the data of the page. Raises UsageError for an unknown page or parameter, and
-        PipelineError without the extra `view` or `notebooks`.
+        An example is `lake.page("leaderboard")`: `name` and `parameters` are the path and query
+        of the page's URL, as in `lake.page("compare", model="gpt-4", other="cohere")`: see
+        docs/view.md. The result's `rows` are the data of the page. Raises UsageError for an unknown
+        page or parameter, and PipelineError without the extra `view` or `notebooks`.
 
         >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
         8
@@ -168,7 +168,7 @@ class Lake(LakeWithMethods):
         confidence: float = DEFAULT_CONFIDENCE,
         games_per_cell: int = 1,
     ) -> Path:
-        """Write a report as one HTML file that needs no network, and return its path.
+        """Write a report as one HTML file that works offline, and return the path of the file.
 
         The report shows up to `games_per_cell` games behind each value. An existing file is
         replaced when the new file is complete. Raises UsageError for an unknown edition or more
@@ -177,7 +177,7 @@ class Lake(LakeWithMethods):
         """
         with plots.raise_missing_extra():
             from pipeline.pages.report import format_report
-        text = format_report(
+        html = format_report(
             self,
             title=title,
             edition=edition,
@@ -185,11 +185,11 @@ class Lake(LakeWithMethods):
             games_per_cell=games_per_cell,
         )
         with atomic_write(file) as draft:
-            draft.write_text(text, encoding="utf-8")
+            draft.write_text(html, encoding="utf-8")
         return Path(file)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the lake without the path of its folder, because notebooks are shared."""
+        """Print a short name of the lake in a notebook, without the full path of its folder."""
         name = str(self.path).rpartition("/")[2]
         printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
 
@@ -203,7 +203,7 @@ class Lake(LakeWithMethods):
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:
-    """Return the lake at the path, in its latest state or in its state after the ingest `as_of`.
+    """Open a lake to read its latest state, or its state after ingest number `as_of`.
 
     Raises LakeError if there is no readable lake.
     """

@@ -14,7 +14,7 @@ from pipeline.errors import PipelineError, UsageError, error_reason
 
 @contextmanager
 def atomic_write(file: str | Path) -> Iterator[Path]:
-    """Yield a temporary path, and rename it to `file` if the block succeeds.
+    """Yield a temporary path to write to, and rename it to `file` if the block succeeds.
 
     If the block fails, an existing file is unchanged. A symbolic link stays a link, and an existing
     file keeps its permissions. If `file` is a pipe or a device, its own path is yielded.
@@ -49,11 +49,11 @@ def atomic_write(file: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def new_folder(folder: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder, and rename it to `folder` if the block succeeds.
+def atomic_new_folder(folder: str | Path) -> Iterator[Path]:
+    """Yield a temporary folder to write into, and rename it to `folder` if the block succeeds.
 
     Args:
-        folder: The path of the result.
+        folder: The path of the result; it must not exist, or be an empty folder.
 
     Yields:
         The folder to write into.
@@ -63,7 +63,7 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
         PipelineError: If the folder cannot be written.
     """
     final = Path(folder).resolve()
-    check_is_new(final, str(folder))
+    check_path_is_free(final, str(folder))
     draft = final.with_name(f".magic-{uuid4().hex}.tmp")
     try:
         draft.mkdir()
@@ -75,20 +75,20 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def check_is_new(path: Path, displayed_path: str) -> None:
-    """Raise UsageError if the path exists and is not an empty folder.
+def check_path_is_free(path: Path, displayed_path: str) -> None:
+    """Raise UsageError if a path exists already, unless it is an empty folder.
 
     Args:
-        path: The resolved path.
+        path: The absolute path to check.
         displayed_path: The path as the user wrote it, for the message.
 
     Raises:
-        UsageError: If the path exists.
+        UsageError: If there is a file or a folder with contents.
         PipelineError: If its parent folder does not exist.
     """
     if any(path.iterdir()) if path.is_dir() else path.exists():
         raise UsageError(
-            f"{displayed_path}: is there already, and an export replaces nothing: name another"
+            f"{displayed_path} exists already, and an export replaces no files: choose another path"
         )
     if not path.parent.is_dir():
         raise PipelineError(f"{displayed_path}: there is no folder {path.parent}; create it first")

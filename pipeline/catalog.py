@@ -1,4 +1,4 @@
-"""Write `magic.duckdb`, a DuckDB database that shows a lake to other SQL tools.
+"""Write the catalogue of a lake, `magic.duckdb`: a DuckDB database for other SQL tools.
 
 Metric values with intervals are stored as tables, because Python computes them; everything else is
 a view of the lake's files. This package never reads the database.
@@ -11,7 +11,13 @@ from uuid import uuid4
 
 import polars as pl
 
-from pipeline.errors import DAMAGE_HINT, LakeError, may_be_read_error, one_line_message, read_error
+from pipeline.errors import (
+    DAMAGE_HINT,
+    LakeError,
+    may_be_lake_read_error,
+    one_line_message,
+    read_error,
+)
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.tables import CATALOG_FILE_NAME, DRAFT_SUFFIX, delete_old_drafts
 from pipeline.metrics.registry import lake_method
@@ -36,20 +42,22 @@ _ABOUT_COLUMNS = {
 
 
 def rebuild_catalog(path: str | Path) -> StoredLake:
-    """Write the catalogue of the lake's latest state into its folder, and return that state."""
+    """Write a DuckDB database of the lake's latest state to its folder, and return this state."""
     while True:
         lake = open_lake(path)
-        _write(lake, lake.path, CATALOG_FILE_NAME)
+        _write_database_atomically(lake, lake.path, CATALOG_FILE_NAME)
         # A concurrent ingest may have written a newer catalogue, which this one replaced.
         if open_lake(path).ingest_id == lake.ingest_id:
             return lake
 
 
 def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
-    """Rebuild the catalogue after an ingest.
+    """Write the lake's DuckDB database after an ingest; return a note if it could not be written.
+
+    Errors are not raised, because the ingest itself has succeeded.
 
     Returns:
-        None if it was rebuilt; otherwise a note that says why it was not.
+        None if the database was written; otherwise a message that says why it was not.
     """
     try:
         n_games = sum(open_lake(path).row_counts_by_file("games").values())
@@ -58,7 +66,7 @@ def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
             return f"{CATALOG_FILE_NAME} {reason}: {REBUILD_HINT}"
         rebuild_catalog(path)
     except Exception as error:  # the ingest is committed, so no error may fail it
-        reason = one_line_message(read_error(error) if may_be_read_error(error) else error)
+        reason = one_line_message(read_error(error) if may_be_lake_read_error(error) else error)
         hint = "" if DAMAGE_HINT in reason else f"; {REBUILD_HINT}"
         return f"{CATALOG_FILE_NAME} could not be renewed: {reason}{hint}"
     return None
@@ -66,33 +74,37 @@ def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
 
 @lake_method
 def write_catalog(lake: StoredLake, file: str | Path) -> None:
-    """Write the catalogue of this state to a file, and replace an existing file."""
+    """Write a DuckDB database with the tables and views of this state to a file.
+
+    An existing file is replaced. Raises LakeError if the file cannot be written there.
+    """
     path = Path(file).resolve()  # a symbolic link stays a link
     if (path.exists() and not path.is_file()) or not path.parent.is_dir():
-        raise LakeError(f"{file}: choose a file in a folder that exists")
+        raise LakeError(
+            f"{file} is no file in an existing folder: choose a file in a folder that exists"
+        )
     if "?" in str(path):  # DuckDB would write its log to another folder
         raise LakeError(f"{file}: a catalogue's path must not contain ?; choose another path")
-    _write(lake, parse_location(path.parent), path.name)
+    _write_database_atomically(lake, parse_location(path.parent), path.name)
 
 
-def _write(lake: StoredLake, folder: Location, name: str) -> None:
-    """Write the catalogue atomically into a folder."""
-    delete_old_drafts(folder, name)
-    draft = folder.create_draft(f".{name}.{uuid4()}{DRAFT_SUFFIX}")
+def _write_database_atomically(lake: StoredLake, folder: Location, file_name: str) -> None:
+    delete_old_drafts(folder, file_name)
+    draft = folder.create_draft(f".{file_name}.{uuid4()}{DRAFT_SUFFIX}")
     try:
         draft.path.touch()  # raises an OSError if the folder is not writable
         draft.path.unlink()  # DuckDB refuses an empty file
         write_database(draft.path, lake, {**all_views(), "about": _ABOUT})
         if folder.is_local:
             # The write-ahead log of the replaced database would be applied to the new one.
-            (folder / f"{name}.wal").delete_file(missing_ok=True)
-        draft.finish(name)
+            (folder / f"{file_name}.wal").delete_file(missing_ok=True)
+        draft.finish(file_name)
     finally:
         for file in (draft.path, draft.path.with_name(f"{draft.path.name}.wal")):
             file.unlink(missing_ok=True)
 
 
-def _about_rows(lake: StoredLake) -> pl.DataFrame:
+def _about_table(lake: StoredLake) -> pl.DataFrame:
     last = lake.last_ingest
     ingested_at = cast(datetime, last["finished_at"]) if last else None
     row = {
@@ -116,5 +128,5 @@ _SCHEMA = pl.Schema(
     }
 )
 _ABOUT = ComputedView(
-    _about_rows, _SCHEMA, "the state of the lake that this database shows", _ABOUT_COLUMNS
+    _about_table, _SCHEMA, "the state of the lake that this database shows", _ABOUT_COLUMNS
 )

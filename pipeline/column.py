@@ -48,49 +48,52 @@ class Column(Struct, frozen=True):
     unit: Unit = None
 
     def with_heading(self, heading: str) -> "Column":
-        """Return the column with another heading."""
+        """Return a copy of the column with another heading in displayed tables."""
         return replace(self, heading=heading)
 
 
 def display_name(name: str) -> str:
-    """Return a name with spaces for underscores: `win rate` for `win_rate`."""
+    """Return a name with spaces in place of underscores, such as `win rate` for `win_rate`."""
     return name.replace("_", " ")
 
 
 def column_heading(name: str, columns: Mapping[str, Column]) -> str:
-    """Return the heading of a column, or its name if `columns` does not define the column."""
+    """Return the displayed heading of a column, or its name if `columns` does not contain it."""
     definition = columns.get(name)
     return name if definition is None else definition.heading or display_name(name)
 
 
 def polars_schema(columns: Mapping[str, Column]) -> pl.Schema:
-    """Return the polars schema of a table with these columns."""
+    """Return the polars schema (the name and type of each column) of a table."""
     return pl.Schema({name: column.dtype for name, column in columns.items()})
 
 
 def document_columns(columns: Mapping[str, Column]) -> Callable[[F], F]:
-    """Return a decorator that lists the columns in the docstring of a function that returns them.
+    """Return a decorator that adds a list of columns to the docstring of a function.
 
     The list is inserted before the sentence about errors (`Raises ...`) or the first example.
     """
     lines = [f"- `{name}`: {column.description}." for name, column in columns.items()]
 
-    def with_columns(function: F) -> F:
-        text = cleandoc(function.__doc__ or "")
-        body, *rest = re.split(r"(?=\n\n(?:Raises|>>>) )", text, maxsplit=1)
+    def add_column_list(function: F) -> F:
+        docstring = cleandoc(function.__doc__ or "")
+        body, *rest = re.split(r"(?=\n\n(?:Raises|>>>) )", docstring, maxsplit=1)
         function.__doc__ = "\n".join([f"{body}\n\nColumns:\n", *lines]) + "".join(rest)
         return function
 
-    return with_columns
+    return add_column_list
 
 
 def category_column(
     words: Iterable[str], description: str, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
-    """Return a column of strings whose values are among `words`."""
-    allowed = tuple(str(word) for word in words)
+    """Return a column of strings that contains no other values than `words`."""
     return Column(
-        pl.String(), description, nullable=nullable, primary_key=primary_key, words=allowed
+        pl.String(),
+        description,
+        nullable=nullable,
+        primary_key=primary_key,
+        words=tuple(str(word) for word in words),
     )
 
 
@@ -108,19 +111,19 @@ code_column = partial(Column, pl.Int64(), nullable=True)
 def number_column(
     description: str, *, nullable: bool = True, low: float | None = None, high: float | None = None
 ) -> Column:
-    """Return a column of floats between `low` and `high`."""
+    """Return a column of floats from `low` to `high`, without a limit if one is None."""
     return Column(pl.Float64(), description, nullable=nullable, min=low, max=high)
 
 
 def proportion_column(description: str, *, low: float = 0, high: float = 1) -> Column:
-    """Return a column of proportions, or of differences of proportions, with three decimals."""
+    """Return a column of floats, by default from 0 to 1, displayed with three decimals."""
     return Column(pl.Float64(), description, nullable=True, min=low, max=high, decimals=3)
 
 
 def count_column(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int = 0
 ) -> Column:
-    """Return a column of counts (64-bit integers), by default not null."""
+    """Return a column of 64-bit integers, by default from 0 upwards and not null."""
     return Column(pl.Int64(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
@@ -134,7 +137,7 @@ def small_integer_column(
 def digest_column(
     description: str, n_digits: int, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
-    """Return a column of digests with `n_digits` hexadecimal digits."""
+    """Return a column of strings (hashes) with `n_digits` hexadecimal digits."""
     regex = f"^[0-9a-f]{{{n_digits}}}$"
     return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, regex=regex)
 
@@ -142,5 +145,5 @@ def digest_column(
 def identifier_column(
     description: str, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
-    """Return a column of ids, which have 32 hexadecimal digits."""
+    """Return a column of ids: strings with 32 hexadecimal digits."""
     return digest_column(description, ID_LENGTH, nullable=nullable, primary_key=primary_key)

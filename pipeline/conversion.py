@@ -27,8 +27,8 @@ from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 from pipeline.games import iter_metric_gaps, load_game_definition
 from pipeline.plugins import PluginError
 
-_GAMES_AT_ONCE = 1_000
-_BYTES_AT_ONCE = 2**24
+_MAX_BATCH_DOCUMENTS = 1_000
+_MAX_BATCH_BYTES = 2**24
 
 
 class ConvertedDocument(NamedTuple):
@@ -50,12 +50,12 @@ class ConvertedDocument(NamedTuple):
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether the log names no model, and the user named none."""
+        """Whether the log names no model, and the user passed no name either."""
         return any(fault.rule == NO_MODEL for fault in self.faults)
 
     @property
     def may_be_log(self) -> bool:
-        """Whether the ignored document may be a log of an unknown program."""
+        """Whether the ignored document may be a log in a format that is not supported."""
         return self.ignored is not None and may_be_unsupported_log(self.ignored)
 
 
@@ -79,7 +79,7 @@ class ValidatedDocument(NamedTuple):
 def iter_converted(
     sources: Sources, model: str | None = None, max_document: int = MAX_DOCUMENT_BYTES
 ) -> Iterator[ConvertedDocument]:
-    """Convert each document of the sources, in order, with one document in memory at a time.
+    """Yield each log of the sources as interchange JSON, with one log in memory at a time.
 
     Documents with equal bytes are one game, unless their paths have different game numbers, as in
     an ingest. Therefore the sources are read twice, first for the game numbers.
@@ -90,22 +90,24 @@ def iter_converted(
         max_document: Maximum size of a document in bytes.
 
     Yields:
-        The result of each document.
+        The JSON or the errors of each document, in order.
 
     Raises:
         SourceError: If a source cannot be read at all.
     """
-    read_all = partial(iter_documents, sources, max_document=max_document, choose=find_splitter)
-    numbered = {
+    iter_all_documents = partial(
+        iter_documents, sources, max_document=max_document, choose=find_splitter
+    )
+    hashes_with_game_index = {
         sha256(data)
-        for _, path, data, *_ in read_all()
+        for _, path, data, *_ in iter_all_documents()
         if data is not None and game_index(path) is not None
     }
     seen_game_ids: set[str] = set()
-    for document in _iter_clearing_cache(read_all()):
+    for document in _iter_documents_and_clear_cache(iter_all_documents()):
         location = f"{document.source}/{document.path}"
         if document.data is None:
-            fault = _read_fault(document)
+            fault = _unreadable_document_error(document)
             ignored = None if document.is_broken else fault.message
             yield ConvertedDocument(location, None, (fault,) if document.is_broken else (), ignored)
             continue
@@ -120,52 +122,60 @@ def iter_converted(
             )
             continue
         document_hash = hash_document(document.data, game, content_id(game))
-        stated_index = game.game_index
-        if stated_index is None:
+        logged_game_index = game.game_index
+        if logged_game_index is None:
             game.game_index = game_index(document.path)
         # A game that states its number is the same game at every path.
-        id_ = game_id(document_hash, game.game_index if stated_index is None else None, None)
-        if id_ in seen_game_ids or (game.game_index is None and document_hash in numbered):
+        id_ = game_id(document_hash, game.game_index if logged_game_index is None else None, None)
+        if id_ in seen_game_ids or (
+            game.game_index is None and document_hash in hashes_with_game_index
+        ):
             yield ConvertedDocument(location, None, (), is_duplicate=True)
             continue
         seen_game_ids.add(id_)
-        yield _convert_game(location, game, document_hash)
+        yield _encode_and_verify_game(location, game, document_hash)
 
 
 def iter_validated(
     sources: Sources, max_document: int = MAX_DOCUMENT_BYTES
 ) -> Iterator[ValidatedDocument]:
-    """Validate the keys, types, values and table rows of each document, in order.
+    """Yield the errors of each interchange document in the sources.
+
+    The keys, types and values are checked, and the table rows that are made of them.
 
     Args:
         sources: Paths or URLs.
         max_document: Maximum size of a document in bytes.
 
     Yields:
-        The result of each document.
+        The errors of each document, in order.
 
     Raises:
         SourceError: If a source cannot be read at all.
     """
     batch: list[tuple[str, GameRecord | InvalidDocumentError]] = []
     n_bytes = 0
-    for document in _iter_clearing_cache(
+    for document in _iter_documents_and_clear_cache(
         iter_documents(sources, max_document=max_document, choose=find_splitter)
     ):
         location = f"{document.source}/{document.path}"
         if document.data is None and not document.is_broken:
             yield ValidatedDocument(location, (), document.reason or "not a log")
             continue
-        batch.append((location, _decode_interchange(document)))
+        batch.append((location, _decode_interchange_document(document)))
         n_bytes += len(document.data or b"")
-        if len(batch) >= _GAMES_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
-            yield from _validate_rows(batch)
+        if len(batch) >= _MAX_BATCH_DOCUMENTS or n_bytes >= _MAX_BATCH_BYTES:
+            yield from _iter_documents_with_table_row_errors(batch)
             batch, n_bytes = [], 0
-    yield from _validate_rows(batch)
+    yield from _iter_documents_with_table_row_errors(batch)
 
 
 def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
-    """Validate TOML files that define a game each, together with all other defined games."""
+    """Yield the errors of each TOML file that defines a type of game.
+
+    A game is compared with the games of earlier files and all known games, because their names and
+    competitions must be different.
+    """
     definitions = games.game_types_outside_files(files)
     for file in files:
         try:
@@ -178,41 +188,39 @@ def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
             yield ValidatedDocument(file, (), notes=tuple(iter_metric_gaps(definition)))
 
 
-def _iter_clearing_cache(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield the documents, and clear the cache of shared values after each `_BYTES_AT_ONCE`."""
+def _iter_documents_and_clear_cache(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield the documents, and clear the cache of parsed values after every 16 MiB."""
     n_bytes = 0
     for document in documents:
         yield document
         n_bytes += len(document.data or b"")
-        if n_bytes >= _BYTES_AT_ONCE:
+        if n_bytes >= _MAX_BATCH_BYTES:
             clear_cache()
             n_bytes = 0
 
 
-def _read_fault(document: Document) -> RecordError:
-    """Return why the bytes of a document could not be read."""
+def _unreadable_document_error(document: Document) -> RecordError:
     return RecordError("$", "the document can be read", document.reason or "it cannot be read")
 
 
-def _convert_game(location: str, game: GameRecord, log_sha256: str) -> ConvertedDocument:
-    """Encode a game, and check that reading it back gives the same game."""
+def _encode_and_verify_game(location: str, game: GameRecord, log_sha256: str) -> ConvertedDocument:
+    """Return a game as JSON, or an error if reading the JSON gives another game."""
     line = encode_game(game, log_sha256)
     try:
         decoded = read_game(line)
     except InvalidDocumentError as error:
         return ConvertedDocument(location, None, (*game.faults, error.fault))
     if decoded is None or content_id(decoded) != content_id(game):
-        rule = f"{NAME} JSON can say all that was read"
+        rule = f"{NAME} JSON contains everything that was read"
         return ConvertedDocument(
-            location, None, (*game.faults, RecordError("$", rule, "it reads differently"))
+            location, None, (*game.faults, RecordError("$", rule, "it is read as another game"))
         )
     return ConvertedDocument(location, line, tuple(game.faults))
 
 
-def _decode_interchange(document: Document) -> GameRecord | InvalidDocumentError:
-    """Decode a document of interchange JSON to a game, or to the error that it has."""
+def _decode_interchange_document(document: Document) -> GameRecord | InvalidDocumentError:
     if document.data is None:
-        return InvalidDocumentError(_read_fault(document))
+        return InvalidDocumentError(_unreadable_document_error(document))
     try:
         game = read_game(document.data, "any", document.path)
     except InvalidDocumentError as error:
@@ -224,20 +232,20 @@ def _decode_interchange(document: Document) -> GameRecord | InvalidDocumentError
     return game
 
 
-def _validate_rows(
-    documents: Sequence[tuple[str, GameRecord | InvalidDocumentError]],
+def _iter_documents_with_table_row_errors(
+    decoded_by_location: Sequence[tuple[str, GameRecord | InvalidDocumentError]],
 ) -> Iterator[ValidatedDocument]:
-    """Yield the results of a batch of documents, with the errors in their table rows."""
-    ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
+    """Yield the errors of decoded documents, and those in the table rows of their games."""
+    ids = [game_id(sha256(b""), number, None) for number in range(len(decoded_by_location))]
     games = [
-        IdentifiedGame(document, id_, None, sha256(b""), id_, ".", ".")
-        for id_, (_, document) in zip(ids, documents, strict=True)
-        if isinstance(document, GameRecord)
+        IdentifiedGame(game, id_, None, sha256(b""), id_, ".", ".")
+        for id_, (_, game) in zip(ids, decoded_by_location, strict=True)
+        if isinstance(game, GameRecord)
     ]
-    contradicting = build_event_frames(games).invalid_games
-    for id_, (location, document) in zip(ids, documents, strict=True):
-        faults = document.faults
-        if id_ in contradicting:
-            rule = "rows keep the contracts of their tables"
-            faults = [*faults, RecordError("$", rule, contradicting[id_].message)]
+    invalid_games = build_event_frames(games).invalid_games
+    for id_, (location, game_or_error) in zip(ids, decoded_by_location, strict=True):
+        faults = game_or_error.faults
+        if id_ in invalid_games:
+            rule = "rows satisfy the contracts of their tables"
+            faults = [*faults, RecordError("$", rule, invalid_games[id_].message)]
         yield ValidatedDocument(location, tuple(faults))

@@ -18,23 +18,23 @@ EMPTY_PATH_HINT = "is empty, perhaps because a variable is not set: the current 
 DENIED_HINT = "check its permissions and those of the folders above it"
 
 
-def suggest_similar_names(wrong: Iterable[str], known_names: Iterable[str]) -> str | None:
-    """Return "did you mean ...?" with the most similar names, or None if no name is similar."""
+def suggest_similar_names(wrong_names: Iterable[str], known_names: Iterable[str]) -> str | None:
+    """Return the text "did you mean ...?" with similar known names, or None if there are none."""
     from difflib import get_close_matches
 
     names = list(known_names)
-    matches = [match for name in wrong if (match := get_close_matches(name, names, n=1))]
+    matches = [match for name in wrong_names if (match := get_close_matches(name, names, n=1))]
     return f"did you mean {' or '.join(f'`{name}`' for (name,) in matches)}?" if matches else None
 
 
-def suggest_names(wrong: Iterable[str], known_names: Iterable[str]) -> str:
-    """Return a hint for wrong names: the most similar known names, or the list of all of them."""
+def suggest_names(wrong_names: Iterable[str], known_names: Iterable[str]) -> str:
+    """Return "did you mean ...?" with similar known names, or "choose from" with all of them."""
     names = list(map(str, known_names))
-    return suggest_similar_names(wrong, names) or f"choose from {', '.join(names)}"
+    return suggest_similar_names(wrong_names, names) or f"choose from {', '.join(names)}"
 
 
 def suggest_quotes(text: str) -> str:
-    """Return the hint to quote a string that was written like a column name: `model = gpt-4`."""
+    """Return the advice to write the text in quotes, because SQL parsed it as a column name."""
     return f"if it is a text, write it in single quotes: '{text}'"
 
 
@@ -116,19 +116,19 @@ _INTERNAL_DETAILS = re.compile(
 _CAUSE = "↳"
 
 
-def _first_line_with_causes(text: str) -> str:
-    """Return the first line of a message, and the causes that are drawn below it as a tree."""
-    lines = [line.strip() for line in _INTERNAL_DETAILS.sub("", text).splitlines() if line.strip()]
+def _first_line_and_causes_in_one_line(message: str) -> str:
+    lines = [
+        line.strip() for line in _INTERNAL_DETAILS.sub("", message).splitlines() if line.strip()
+    ]
     causes = [line.lstrip(f" {_CAUSE}") for line in lines[1:] if line.startswith(_CAUSE)]
     return ": ".join(dict.fromkeys(lines[:1] + causes))
 
 
-def _remove_traceback(text: str) -> str:
-    """Return the first line of a message that is not part of a Python or Spark traceback."""
-    _, is_python, raised = text.rpartition("Traceback (most recent call last):\n")
-    lines = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
-    messages = (line.strip(" :") for line in lines if "An error occurred while" not in line)
-    return next(filter(None, messages), "")
+def _first_line_outside_traceback(message: str) -> str:
+    _, is_python, message_end = message.rpartition("Traceback (most recent call last):\n")
+    lines = (line for line in message_end.splitlines() if not (is_python and line[:1].isspace()))
+    own_lines = (line.strip(" :") for line in lines if "An error occurred while" not in line)
+    return next(filter(None, own_lines), "")
 
 
 class Library(NamedTuple):
@@ -143,7 +143,7 @@ class Library(NamedTuple):
     """
 
     modules: tuple[str, ...]
-    to_line: Callable[[str], str] = _first_line_with_causes
+    to_line: Callable[[str], str] = _first_line_and_causes_in_one_line
     reads_lakes: bool = True
     query_errors: tuple[str, ...] = ()
 
@@ -158,7 +158,7 @@ LIBRARIES = (
     ),
     Library(
         ("duckdb", "_duckdb"),
-        to_line=_remove_traceback,
+        to_line=_first_line_outside_traceback,
         query_errors=(
             *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
             *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
@@ -168,20 +168,22 @@ LIBRARIES = (
     Library(("pyarrow",)),
     # `_internal` has the errors of deltalake, and `pyo3_runtime` a panic of any that is in Rust.
     Library(("deltalake", "_internal", "pyo3_runtime")),
-    Library(("pyspark", "py4j"), to_line=_remove_traceback, reads_lakes=False),
+    Library(("pyspark", "py4j"), to_line=_first_line_outside_traceback, reads_lakes=False),
 )
-_OTHER = Library((), reads_lakes=False)
+_UNKNOWN_LIBRARY = Library((), reads_lakes=False)
 # How messages of libraries say that the system or an object store denied access.
-_DENIED = re.compile(
+_DENIED_ACCESS_PATTERN = re.compile(
     r"permission ?denied|os error 13\b|access ?denied|lacked the necessary privileges",
     re.IGNORECASE,
 )
 
 
-_MISSING = re.compile(r"no such file|no files found|not found|path does not exist", re.IGNORECASE)
+_MISSING_FILE_PATTERN = re.compile(
+    r"no such file|no files found|not found|path does not exist", re.IGNORECASE
+)
 # How messages of libraries name a Parquet file, and the table to whose folder it belongs.
-_PARQUET = re.compile(r"parquet|thrift|TProtocol", re.IGNORECASE)
-_TABLE = re.compile(r"(\w+)/[^/\s]+\.parquet")
+_PARQUET_PATTERN = re.compile(r"parquet|thrift|TProtocol", re.IGNORECASE)
+_TABLE_FOLDER_PATTERN = re.compile(r"(\w+)/[^/\s]+\.parquet")
 
 
 class _Resource(NamedTuple):
@@ -223,7 +225,7 @@ _RESOURCES = (
 
 
 def exhausted_resource(error: BaseException) -> str | None:
-    """Return which resource ran out and what to do, or None if the error has another cause."""
+    """Return a message if an error means that memory, a disk or file handles ran out, else None."""
     if isinstance(error, PipelineError):
         return str(error) if isinstance(error, MachineError) else None
     if isinstance(error, MemoryError):
@@ -238,53 +240,50 @@ def exhausted_resource(error: BaseException) -> str | None:
 
 
 def raise_if_resources_exhausted(error: BaseException) -> None:
-    """Raise MachineError if the cause is a lack of memory, disk space or file handles."""
+    """Raise MachineError if an error means that memory, a disk or file handles ran out."""
     if text := exhausted_resource(error):
         raise MachineError(text) from None
 
 
 def _library_of_error(error: BaseException) -> Library:
     module = type(error).__module__.partition(".")[0]
-    return next((library for library in LIBRARIES if module in library.modules), _OTHER)
+    return next((library for library in LIBRARIES if module in library.modules), _UNKNOWN_LIBRARY)
 
 
 def one_line_message(error: BaseException) -> str:
-    """Return the message of an error in one line, or the name of its class if it has no message.
-
-    For an error of the operating system, return the file and the reason, without the error number.
-    """
+    """Return the message of an error in one line, or the name of its class if it has none."""
     file = error.filename if isinstance(error, OSError) and error.strerror else None
     return error_reason(error) if file is None else f"{file}: {error_reason(error)}"
 
 
 def error_reason(error: BaseException) -> str:
-    """Return the message of an error in one line, without the path that an OSError names."""
+    """Return the message of an error in one line, without the file path of an OSError."""
     system_message = isinstance(error, OSError) and error.strerror
     return system_message or _library_of_error(error).to_line(str(error)) or type(error).__name__
 
 
 def is_permission_error(error: BaseException) -> bool:
-    """Return whether an operation failed because the user has no permission."""
+    """Return whether an error means that the user has no permission."""
     has_class = isinstance(error, PermissionError | DeniedError)
-    return has_class or _DENIED.search(str(error)) is not None
+    return has_class or _DENIED_ACCESS_PATTERN.search(str(error)) is not None
 
 
 def is_file_missing_error(error: BaseException) -> bool:
-    """Return whether a Parquet file was missing, for example after `magic maintain`."""
+    """Return whether an error means that a Parquet file does not exist."""
     text = str(error)
-    return ".parquet" in text and _MISSING.search(text) is not None
+    return ".parquet" in text and _MISSING_FILE_PATTERN.search(text) is not None
 
 
 def is_parquet_error(error: BaseException) -> bool:
-    """Return whether the first line of the message says that a Parquet file could not be read.
+    """Return whether the first line of an error's message is about a Parquet file.
 
-    Further lines can contain the plan of a query, which names files as well.
+    Further lines do not count, because they can contain the plan of a query, which names files.
     """
-    return _PARQUET.search(one_line_message(error)) is not None
+    return _PARQUET_PATTERN.search(one_line_message(error)) is not None
 
 
-def may_be_read_error(error: BaseException) -> bool:
-    """Return whether a library or the system may have failed to read a file of a lake.
+def may_be_lake_read_error(error: BaseException) -> bool:
+    """Return whether an error may have been caused by a file of a lake that cannot be read.
 
     A PipelineError counts if it was raised while such an error about a Parquet file was handled
     (its `__context__`), unless it is a LakeError or a MachineError, which say the cause already.
@@ -293,7 +292,7 @@ def may_be_read_error(error: BaseException) -> bool:
         cause = error.__context__
         if cause is None or isinstance(error, LakeError | MachineError):
             return False
-        return is_parquet_error(cause) and may_be_read_error(cause)
+        return is_parquet_error(cause) and may_be_lake_read_error(cause)
     if isinstance(error, OSError):
         return error.errno is None or ".parquet" in str(error)
     library = _library_of_error(error)
@@ -301,7 +300,7 @@ def may_be_read_error(error: BaseException) -> bool:
 
 
 def read_error(error: BaseException, table: str | None = None) -> PipelineError:
-    """Return the error to raise when a library failed to read a file of a lake.
+    """Return the PipelineError to raise in place of a library's error about a file of a lake.
 
     Args:
         error: The error of the library.
@@ -313,7 +312,7 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
     """
     if text := exhausted_resource(error):
         return MachineError(text)
-    match = _TABLE.search(str(error))
+    match = _TABLE_FOLDER_PATTERN.search(str(error))
     table = table or (match and match[1])
     subject = f"the table `{table}`" if table else "the lake"
     text = one_line_message(error)
@@ -329,10 +328,10 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
 
 @contextmanager
 def reraise_read_errors() -> Iterator[None]:
-    """Return a context that replaces a library's read errors by those of `read_error`."""
+    """Raise a PipelineError in place of a library's error about a file of a lake, in the block."""
     try:
         yield
     except BaseException as error:
-        if not may_be_read_error(error):
+        if not may_be_lake_read_error(error):
             raise
         raise read_error(error) from None

@@ -98,19 +98,20 @@ TYPE_RULE = "every field has its type"
 MAX_TYPE_ERRORS = 20
 
 
-def find_type_errors(value: Any, kind: Any, json_path: str = "$") -> list[RecordError]:
-    """Return the type errors in a value, in the order of the document.
+def find_type_errors(value: Any, expected_type: Any, json_path: str = "$") -> list[RecordError]:
+    """Return the places of a JSON or TOML value that do not have the expected type.
 
     Args:
         value: The decoded JSON or TOML value.
-        kind: The expected type, to which msgspec can convert.
+        expected_type: A type to which msgspec can convert, such as a Struct.
         json_path: The JSON path of the value.
 
     Returns:
-        The first `MAX_TYPE_ERRORS` errors, and a last one that says that there are more. In an
-        object, missing fields come last. Empty if the value has the type.
+        The first `MAX_TYPE_ERRORS` errors in the order of the document, and a last one that says
+        that there are more. In an object, missing fields come last. Empty if the value has the
+        type.
     """
-    faults = list(islice(_iter_type_errors(value, kind, json_path), MAX_TYPE_ERRORS + 1))
+    faults = list(islice(_iter_type_errors(value, expected_type, json_path), MAX_TYPE_ERRORS + 1))
     if len(faults) > MAX_TYPE_ERRORS:
         faults[-1] = RecordError(
             json_path, TYPE_RULE, f"there are more faults than these {MAX_TYPE_ERRORS}"
@@ -118,25 +119,30 @@ def find_type_errors(value: Any, kind: Any, json_path: str = "$") -> list[Record
     return faults
 
 
-def _iter_type_errors(value: Any, kind: Any, json_path: str) -> Iterator[RecordError]:
+def _iter_type_errors(value: Any, expected_type: Any, json_path: str) -> Iterator[RecordError]:
     try:
-        msgspec.convert(value, kind)
+        msgspec.convert(value, expected_type)
     except msgspec.ValidationError as error:
         # The error of the value itself is reported only if its parts have no errors.
-        inner_errors = _iter_inner_type_errors(value, kind, json_path)
+        inner_errors = _iter_inner_type_errors(value, expected_type, json_path)
         yield next(inner_errors, type_error(error, json_path))
         yield from inner_errors
 
 
-def _iter_inner_type_errors(value: Any, kind: Any, json_path: str) -> Iterator[RecordError]:
-    kinds = _union_members(kind)
+def _iter_inner_type_errors(
+    value: Any, expected_type: Any, json_path: str
+) -> Iterator[RecordError]:
+    types = _union_member_types(expected_type)
     if isinstance(value, list):
-        for list_type in (member for member in kinds if get_origin(member) in (list, tuple)):
+        for list_type in (type_ for type_ in types if get_origin(type_) in (list, tuple)):
             for number, entry in enumerate(value):
                 yield from _iter_type_errors(
                     entry, get_args(list_type)[0], f"{json_path}[{number}]"
                 )
-    if isinstance(value, dict) and (struct := _matching_struct(value, kinds)) is not None:
+    if (
+        isinstance(value, dict)
+        and (struct := _struct_type_with_matching_tag(value, types)) is not None
+    ):
         config = struct.__struct_config__
         struct_fields = _struct_fields(struct)
         for name, inner in value.items():
@@ -157,27 +163,34 @@ def _struct_fields(struct: type[Struct]) -> dict[str, FieldInfo]:
 
 
 @cache
-def _union_members(kind: Any) -> list[Any]:
-    """Return the members of a union of types, without annotations."""
-    if get_origin(kind) is Annotated:
-        return _union_members(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        return [member for part in get_args(kind) for member in _union_members(part)]
-    return [kind]
+def _union_member_types(type_: Any) -> list[Any]:
+    """Return the types in a union, or the only type, each without `Annotated`."""
+    if get_origin(type_) is Annotated:
+        return _union_member_types(get_args(type_)[0])
+    if get_origin(type_) in (Union, UnionType):
+        return [member for part in get_args(type_) for member in _union_member_types(part)]
+    return [type_]
 
 
-def _matching_struct(value: Mapping[str, Any], kinds: Iterable[Any]) -> type[Struct] | None:
-    """Return the Struct type that matches the tag of an object, or None."""
-    structs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)]
-    for struct in structs:
-        config = struct.__struct_config__
-        if config.tag_field is None or config.tag == value.get(config.tag_field):
-            return struct
+def _struct_type_with_matching_tag(
+    json_object: Mapping[str, Any], types: Iterable[Any]
+) -> type[Struct] | None:
+    """Return the first Struct type without a tag, or with the tag of the JSON object, or None."""
+    for type_ in types:
+        if isinstance(type_, type) and issubclass(type_, Struct):
+            config = type_.__struct_config__
+            if config.tag_field is None or config.tag == json_object.get(config.tag_field):
+                return type_
     return None
 
 
 def type_error(error: msgspec.ValidationError, json_path: str = "$") -> RecordError:
-    """Return the RecordError of a validation error in the value at `json_path`."""
+    """Convert a validation error of msgspec to a RecordError with a plain message.
+
+    Args:
+        error: The error of msgspec.
+        json_path: The place in the document of the value that was validated.
+    """
     match = _MESSAGE_PATTERN.match(str(error))
     message, path = (
         (match["message"], json_path + match["path"][1:]) if match else (str(error), json_path)
@@ -186,11 +199,10 @@ def type_error(error: msgspec.ValidationError, json_path: str = "$") -> RecordEr
         is_missing = field["how"] == "missing"
         return (_missing_field_error if is_missing else _unknown_field_error)(field["name"], path)
     name = path.removesuffix("[...]").rpartition(".")[2]
-    return RecordError(path, TYPE_RULE, f"`{name}` {_explain_type_error(message)}")
+    return RecordError(path, TYPE_RULE, f"`{name}` {_type_error_in_plain_words(message)}")
 
 
-def _explain_type_error(message: str) -> str:
-    """Return a validation message of msgspec without the names of its types."""
+def _type_error_in_plain_words(message: str) -> str:
     if message.endswith("out of range"):
         return "is beyond what a number can be, about 1.8e308"
     if message.endswith("encoded datetime"):
@@ -272,15 +284,18 @@ class MessageColumns(Struct, frozen=True, eq=False, gc=False):
     answers: Mapping[str, Mapping[str, Sequence[int]]]
 
     def message_indices(self, phase: str) -> Sequence[int]:
-        """Return the indices of the messages of seats in a phase, in order."""
+        """Return the indices of the messages that the players of the game wrote in a phase."""
         return self.spoken.get(phase, ())
 
     def message_indices_by_player(self, phase: str) -> Mapping[str, Sequence[int]]:
-        """Return the indices of messages in a phase, by player, also for players without a seat."""
+        """Return the indices of the messages in a phase, by the name of the player who wrote them.
+
+        Names that are not players of the game are included.
+        """
         return self.answers.get(phase, {})
 
     def highest_round(self, phase: str) -> int:
-        """Return the highest round of messages of seats in a phase, or 0 without messages."""
+        """Return the last round in which a player wrote a message of a phase, or 0 if none did."""
         return max((self.round[index] or 0 for index in self.message_indices(phase)), default=0)
 
 
@@ -511,16 +526,20 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
 
     @property
     def topic(self) -> JsonValue:
-        """The topic of the secret word; None in a game without a secret word."""
+        """The topic of the secret word, or None if the game has no topic."""
         return self.setting.get("topic") if "code" in self.setting else None
 
     @property
     def word(self) -> JsonValue:
-        """The secret word that the civilian side knows."""
+        """The secret word that the civilians know, or None if the game has no secret word."""
         return self.setting.get("code", self.setting.get("civilian_code"))
 
     def setting_value(self, column: str) -> JsonValue:
-        """Return the setting's value for a column of `FIXED_SETTING_KEYS`, or None."""
+        """Return the value that the game's setting has for a column of the table `games`, or None.
+
+        Args:
+            column: A column of `FIXED_SETTING_KEYS`.
+        """
         first, *rest = FIXED_SETTING_KEYS[column]
         value = self.setting.get(first)
         for key in rest:

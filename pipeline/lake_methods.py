@@ -1,4 +1,4 @@
-"""What a lake answers: its tables, metrics and reports, as frames or shown, and SQL over them."""
+"""The class `LakeWithMethods`: a lake with methods for its tables, metrics, reports and SQL."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,7 +86,7 @@ class LakeWithMethods(stored.StoredLake):
     def with_metric(
         self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> Self:
-        """Return a copy of the lake that has a further metric in all its methods.
+        """Return a copy of the lake with an additional metric, which all its methods can compute.
 
         The metric has values, intervals, evidence, comparisons, plots and pages like a built-in
         one. The lake on the disk does not change. `sql` is the same metric in SQL: a CTE `attempts`
@@ -107,26 +107,28 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def with_metric_file(self, file: str | Path) -> Self:
-        """Return a copy of the lake with the metric that a file declares; see `Lake.with_metric`.
+        """Return a copy of the lake with a metric from a Python file; see `Lake.with_metric`.
 
-        The file is a Python module that declares `PAPER = Metric(...)`; it is run. The metric has
-        the name of the file: `silence.py` declares `silence`. If there is a `silence.sql` beside
+        The file is a Python module that defines `PAPER = Metric(...)`; it is run. The metric has
+        the name of the file: `silence.py` defines `silence`. If there is a `silence.sql` beside
         it, this is the metric's SQL. Raises MetricError like `Lake.with_metric`, and for a file
-        that declares no metric.
+        that defines no metric.
         """
-        name, declared, sql = load_metric_file(Path(file))
+        name, definition, sql = load_metric_file(Path(file))
         if name in self._added:
-            raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
-        return self.with_metric(declared, name=name, sql=sql)
+            raise MetricError(
+                f"{file}: the lake already has another metric `{name}`: rename the file"
+            )
+        return self.with_metric(definition, name=name, sql=sql)
 
     @lake_method
     def schema(self, *names: str) -> pl.DataFrame:
-        """Return a row for each column of the named tables or views, or of all tables.
+        """Return one row for each column of the tables or views `names`, by default of all tables.
 
         Columns:
 
         - `table`, `column`: the table or view, and the column.
-        - `type`: its type in a word, such as `string`, `int64` or `list of string`.
+        - `type`: the type of its values, such as `string`, `int64` or `list of string`.
         - `is_nullable`, `is_key`: whether it can be null, and whether it is part of the key;
           both null for a view.
         - `low`, `high`: the range of its values, in the column's unit; null without a limit.
@@ -143,7 +145,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def verify(self, *, limit: int = DEFAULT_LIMIT) -> Verification:
-        """Check the latest state of the lake by reading every file and every row.
+        """Check that the latest state of the lake is undamaged, by reading all files and rows.
 
         The result's `faults` has at most `limit` rows for each check and table: check, severity
         (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
@@ -159,10 +161,10 @@ class LakeWithMethods(stored.StoredLake):
     def present(
         self, name: str, *arguments: Any, percent: bool = False, **options: Any
     ) -> ResultTable:
-        """Return a result as a table with its notes, as commands and pages display it.
+        """Call a method of the lake, and return its result as a formatted table with notes.
 
-        `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
-        arguments are the method's own. The table is shown by a notebook, and as text by `print`;
+        `name` is the method, such as "leaderboard" or "compare"; further arguments are passed to
+        it. The table is displayed by a notebook, and as text by `print`;
         `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
         `rows` with all columns. With `percent`, values are shown in percent, and the highest of
         each column is bold; `rows` stay as they are. Raises UsageError for a name that has no
@@ -192,7 +194,7 @@ class LakeWithMethods(stored.StoredLake):
         memory: int | None = None,
         temporary: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
-        """Return the result of one SELECT on the tables and views.
+        """Run one SELECT statement on the lake's tables and views, and return its rows.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
         `parameters` gives a value for each parameter of the query, for example `{"model": "gpt-4"}`
@@ -226,11 +228,11 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
-        """Return a DuckDB connection with all tables and views, for many queries on this state.
+        """Return a DuckDB connection that contains the lake's tables and views, for many queries.
 
-        It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
-        types: cast a sum of integers, for example `sum(seat)::BIGINT`, before polars or pandas read
-        it.
+        All queries read the same state of the lake. The connection can read only the lake's files,
+        and write only to memory. Numbers have DuckDB's own types: cast a sum of integers, for
+        example `sum(seat)::BIGINT`, before polars or pandas read it.
 
         >>> with lake.connect() as connection:
         ...     connection.sql("SELECT count(*) FROM games").fetchall()
@@ -240,7 +242,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def settings(self) -> pl.DataFrame:
-        """Return a row for each setting: the values that were fixed before a game.
+        """Return one row for each setting, which is a set of conditions fixed before a game.
 
         Columns:
 
@@ -255,7 +257,7 @@ class LakeWithMethods(stored.StoredLake):
         - `n_games`, `n_finished`: games with this setting, and those with an end.
         - `setting`: the whole as JSON.
 
-        What a game does not have is null.
+        Values that a game does not have are null.
 
         >>> lake.settings().select("game_type", "topic", "n_games").rows()[0]
         ('chameleon', 'Desserts', 8)
@@ -264,7 +266,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def judgement_by_chance(self) -> pl.DataFrame:
-        """Return each model's judgement by game type, beside the judgement of random votes.
+        """Return each model's share of right votes by game type, and the share of random votes.
 
         The game type `all` is over all types. The chance of a vote is the share of sought players
         among those who are still in the game, without the voter. The rows are those of the view
@@ -297,5 +299,5 @@ class LakeWithMethods(stored.StoredLake):
 
 
 def with_registered_metrics(lake: L, metrics: Mapping[str, RegisteredMetric]) -> L:
-    """Return a copy of the lake with further metrics, which were checked before."""
+    """Return a copy of the lake with additional metrics, by name, without checking them."""
     return lake._copy_with(_added={**lake._added, **metrics}) if metrics else lake

@@ -47,7 +47,13 @@ class ParameterSpec:
     shows_default: bool = True
 
     def checked(self, value: Any, *, is_several: bool, default: object) -> Any:
-        """Return the value to pass to the function; repeated values are a list, or the default."""
+        """Return the checked value of an option or form field, or its default if it has no value.
+
+        Args:
+            value: The value, or the sequence of values of a repeatable parameter.
+            is_several: Whether the parameter is repeatable.
+            default: The value if a repeatable parameter has no values.
+        """
         if is_several:
             value = [*value] or (None if default is ... else default)
         return value if self.check is None else self.check(value)
@@ -72,19 +78,19 @@ class Parameter(NamedTuple):
 
 
 def function_parameters(
-    function: Callable[..., Any], shared: Mapping[str, ParameterSpec] | None = None
+    function: Callable[..., Any], command_specs: Mapping[str, ParameterSpec] | None = None
 ) -> list[Parameter]:
-    """Return the parameters of a function that become options, arguments and fields.
+    """Return the parameters of a function that users can set by options or form fields.
 
     The specification of a parameter is in its annotation or is its default value; otherwise it is
-    looked up by name in `COMMON_OPTIONS` and `shared`. A parameter without a specification, such as
-    the lake, is left out, because only Python code passes it.
+    looked up by name in `COMMON_OPTIONS` and `command_specs`. A parameter without a specification,
+    such as the lake, is excluded, because only Python code passes it.
 
     Args:
         function: The report or command.
-        shared: Further specifications by name, for parameters that only commands have.
+        command_specs: Further specifications by name, for parameters that only commands have.
     """
-    specs = {**COMMON_OPTIONS, **(shared or {})}
+    specs = {**COMMON_OPTIONS, **(command_specs or {})}
     return [
         parameter
         for signature in inspect.signature(function).parameters.values()
@@ -92,55 +98,71 @@ def function_parameters(
         if signature.kind is signature.KEYWORD_ONLY
         or signature.default is not signature.empty
         or get_origin(signature.annotation) is Annotated
-        if (parameter := _find_parameter(signature, specs)) is not None
+        if (parameter := _parameter_if_it_has_spec(signature, specs)) is not None
     ]
 
 
-def _find_parameter(
+def _parameter_if_it_has_spec(
     signature: inspect.Parameter, specs: Mapping[str, ParameterSpec]
 ) -> Parameter | None:
-    """Return the parameter with its type and specification, or None if it has none."""
-    kind, declared, default = signature.annotation, signature.default, signature.default
-    if get_origin(kind) is Annotated:
-        kind, declared = get_args(kind)
-    elif isinstance(declared, ParameterSpec):
-        default = declared.default
+    value_type, spec, default = signature.annotation, signature.default, signature.default
+    if get_origin(value_type) is Annotated:
+        value_type, spec = get_args(value_type)
+    elif isinstance(spec, ParameterSpec):
+        default = spec.default
     elif signature.name in specs:
-        declared = specs[signature.name]
+        spec = specs[signature.name]
     else:
         return None
-    union = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    union = get_args(value_type) if get_origin(value_type) in (Union, UnionType) else (value_type,)
     types = [member for member in union if member is not NoneType]
     list_type = next((member for member in types if get_origin(member) in (list, Sequence)), None)
-    kind = types[0] if list_type is None else get_args(list_type)[0]
+    value_type = types[0] if list_type is None else get_args(list_type)[0]
     default = ... if default is signature.empty else default
-    return Parameter(signature.name, kind, list_type is not None, default, declared)
+    return Parameter(signature.name, value_type, list_type is not None, default, spec)
 
 
-def option_spec(metavar: str, meaning: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """Return the specification of an option with a value; `more` are fields of `ParameterSpec`."""
-    return ParameterSpec(meaning, metavar, names, default, **more)
+def option_spec(
+    metavar: str, help_text: str, *option_names: str, default: Any = None, **spec_fields: Any
+) -> Any:
+    """Return the specification of a command-line option that takes a value, such as `--by COLUMN`.
+
+    Args:
+        metavar: The placeholder for the value in the help text, such as `COLUMN`.
+        help_text: The help text.
+        option_names: The names of the option; by default `--` and the parameter's name.
+        default: The default value.
+        spec_fields: Further fields of `ParameterSpec`.
+    """
+    return ParameterSpec(help_text, metavar, option_names, default, **spec_fields)
 
 
 def argument_spec(
-    metavar: str, meaning: str, suggested: str | None = None, default: Any = None, **more: Any
+    metavar: str,
+    help_text: str,
+    suggested: str | None = None,
+    default: Any = None,
+    **spec_fields: Any,
 ) -> Any:
-    """Return the specification of an argument; a default of `...` makes it required."""
+    """Return the specification of a positional argument; a default of `...` makes it required."""
     return ParameterSpec(
-        meaning, metavar, (), default, is_argument=True, suggested=suggested, **more
+        help_text, metavar, (), default, is_argument=True, suggested=suggested, **spec_fields
     )
 
 
-def flag_spec(name: str, meaning: str, *, default: bool = False) -> Any:
-    """Return the specification of a flag; it has a `--no-` form only if `name` contains both."""
-    return ParameterSpec(meaning, names=(name,), default=default)
+def flag_spec(option_name: str, help_text: str, *, default: bool = False) -> Any:
+    """Return the specification of an option without a value, such as `--percent`.
+
+    The flag has a form that turns it off only if `option_name` contains both, as in `--x/--no-x`.
+    """
+    return ParameterSpec(help_text, names=(option_name,), default=default)
 
 
 def repeatable_option_spec(
-    metavar: str, meaning: str, suggested: str | None = None, **more: Any
+    metavar: str, help_text: str, suggested: str | None = None, **spec_fields: Any
 ) -> Any:
-    """Return the specification of an option that may be repeated."""
-    return option_spec(metavar, meaning + REPEATABLE_HELP, suggested=suggested, **more)
+    """Return the specification of an option that may be repeated, with several values."""
+    return option_spec(metavar, help_text + REPEATABLE_HELP, suggested=suggested, **spec_fields)
 
 
 GAME_TYPES_OPTION = repeatable_option_spec(
@@ -150,7 +172,7 @@ GAME_TYPES_OPTION = repeatable_option_spec(
 
 
 def split_names(values: Iterable[str] | None) -> list[str]:
-    """Split each value at its commas, and return all names without surrounding blanks."""
+    """Return the names in strings of comma-separated names, without surrounding blanks."""
     names = (name.strip() for value in values or () for name in value.split(","))
     return [name for name in names if name]
 

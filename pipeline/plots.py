@@ -53,7 +53,7 @@ def plot_metric(
     beside: int = PANELS_PER_LINE,
     game_types: Collection[str] = (),
 ) -> "Chart":
-    """Plot the value and interval of each model as a dot and a line, for one metric.
+    """Return a chart of one metric: a dot for each model's value, and a line for its interval.
 
     The rows are those of `lake.metrics`. With `by`, a column of the rows such as `game_type`, there
     is one panel for each of its values, with at most `beside` panels in a line. The axis ends at
@@ -66,20 +66,20 @@ def plot_metric(
     >>> type(plot_metric(rows)).__name__
     'LayerChart'
     """
-    name, edition = _single_value(rows, "metric"), _single_value(rows, "edition")
+    name, edition = _only_value_of_column(rows, "metric"), _only_value_of_column(rows, "edition")
     row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL_GAME_TYPES]
     highest = max(highest_value(name, edition, game_types, row_type) for row_type in row_types)
-    data = _estimate_data(rows, "model", "value", by)
+    data = _values_with_intervals(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    axes = _create_axes(metric_titles()[name], (0.0, highest), order.to_list())
-    return _apply_style(_arrange_in_panels(_dot_layers(axes), data, beside))
+    axes = _value_and_name_axes(metric_titles()[name], (0.0, highest), order.to_list())
+    return _set_common_style(_chart_with_panels(_interval_and_dot_layers(axes), data, beside))
 
 
 def plot_profile(
     rows: pl.DataFrame, model: str | None, *, game_types: Collection[str] = ()
 ) -> "Chart":
-    """Plot the values of one model in all metrics with intervals, and the other models as ticks.
+    """Return a chart of one model's values in all metrics, with the other models as ticks.
 
     The rows are those of `lake.metrics(by=["model"])`. Each value is drawn relative to the range
     that its metric has in games of `game_types`, by default of all types.
@@ -92,37 +92,47 @@ def plot_profile(
     if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
     alt = _import_altair()
-    titled = rows.with_columns(title=pl.col("metric").replace_strict(metric_titles()))
-    of_rows = rows.select("metric", "edition").iter_rows()
-    highest = [highest_value(name, edition, game_types) for name, edition in of_rows]
-    of_range = pl.col("value", "low", "high") / pl.Series(highest)
-    data = _estimate_data(titled, "title", "value").with_columns(of_range)
-    order = data["name"].unique(maintain_order=True).to_list()
-    axes = _create_axes("place in the range of the metric", (0.0, 1.0), order)
-    # The many ticks are hidden from screen readers, because the page's tables have their values.
-    field = alt.Chart(_inline_data(data.select("name", "value")))
-    ticks = field.mark_tick(color=NEUTRAL_COLOR, thickness=1.5, size=9, aria=False)
-    ticks = ticks.encode(**axes)
-    dots = alt.layer(
-        *_dot_layers(axes), data=_inline_data(data.filter(rows["model"].eq_missing(model)))
+    titled_rows = rows.with_columns(title=pl.col("metric").replace_strict(metric_titles()))
+    highest_values = pl.Series(
+        [
+            highest_value(metric, edition, game_types)
+            for metric, edition in rows.select("metric", "edition").iter_rows()
+        ]
     )
-    return _apply_style(alt.layer(ticks, dots).properties(width=WIDTH))
+    data = _values_with_intervals(titled_rows, "title", "value").with_columns(
+        pl.col("value", "low", "high") / highest_values
+    )
+    order = data["name"].unique(maintain_order=True).to_list()
+    axes = _value_and_name_axes("place in the range of the metric", (0.0, 1.0), order)
+    # The many ticks are hidden from screen readers, because the page's tables have their values.
+    ticks = (
+        alt.Chart(_chart_data_without_null_values(data.select("name", "value")))
+        .mark_tick(color=NEUTRAL_COLOR, thickness=1.5, size=9, aria=False)
+        .encode(**axes)
+    )
+    dots = alt.layer(
+        *_interval_and_dot_layers(axes),
+        data=_chart_data_without_null_values(data.filter(rows["model"].eq_missing(model))),
+    )
+    return _set_common_style(alt.layer(ticks, dots).properties(width=WIDTH))
 
 
 def plot_differences(rows: pl.DataFrame) -> "Chart":
-    """Plot the differences of `lake.compare` with intervals, one panel for each pair of models.
+    """Return a chart of the differences in `lake.compare`, with one panel for each pair of models.
+
+    Each metric has a dot for its difference, and a line for its interval.
 
     >>> rows = lake.compare(("sim-delta", "sim-atlas"))
     >>> type(plot_differences(rows)).__name__
     'LayerChart'
     """
-    titled = rows.with_columns(
+    titled_rows = rows.with_columns(
         title=pl.col("metric").replace_strict(metric_titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
     )
-    data = _estimate_data(titled, "title", "difference", "pair")
-    furthest = data.select(pl.max_horizontal(pl.col("value", "low", "high").abs().max())).item()
-    bound = float(furthest or 1)
+    data = _values_with_intervals(titled_rows, "title", "difference", "pair")
+    limit = data.select(pl.max_horizontal(pl.col("value", "low", "high").abs().max())).item()
+    bound = float(limit or 1)
     alt = _import_altair()
     zero = (
         alt.Chart()
@@ -130,12 +140,12 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
         .encode(x=alt.datum(0))
     )
     order = data["name"].unique(maintain_order=True).to_list()
-    dots = _dot_layers(_create_axes("difference", (-bound, bound), order))
-    return _apply_style(_arrange_in_panels([zero, *dots], data))
+    dots = _interval_and_dot_layers(_value_and_name_axes("difference", (-bound, bound), order))
+    return _set_common_style(_chart_with_panels([zero, *dots], data))
 
 
 def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_PER_LINE) -> "Chart":
-    """Plot the radar chart of each model of `lake.radar` in a panel, and the areas as bars.
+    """Return a chart with the radar polygon of each model in `lake.radar`, and bars of the areas.
 
     The outer ring is 100 percent, as in the paper. A higher value is a dot on the ring with its
     number. The polygons of the other models are grey in each panel, and at most `beside` panels are
@@ -146,31 +156,36 @@ def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_PER_LINE) -> "Chart":
     >>> type(plot_radar(lake.radar())).__name__
     'VConcatChart'
     """
-    drawn = rows.drop_nulls("area")
-    if drawn.is_empty():
-        valued = [name for name in RADAR_AXES if rows[name].count()]
+    rows_with_area = rows.drop_nulls("area")
+    if rows_with_area.is_empty():
+        metrics_with_value = [name for name in RADAR_AXES if rows[name].count()]
         raise UsageError(
             f"there is no area to plot: it needs at least {MIN_RADAR_AXES} metrics, and a model "
-            "with a "
-            "value of each metric that any model has; metrics with a value here: "
-            f"{', '.join(valued) or 'none'}. Run `magic radar` to list what each model lacks"
+            "with a value of each metric that any model has; metrics with a value here: "
+            f"{', '.join(metrics_with_value) or 'none'}. Run `magic radar` to list what each model "
+            "lacks"
         )
     alt, axes = _import_altair(), area_axes(rows)
-    data = drawn.select(*axes, "area", low="ci_low", high="ci_high")
-    data = data.with_columns(name=_format_names(drawn["model"]))
-    without = _format_names(rows.filter(pl.col("area").is_null())["model"]).to_list()
-    lines = [f"without an area: {name}" for name in without[:MAX_NAMES]]
-    if len(without) > MAX_NAMES:
-        lines.append(f"and {len(without) - MAX_NAMES:,} more models without an area")
-    return _apply_style(
-        alt.vconcat(_draw_polygons(data, axes, beside, lines), _draw_area_bars(data), spacing=26)
+    data = rows_with_area.select(*axes, "area", low="ci_low", high="ci_high")
+    data = data.with_columns(name=_printable_short_names(rows_with_area["model"]))
+    models_without_area = _printable_short_names(rows.filter(pl.col("area").is_null())["model"])
+    footnotes = [f"without an area: {name}" for name in models_without_area[:MAX_NAMES]]
+    if len(models_without_area) > MAX_NAMES:
+        n_more = len(models_without_area) - MAX_NAMES
+        footnotes.append(f"and {n_more:,} more models without an area")
+    return _set_common_style(
+        alt.vconcat(
+            _draw_radar_polygons(data, axes, beside, footnotes),
+            _draw_radar_area_bars(data),
+            spacing=26,
+        )
     )
 
 
-def _draw_polygons(
-    data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Sequence[str]
+def _draw_radar_polygons(
+    data: pl.DataFrame, axes: Sequence[str], max_panels_per_line: int, footnotes: Sequence[str]
 ) -> Any:
-    """Draw the polygon of each model in its own panel, over the polygons of all others."""
+    """Return a chart with one panel for each model: its polygon, and in grey all other polygons."""
     alt, n_models, n_corners = _import_altair(), data.height, len(axes)
     values = data.select(axes).to_numpy() * 100
     # The axes end at 100 as in the paper, because an axis to 200 would shrink all others.
@@ -181,14 +196,15 @@ def _draw_polygons(
         *([ring] * n_corners for ring in ring_values),
         [1.14 * max_value] * n_corners,
     ]
-    points = _corner_points(distances, n_corners, _RADAR_RADIUS / max_value)
-    beside, (width, height) = min(beside, math.ceil(math.sqrt(n_models))), _RADAR_PANEL_SIZE
+    points = _radar_polygon_corners(distances, n_corners, _RADAR_RADIUS / max_value)
+    panels_per_line = min(max_panels_per_line, math.ceil(math.sqrt(n_models)))
+    width, height = _RADAR_PANEL_SIZE
     panel = pl.int_range(n_models)
     panels = data.select(
         "name",
         panel=panel,
-        cx=(panel % beside + 0.5) * width,
-        cy=-(panel // beside) * height - _RADAR_CENTRE_OFFSET,
+        cx=(panel % panels_per_line + 0.5) * width,
+        cy=-(panel // panels_per_line) * height - _RADAR_CENTRE_OFFSET,
         label=pl.Series(
             [
                 f"{row['name']}: area {row['area']:,.0f}; "
@@ -207,8 +223,8 @@ def _draw_polygons(
         {corner: metric_title(axis) for corner, axis in enumerate(axes)}, default=""
     )
     side = pl.when(pl.col("dx") > 1).then(1).when(pl.col("dx") < -1).then(-1).otherwise(0)
-    n_panel_lines = (n_models - 1) // beside + 1
-    axis_ranges = {"x": [0, beside * width], "y": [-n_panel_lines * height, 0]}
+    n_panel_lines = (n_models - 1) // panels_per_line + 1
+    axis_ranges = {"x": [0, panels_per_line * width], "y": [-n_panel_lines * height, 0]}
     channels = {
         name: getattr(alt, name.upper())(
             f"{name}:Q", axis=None, scale=alt.Scale(domain=axis_range, nice=False)
@@ -219,7 +235,7 @@ def _draw_polygons(
     def draw_layer(
         rows: pl.DataFrame, mark_type: str, style: dict[str, Any], **encodings: Any
     ) -> Any:
-        mark = getattr(alt.Chart(_inline_data(rows)), f"mark_{mark_type}")(
+        mark = getattr(alt.Chart(_chart_data_without_null_values(rows)), f"mark_{mark_type}")(
             **{"aria": False, **style}
         )
         return mark.encode(**channels, **encodings)
@@ -307,16 +323,26 @@ def _draw_polygons(
     lines = ["metrics in percent" + ("; grey: the other models" if n_models > 1 else "")]
     if beyond_values:
         lines += [f"a dot has its value, above {max_value}, beside it", "areas count all of it"]
-    title = alt.Title([*lines, *notes], orient="bottom")
+    title = alt.Title([*lines, *footnotes], orient="bottom")
     return alt.layer(*layers).properties(
-        width=beside * width, height=n_panel_lines * height, title=title
+        width=panels_per_line * width, height=n_panel_lines * height, title=title
     )
 
 
-def _corner_points(
+def _radar_polygon_corners(
     distances: Iterable[Sequence[float]], n_corners: int, scale: float
 ) -> pl.DataFrame:
-    """Return line, at, reach, dx, dy: the corner points of closed polygons around a centre."""
+    """Return the corners of closed polygons around a centre.
+
+    Args:
+        distances: The distances of the corners from the centre, for each polygon.
+        n_corners: The number of corners of each polygon.
+        scale: The pixels of a distance of 1.
+
+    Returns:
+        A row for each corner: the numbers of the polygon (`line`) and of the corner (`at`), its
+        distance (`reach`), and its place in pixels (`dx`, `dy`).
+    """
     rows = [
         (
             line,
@@ -333,8 +359,8 @@ def _corner_points(
     return pl.DataFrame(rows, schema=["line", "at", "reach", "dx", "dy"], orient="row")
 
 
-def _draw_area_bars(data: pl.DataFrame) -> Any:
-    """Draw the areas as bars with intervals, each below the name of its model.
+def _draw_radar_area_bars(data: pl.DataFrame) -> Any:
+    """Return a chart of the radar areas as bars with intervals, each below its model's name.
 
     Names next to the bars would make the plot so wide that its texts are too small on a phone.
     """
@@ -345,7 +371,7 @@ def _draw_area_bars(data: pl.DataFrame) -> Any:
     names = alt.Y("name:N", title=None, scale=order, axis=name_axis)
     scale, axis = alt.Scale(domainMin=0), alt.Axis(format="~s", tickCount=5)
     x_options = {"title": "area, with its interval", "scale": scale, "axis": axis}
-    base = alt.Chart(_inline_data(rows))
+    base = alt.Chart(_chart_data_without_null_values(rows))
     bars = base.mark_bar(
         color=ACCENT_COLOR, opacity=0.55, height=11, yOffset=-half_row_offset, aria=False
     )
@@ -358,7 +384,7 @@ def _draw_area_bars(data: pl.DataFrame) -> Any:
 
 
 def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
-    """Plot one column of the rows against another as points, for example of a query's result.
+    """Return a scatter chart of two columns of any rows, such as the result of a query.
 
     Numbers and times have an axis of their type; the values of any other column are names. At most
     the first 2,000 rows are drawn; then the title says so.
@@ -375,12 +401,21 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
             f"no column {', '.join(unknown_columns)} to plot: choose from {column_names}"
         )
     alt = _import_altair()
-    drawn_rows = rows.head(MAX_POINTS)
+    first_rows = rows.head(MAX_POINTS)
     data = pl.DataFrame(
-        {"x": _drawable_values(drawn_rows[x]), "y": _drawable_values(drawn_rows[y])}
+        {
+            "x": _to_numbers_times_or_names(first_rows[x]),
+            "y": _to_numbers_times_or_names(first_rows[y]),
+        }
     )
     # The default description of Vega would contain the names of columns in an expression.
-    label = pl.format("{}: {}; {}: {}", pl.lit(_format_name(x)), "x", pl.lit(_format_name(y)), "y")
+    label = pl.format(
+        "{}: {}; {}: {}",
+        pl.lit(_printable_short_name(x)),
+        "x",
+        pl.lit(_printable_short_name(y)),
+        "y",
+    )
     data = data.with_columns(label=label).drop_nulls()
     axis_types = (_vega_type(rows[x].dtype), _vega_type(rows[y].dtype))
     # Names are wider in some browsers than expected, so vertical names would overlap the title.
@@ -388,25 +423,31 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     x_options = {"axis": alt.Axis(**label_options)} if axis_types[0] == "nominal" else {}
     axes = {
         "x": alt.X(
-            "x", type=axis_types[0], title=_format_name(x), scale=alt.Scale(zero=False), **x_options
+            "x",
+            type=axis_types[0],
+            title=_printable_short_name(x),
+            scale=alt.Scale(zero=False),
+            **x_options,
         ),
-        "y": alt.Y("y", type=axis_types[1], title=_format_name(y), scale=alt.Scale(zero=False)),
+        "y": alt.Y(
+            "y", type=axis_types[1], title=_printable_short_name(y), scale=alt.Scale(zero=False)
+        ),
     }
-    points = alt.Chart(_inline_data(data)).mark_point(
+    points = alt.Chart(_chart_data_without_null_values(data)).mark_point(
         filled=True, color=ACCENT_COLOR, size=36, opacity=0.7
     )
     title = f"the first {MAX_POINTS:,} of {rows.height:,} rows"
     title_options = {"title": title} if rows.height > MAX_POINTS else {}
-    return _apply_style(
+    return _set_common_style(
         points.encode(**axes, description="label:N").properties(width=WIDTH, **title_options)
     )
 
 
 def chart_to_svg(chart: "Chart", prefix: str = "plot") -> str:
-    """Convert a chart to SVG for a page, with texts in the colour of the surrounding text.
+    """Convert a chart to the text of an SVG image that can be inserted in a web page.
 
-    The ids in the SVG begin with `prefix`, so a page can contain several charts. The SVG has no
-    references to other files.
+    Its texts have the colour of the text of the page. The ids in the SVG begin with `prefix`, so a
+    page can contain several charts. The SVG has no references to other files.
 
     Raises MissingExtraError without the extra `view`.
 
@@ -419,12 +460,12 @@ def chart_to_svg(chart: "Chart", prefix: str = "plot") -> str:
     return _SVG_ID.sub(f"{prefix}-", text)
 
 
-def export_chart(chart: "Chart", form: str) -> bytes:
-    """Convert a chart to the content of a file, on a white background.
+def export_chart(chart: "Chart", image_format: str) -> bytes:
+    """Convert a chart to the bytes of an SVG or PNG file with a white background.
 
     Args:
         chart: The chart.
-        form: `svg` or `png`.
+        image_format: `svg` or `png`.
 
     Returns:
         The bytes of the file.
@@ -432,12 +473,11 @@ def export_chart(chart: "Chart", form: str) -> bytes:
     Raises:
         MissingExtraError: If the extra `view` is not installed.
     """
-    content: str | bytes = _render_chart(chart, form)
+    content: str | bytes = _render_chart(chart, image_format)
     return content.encode() if isinstance(content, str) else content
 
 
-def _render_chart(chart: "Chart", form: str, background: str | None = None) -> Any:
-    """Render a chart as `svg` or `png`; raise MissingExtraError without the extra `view`."""
+def _render_chart(chart: "Chart", image_format: str, background: str | None = None) -> Any:
     with raise_missing_extra():
         import vl_convert
     # The chart is not validated, because validation takes longer than drawing.
@@ -445,21 +485,20 @@ def _render_chart(chart: "Chart", form: str, background: str | None = None) -> A
     specification["config"] |= {"background": background} if background else {}
     # The Vega-Lite version in which altair writes charts.
     version = ".".join(_import_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    convert = getattr(vl_convert, f"vegalite_to_{form}")
-    options = {} if form == "svg" else {"scale": _PNG_SCALE}
+    convert = getattr(vl_convert, f"vegalite_to_{image_format}")
+    options = {} if image_format == "svg" else {"scale": _PNG_SCALE}
     return convert(specification, vl_version=version, allowed_base_urls=[], **options)
 
 
 def _import_altair() -> Any:
-    """Import altair; raise MissingExtraError if it is not installed."""
-    with raise_missing_extra(), _defer_grammar_import():
+    with raise_missing_extra(), _defer_import_of_rfc3987_syntax():
         import altair
     return altair
 
 
 @contextmanager
 def raise_missing_extra() -> Iterator[None]:
-    """Raise MissingExtraError if an import in the context fails because of a missing module."""
+    """Raise MissingExtraError if an import in the block fails because a module is missing."""
     try:
         yield
     except ModuleNotFoundError:
@@ -467,11 +506,11 @@ def raise_missing_extra() -> Iterator[None]:
 
 
 @contextmanager
-def _defer_grammar_import() -> Iterator[None]:
-    """Defer the import of the URL grammars that jsonschema loads if Jupyter is installed.
+def _defer_import_of_rfc3987_syntax() -> Iterator[None]:
+    """Replace the slow module rfc3987_syntax in the block; it is imported at its first use.
 
-    The import takes two seconds. altair imports jsonschema but validates no URLs. The grammars are
-    imported when other code of this process validates one.
+    jsonschema, which altair imports, loads it in two seconds if Jupyter is installed. It is needed
+    only to validate URLs, which altair does not.
     """
     name = "rfc3987_syntax"
     if not {name, "jsonschema"}.isdisjoint(sys.modules) or find_spec(name) is None:
@@ -486,71 +525,71 @@ def _defer_grammar_import() -> Iterator[None]:
         del sys.modules[name]
 
 
-def _single_value(rows: pl.DataFrame, column: str) -> Any:
-    """Return the only value of a column; raise UsageError if there are none or several."""
+def _only_value_of_column(rows: pl.DataFrame, column: str) -> Any:
     values = rows[column].unique().to_list()
     if not values:
         raise UsageError("there is nothing to plot: no row has a value")
     if len(values) != 1:
-        raise UsageError(f"the plot is of one {column}, not of {len(values)}: filter the rows")
+        raise UsageError(
+            f"a plot has one {column}, but the rows have {len(values)}: filter the rows"
+        )
     return str(values[0])
 
 
-def _estimate_data(
-    rows: pl.DataFrame, name: str, value: str, panel: str | None = None
+def _values_with_intervals(
+    rows: pl.DataFrame, name_column: str, value_column: str, panel_column: str | None = None
 ) -> pl.DataFrame:
-    """Return name, panel, value, low, high and a label; bounds are null if unknown."""
+    """Return the columns `name`, `panel`, `value`, `low`, `high` and `label` of a chart."""
     has_interval = "ci_low" in rows.columns
     data = pl.DataFrame(
         {
-            "name": _format_names(rows[name]),
-            "panel": _format_names(rows[panel])
-            if panel
+            "name": _printable_short_names(rows[name_column]),
+            "panel": _printable_short_names(rows[panel_column])
+            if panel_column
             else pl.repeat("", rows.height, eager=True),
-            "value": rows[value],
-            "low": rows["ci_low"] if has_interval else rows[value],
-            "high": rows["ci_high"] if has_interval else rows[value],
+            "value": rows[value_column],
+            "low": rows["ci_low" if has_interval else value_column],
+            "high": rows["ci_high" if has_interval else value_column],
         }
     )
-    models = _format_names(rows["model"]) if name != "model" else data["name"]
-    labels = map(_describe_point, models, data["name"], data["value"], data["low"], data["high"])
+    models = _printable_short_names(rows["model"]) if name_column != "model" else data["name"]
+    labels = map(_point_description, models, data["name"], data["value"], data["low"], data["high"])
     return data.with_columns(label=pl.Series(list(labels), dtype=pl.String))
 
 
-def _describe_point(
+def _point_description(
     model: str, name: str, value: float | None, low: float | None, high: float | None
 ) -> str:
-    """Return the description of a point for screen readers and tooltips."""
+    """Return the text of a point for screen readers, such as "gpt-4, win rate: 0.5000"."""
     subject = model if model == name else f"{model}, {name}"
     interval = "" if low is None or high is None else f" ({low:.4f} to {high:.4f})"
     return f"{subject}: {'no value' if value is None else f'{value:.4f}{interval}'}"
 
 
-def _format_names(column: pl.Series) -> pl.Series:
-    return pl.Series([_format_name(text) for text in column], dtype=pl.String)
+def _printable_short_names(column: pl.Series) -> pl.Series:
+    return pl.Series([_printable_short_name(text) for text in column], dtype=pl.String)
 
 
-def _format_name(value: object) -> str:
-    """Format a name for display: printable, on one line, and of limited length."""
+def _printable_short_name(value: object) -> str:
+    """Return a name without control characters or line breaks, and of limited length."""
     text = escape_unprintable(NULL_NAME if value is None else " ".join(str(value).split()))
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
 
 
-def _create_axes(
-    title: str, value_range: tuple[float, float], order: Sequence[str]
+def _value_and_name_axes(
+    title: str, value_range: tuple[float, float], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a horizontal axis of values and a vertical axis of names in the given order."""
+    """Return the horizontal axis of values, `x`, and the vertical axis of names, `y`."""
     alt = _import_altair()
     value_scale = alt.Scale(domain=list(value_range), nice=False)
-    name_scale = alt.Scale(domain=list(order))
+    name_scale = alt.Scale(domain=list(names))
     return {
         "x": alt.X("value:Q", title=title, scale=value_scale),
         "y": alt.Y("name:N", title=None, scale=name_scale),
     }
 
 
-def _dot_layers(axes: Mapping[str, Any]) -> list[Any]:
-    """Return the layer of intervals and the layer of dots."""
+def _interval_and_dot_layers(axes: Mapping[str, Any]) -> list[Any]:
     alt = _import_altair()
     # Screen readers get the dot, whose description contains the interval.
     rules = alt.Chart().mark_rule(color=ACCENT_COLOR, strokeWidth=2, opacity=0.6, aria=False)
@@ -559,30 +598,30 @@ def _dot_layers(axes: Mapping[str, Any]) -> list[Any]:
     return [rules.encode(**interval_encodings), dots.encode(**axes, description="label:N")]
 
 
-def _arrange_in_panels(
-    layers: Sequence[Any], data: pl.DataFrame, beside: int = PANELS_PER_LINE
+def _chart_with_panels(
+    layers: Sequence[Any], data: pl.DataFrame, max_panels_per_line: int = PANELS_PER_LINE
 ) -> Any:
-    """Return the layers as one chart, with one panel for each value of `panel`."""
+    """Return the layers as one chart, with one panel for each value of the column `panel`."""
     alt = _import_altair()
-    chart = alt.layer(*layers, data=_inline_data(data))
+    chart = alt.layer(*layers, data=_chart_data_without_null_values(data))
     names = data["panel"].unique(maintain_order=True).to_list()
     if len(names) <= 1:
         return chart.properties(width=WIDTH, title="".join(names))
     facet = alt.Facet("panel:N", header=alt.Header(title=None), sort=names)
     panels = chart.properties(width=PANEL_WIDTH)
-    return panels.facet(facet=facet, columns=min(beside, len(names)))
+    return panels.facet(facet=facet, columns=min(max_panels_per_line, len(names)))
 
 
-def _inline_data(data: pl.DataFrame) -> Any:
-    """Return the rows that have a value, as data of a chart."""
+def _chart_data_without_null_values(data: pl.DataFrame) -> Any:
+    """Return the rows without a null in `value`, or in any column if there is no `value`."""
     has_value = pl.all() if "value" not in data.columns else pl.col("value")
     return _import_altair().Data(
         values=data.filter(pl.all_horizontal(has_value.is_not_null())).to_dicts()
     )
 
 
-def _drawable_values(column: pl.Series) -> pl.Series:
-    """Convert a column to numbers, times or names; null for numbers that are not finite."""
+def _to_numbers_times_or_names(column: pl.Series) -> pl.Series:
+    """Convert a column to values that a chart can draw, with null for infinities and NaN."""
     dtype = column.dtype
     if dtype.is_nested() or dtype == pl.Binary:
         raise UsageError(f"column {column.name} cannot be plotted: it has lists, structs or bytes")
@@ -591,7 +630,7 @@ def _drawable_values(column: pl.Series) -> pl.Series:
         return numbers.set(~numbers.is_finite(), None)
     if dtype in (pl.Date, pl.Datetime):
         return column.cast(pl.Datetime).dt.to_string("%Y-%m-%dT%H:%M:%S%.3f")
-    names = _format_names(column)
+    names = _printable_short_names(column)
     if (n_names := names.n_unique()) > MAX_NAMES:
         raise UsageError(
             f"column {column.name} has {n_names} different names: at most {MAX_NAMES} can be "
@@ -606,8 +645,7 @@ def _vega_type(dtype: pl.DataType) -> str:
     return "temporal" if dtype in (pl.Date, pl.Datetime) else "nominal"
 
 
-def _apply_style(chart: Any) -> "Chart":
-    """Apply the common style of all charts."""
+def _set_common_style(chart: Any) -> "Chart":
     text_options = {
         "labelColor": TEXT_COLOR,
         "titleColor": TEXT_COLOR,

@@ -1,6 +1,7 @@
-"""Find the formats, games and metrics that other packages add by entry points.
+"""Find the formats, games and metrics that other packages define as entry points.
 
-`docs/plugins.md` shows such a package. Used for formats, games and metrics.
+`docs/plugins.md` shows such a package. `pipeline.formats`, `pipeline.games` and
+`pipeline.metrics.registry` use this module.
 """
 
 import re
@@ -23,7 +24,7 @@ DISTRIBUTION = "magic-benchmark-pipeline"
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra.
+    """Return the `pip install` command that installs an optional dependency group (extra).
 
     pip keeps the installed version, also one from a checkout, and adds the missing packages.
     """
@@ -31,12 +32,12 @@ def install_command(extra: str) -> str:
 
 
 def check_extra(feature: str, extra: str, modules: tuple[str, ...]) -> None:
-    """Raise MissingExtraError if a module that a feature needs is not installed.
+    """Raise MissingExtraError if a module that an optional feature needs is not installed.
 
     Args:
         feature: The feature, as the subject of the message.
         extra: The extra that installs the modules.
-        modules: The modules to look for.
+        modules: The names of the needed modules.
 
     Raises:
         MissingExtraError: With the command to run.
@@ -87,10 +88,13 @@ class Plugin(NamedTuple):
 
 @cache
 def load_plugins(group: str) -> tuple[Plugin, ...]:
-    """Load the entry points of a group, sorted by name.
+    """Import and return the objects that installed packages define in an entry-point group.
 
     Args:
         group: One of `GROUPS`.
+
+    Returns:
+        The plugins, sorted by name.
 
     Raises:
         PluginError: If an import fails; the message names the package.
@@ -112,7 +116,7 @@ def load_plugins(group: str) -> tuple[Plugin, ...]:
 
 @cache
 def magic_entry_points() -> tuple["EntryPoint", ...]:
-    """Return the entry points of all `GROUPS`, sorted, without loading them."""
+    """Return the entry points that installed packages define for magic, without importing them."""
     if not _is_any_plugin_installed():
         return ()
     from importlib.metadata import entry_points
@@ -125,28 +129,27 @@ def magic_entry_points() -> tuple["EntryPoint", ...]:
                 f"the package {package_name(first)} has entry points of the group `{group}`: "
                 f"{suggest_names([group], GROUPS)}"
             )
-    all_points = [point for group in GROUPS for point in installed.select(group=group)]
     return tuple(
         sorted(
-            all_points,
+            (point for group in GROUPS for point in installed.select(group=group)),
             key=lambda point: (point.group, point.name, point.value, package_name(point)),
         )
     )
 
 
 def package_name(point: "EntryPoint") -> str:
-    """Return the name of the package that defines an entry point."""
+    """Return the name of the package that defines an entry point, or "?" if it is unknown."""
     return point.dist.name if point.dist else "?"
 
 
 def check_unique_names(
-    kind: str, plugins: Iterable[tuple[str, str, T]]
+    noun: str, plugins: Iterable[tuple[str, str, T]]
 ) -> Iterator[tuple[str, str, T]]:
-    """Yield each name, package and object, and raise PluginError if two have the same name.
+    """Yield the plugins unchanged, and raise PluginError if two of them have the same name.
 
     Args:
-        kind: What they are, for the message: "format", "game" or "metric".
-        plugins: The name, package and object of each.
+        noun: The noun for the message: "format", "game" or "metric".
+        plugins: The name, package and object of each plugin.
     """
     packages: dict[str, str] = {}
     for name, package, value in plugins:
@@ -155,14 +158,14 @@ def check_unique_names(
             subject = (
                 f"{first} and {package} both have" if first != package else f"{package} twice has"
             )
-            raise PluginError(f"{subject} {kind} `{name}`: uninstall one of them")
+            raise PluginError(f"{subject} {noun} `{name}`: uninstall one of them")
         packages[name] = package
         yield name, package, value
 
 
 @cache
 def _is_any_plugin_installed() -> bool:
-    """Return whether an installed package has an entry point of one of the groups.
+    """Return whether any installed package defines formats, games or metrics for magic.
 
     It reads the files itself, because `importlib.metadata` takes a tenth of a short command's time.
     """

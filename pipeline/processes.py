@@ -25,14 +25,14 @@ sys.excepthook = print_error
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may run on."""
+    """Return the number of processor cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def start_python(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start a new Python process that runs a program, with a connection to it.
+    """Start a new Python process that runs a program, and return it with a connection to it.
 
     The process is not forked. It imports modules from this process's `sys.path`, and never from the
     current folder (`-P`). It ignores Ctrl-C, which a terminal sends to all processes, because this
@@ -65,7 +65,7 @@ def start_python(program: str, **environment: str) -> tuple[subprocess.Popen[byt
 
 @contextmanager
 def block_interrupts() -> Iterator[None]:
-    """Block SIGINT (Ctrl-C) in this thread; a process that is started inherits the block."""
+    """Block Ctrl-C (SIGINT) in this thread, and in processes that are started in the block."""
     previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -75,7 +75,7 @@ def block_interrupts() -> Iterator[None]:
 
 @contextmanager
 def delay_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, for code that an interrupt would break.
+    """Delay a Ctrl-C until the end of the block, for code that must not be interrupted.
 
     Examples are the start of Java and the loading of C++ libraries. Unlike `block_interrupts`, it
     works for all threads, because the system may deliver the signal to any of them.
@@ -95,31 +95,34 @@ def delay_interrupts() -> Iterator[None]:
 
 
 def parent_connection() -> Connection:
-    """Return the connection to the process that started this one with `start_python`."""
+    """Return this process's connection to the process that started it."""
     return Connection(int(sys.argv[1]))
 
 
 def describe_exit_code(code: int) -> str:
-    """Return how a process with this exit code ended, such as "by signal 9"."""
+    """Return the text "by signal N" or "with exit code N" for the exit code of a process."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def exit_with_parent(connection: Connection) -> None:
-    """Exit this process as soon as its parent process is gone.
+def start_thread_that_exits_with_parent(connection: Connection) -> None:
+    """Start a thread that exits this process as soon as its parent process has ended.
 
     Call it after the last message was read: a later message would not be received.
+
+    Args:
+        connection: The connection to the parent process.
     """
-    Thread(target=_wait_and_exit, args=[connection], daemon=True).start()
+    Thread(target=_exit_when_connection_closes, args=[connection], daemon=True).start()
 
 
-def _wait_and_exit(connection: Connection) -> None:
+def _exit_when_connection_closes(connection: Connection) -> None:
     with suppress(EOFError, OSError):
         connection.poll(None)
     os._exit(0)
 
 
-def limit_memory(n_bytes: int) -> None:
-    """Limit the memory that this process may allocate from now on, where the system supports it.
+def limit_memory_of_this_process(n_bytes: int) -> None:
+    """Limit how many further bytes of memory this process may allocate, if the system can.
 
     Only writable memory counts (RLIMIT_DATA), because allocators and threads reserve gigabytes of
     addresses that they do not use.

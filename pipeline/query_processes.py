@@ -1,4 +1,4 @@
-"""Run a query in a separate process, which has limits of time and memory.
+"""Run SQL queries in separate processes, with limits of time and memory.
 
 DuckDB enforces neither: a query has no time limit, and some functions allocate more than its memory
 limit. `magic sql` and the SQL page use this module.
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pipeline.errors import PipelineError, QueryError
 from pipeline.processes import (
     describe_exit_code,
-    exit_with_parent,
-    limit_memory,
+    limit_memory_of_this_process,
     parent_connection,
     start_python,
+    start_thread_that_exits_with_parent,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipeline.lake_methods import LakeWithMethods
 
 _Process: TypeAlias = "tuple[Popen[bytes], Connection]"
-_PROGRAM = "from pipeline.query_processes import main; main()"
+_PROGRAM = "from pipeline.query_processes import run_query_for_parent; run_query_for_parent()"
 # Memory for stacks of threads and for pages that allocators keep, in addition to the data.
 _OVERHEAD_BYTES = 2**30
 # A query that takes longer shows that it is running.
@@ -68,10 +68,10 @@ class QueryProcesses:
     def __exit__(self, *_: object) -> None:
         """Kill the process that waits for the next query."""
         if self._next is not None:
-            _kill(*self._next)
+            _kill_process(*self._next)
 
     def start_next_process(self) -> None:
-        """Start the process of the next query, which loads its libraries in the meantime."""
+        """Start the process of the next query in advance, so that it can import its libraries."""
         if self._next is None:
             # Arrow's default allocator reserves a gigabyte at its first use.
             self._next = start_python(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
@@ -82,11 +82,11 @@ class QueryProcesses:
         query: str,
         parameters: Mapping[str, str] | None = None,
     ) -> "pl.DataFrame":
-        """Return the result of one reading statement; see `Lake.sql`.
+        """Run one SELECT in a process with limits of time and memory, and return its rows.
 
         Args:
             lake: An open lake, or the path of a lake, which is opened in its latest state.
-            query: The SQL statement.
+            query: The SQL statement; see `Lake.sql`.
             parameters: The value of each parameter of the query.
 
         Raises:
@@ -97,47 +97,49 @@ class QueryProcesses:
         (process, connection), self._next = self._next, None
         try:
             options = dict(parameters or {}), self._memory, self._metrics()
-            _raise_sent(connection)  # wait until it is ready, so that only the query is timed
+            _receive_and_raise_error(
+                connection
+            )  # wait until it is ready, so that only the query is timed
             connection.send((lake, query, *options))
             seconds_until_progress = min(self._timeout, _SECONDS_UNTIL_PROGRESS)
-            is_answered = connection.poll(seconds_until_progress)
-            if not is_answered:
+            has_answer = connection.poll(seconds_until_progress)
+            if not has_answer:
                 with self._while_waiting():
-                    is_answered = connection.poll(self._timeout - seconds_until_progress)
-            if not is_answered:
+                    has_answer = connection.poll(self._timeout - seconds_until_progress)
+            if not has_answer:
                 raise QueryError(
                     f"the query took longer than {self._timeout:g} seconds: query less, or give it "
                     "more time with `magic sql --timeout`"
                 )
-            _raise_sent(connection)
+            _receive_and_raise_error(connection)
             rows = connection.recv_bytes()
         except (EOFError, OSError):
-            how = describe_exit_code(process.wait())
+            ending = describe_exit_code(process.wait())
             raise QueryError(
-                f"the query's process ended {how}, probably because memory ran out: query less at "
-                "a time, or give it more with `magic sql --memory`"
+                f"the query's process ended {ending}, probably because memory ran out: query less "
+                "at a time, or give it more with `magic sql --memory`"
             ) from None
         finally:
-            _kill(process, connection)
+            _kill_process(process, connection)
         import polars as pl
 
         return pl.read_ipc_stream(rows)
 
 
-def _raise_sent(connection: "Connection") -> None:
-    """Receive the result of a step from the process, and raise it if it is an error."""
+def _receive_and_raise_error(connection: "Connection") -> None:
+    """Receive an error or None from the process, and raise the error."""
     if error := connection.recv():
         raise error
 
 
-def _kill(process: "Popen[bytes]", connection: "Connection") -> None:
+def _kill_process(process: "Popen[bytes]", connection: "Connection") -> None:
     process.kill()
     process.wait()
     connection.close()
 
 
-def main() -> None:
-    """Run one query for the parent process, send the result through the connection, and exit."""
+def run_query_for_parent() -> None:
+    """Receive a query from the parent process, run it, and send its rows or an error back."""
     connection = parent_connection()
     try:
         from pipeline.lake import open_lake
@@ -150,13 +152,13 @@ def main() -> None:
         lake, query, parameters, memory, metrics = connection.recv()
     except (EOFError, OSError):  # the parent process has exited
         return
-    exit_with_parent(connection)
+    start_thread_that_exits_with_parent(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries print there if memory runs out
     try:
-        opened = open_lake(lake, None, LakeWithMethods) if isinstance(lake, str) else lake
-        limit_memory(2 * memory + _OVERHEAD_BYTES)
+        lake = open_lake(lake, None, LakeWithMethods) if isinstance(lake, str) else lake
+        limit_memory_of_this_process(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        result = with_registered_metrics(opened, metrics).sql(
+        result = with_registered_metrics(lake, metrics).sql(
             query, parameters=parameters, memory=memory
         )
         result.write_ipc_stream(rows)

@@ -178,11 +178,11 @@ MENU = (
 
 
 def load_result(name: str) -> Any:
-    """Return the function that returns the rows of the result."""
+    """Import and return the function that computes the rows of a result, such as "compare"."""
     return getattr(import_module(f"pipeline.{RESULTS[name].module}"), name)
 
 
 def load_command(name: str) -> Any:
-    """Return the function of the command, None if the command only shows the rows of a report."""
+    """Import and return the function of a command, or None if it only displays a report."""
     module = COMMANDS[name]
     return getattr(import_module(f"pipeline.cli.commands.{module}"), name) if module else None

@@ -21,9 +21,9 @@ _FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
 
 
 def iter_json_records(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yield a JSON list of records, one record per line, as pieces of text."""
+    """Yield the text of a JSON list with one line for each row, in parts."""
     opening, end = "[\n", "[]\n"
-    for rows in _iter_slices(parts):
+    for rows in _iter_nonempty_slices(parts):
         lines = ",\n".join(map(text_format.to_json_text, rows.to_dicts()))
         yield opening + escape_terminal_json(lines)
         opening, end = ",\n", "\n]\n"
@@ -31,13 +31,13 @@ def iter_json_records(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 
 def to_json_records(rows: pl.DataFrame) -> str:
-    """Return the rows as a JSON list of records, one per line, without a final line break."""
+    """Return the text of a JSON list with one line for each row, without a final line break."""
     return "".join(iter_json_records([rows])).rstrip("\n")
 
 
 def iter_json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yield the rows as JSON Lines: one record per line."""
-    for rows in _iter_slices(parts):
+    """Yield the text of the rows as JSON Lines: one JSON object per line."""
+    for rows in _iter_nonempty_slices(parts):
         yield "".join(
             f"{escape_terminal_json(text_format.to_json_text(row))}\n"
             for row in rows.iter_rows(named=True)
@@ -45,25 +45,25 @@ def iter_json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 
 def escape_terminal_json(text: str) -> str:
-    r"""Escape characters that control a terminal in JSON text, for example as `\u009b`."""
-    return UNSAFE_CHARACTERS.sub(_json_escape, text)
+    r"""Escape the characters in JSON text that control a terminal, for example as `\u009b`."""
+    return UNSAFE_CHARACTERS.sub(_to_json_escape_sequence, text)
 
 
 def iter_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yield the rows as CSV with a header; nested values are written as JSON."""
+    """Yield the text of the rows as CSV with a header; nested values are written as JSON."""
     return _iter_csv_text(map(flatten_nested, parts))
 
 
 def iter_spreadsheet_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yield CSV that is safe in a spreadsheet: formulas get a leading apostrophe."""
-    return map(escape_unprintable, _iter_csv_text(map(_escape_formulas, parts)))
+    """Yield CSV text with an apostrophe before each formula, so that no spreadsheet runs it."""
+    return map(escape_unprintable, _iter_csv_text(map(_escape_spreadsheet_formulas, parts)))
 
 
 def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
-    """Write a Parquet file with one row group per part.
+    """Write frames to a Parquet file, and return the number of rows.
 
     Args:
-        parts: Frames of the same schema, at least one.
+        parts: Frames of the same schema, at least one; each becomes a row group.
         file: The path or the open file to write to.
 
     Returns:
@@ -82,25 +82,27 @@ def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
 
 
 def split_empty_parts(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
-    """Return the first part with rows (or the last part), and an iterator from that part on."""
+    """Return the first frame that has rows, and an iterator over the frames from this one on.
+
+    If no frame has rows, this is the last frame.
+    """
     frames = iter(parts)
     first = next(frames)
-    while first.is_empty() and (following := next(frames, None)) is not None:
-        first = following
+    while first.is_empty() and (next_frame := next(frames, None)) is not None:
+        first = next_frame
     return first, chain([first], frames)
 
 
-def _iter_slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the rows in slices, so that no string contains all of them."""
+def _iter_nonempty_slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     return chain.from_iterable(part.iter_slices(ROWS_PER_SLICE) for part in parts if part.height)
 
 
-def _json_escape(match: re.Match[str]) -> str:
+def _to_json_escape_sequence(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-def _escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+def _escape_spreadsheet_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     flat = flatten_nested(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
     text = pl.col(pl.String)
     safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
@@ -108,14 +110,18 @@ def _escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _iter_csv_text(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    first, flat = split_empty_parts(parts)
+    first, frames = split_empty_parts(parts)
     yield first.clear().write_csv()
-    for rows in _iter_slices(flat):
+    for rows in _iter_nonempty_slices(frames):
         yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
 
 
 def flatten_nested(frame: pl.DataFrame) -> pl.DataFrame:
-    """Convert nested columns to JSON strings, and bytes, durations and categories to strings."""
+    """Return the frame with strings in place of values that CSV cannot contain.
+
+    Nested values become JSON. Bytes, durations, categories and times without a time zone also
+    become strings.
+    """
     return frame.with_columns(_flatten_column(column) for column in frame.iter_columns())
 
 

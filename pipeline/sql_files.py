@@ -54,22 +54,22 @@ def sql_folder() -> Path:
 
 @cache
 def read_file(name: str) -> str:
-    """Return the text of the file `name`.sql without surrounding whitespace."""
+    """Return the text of the SQL file with this name, which has no extension."""
     return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8").strip()
 
 
 def list_files(folder: str) -> list[str]:
-    """Return the sorted names of the SQL files in a folder, without the extension."""
+    """Return the sorted names of the SQL files in a subfolder, without the extension."""
     return sorted(path.stem for path in (sql_folder() / folder).glob("*.sql"))
 
 
 def read_header(name: str) -> dict[str, list[str]]:
-    """Return the values of the `-- key: value` lines at the top of a file, by key."""
+    """Return the values of the comment lines `-- key: value` at the top of a SQL file, by key."""
     return parse_header(read_file(name))
 
 
 def parse_header(text: str) -> dict[str, list[str]]:
-    """Return the values of the `-- key: value` lines at the top of SQL text, by key."""
+    """Return the values of the comment lines `-- key: value` at the top of SQL text, by key."""
     values: dict[str, list[str]] = {}
     for line in map(str.strip, text.strip().splitlines()):
         if not line.startswith("--"):
@@ -93,28 +93,31 @@ class With(NamedTuple):
 
 @cache
 def extract_with_clause(sql: str) -> With:
-    """Return the WITH clause of a query; it has no names if the query has no such clause."""
+    """Return the WITH clause at the start of a query: its text and the names that it defines.
+
+    Both are empty if the query has no WITH clause.
+    """
     names: list[str] = []
-    depth, previous = 0, ""
-    tokens = list(iter_tokens(sql))
-    for place, token in enumerate(tokens):
-        if depth == 0 and previous in ("with", "recursive", ",") and token.text != "recursive":
+    depth, previous_text = 0, ""
+    tokens = list(iter_tokens_without_comments(sql))
+    for position, token in enumerate(tokens):
+        if depth == 0 and previous_text in ("with", "recursive", ",") and token.text != "recursive":
             names.append(token.text.strip('"'))
-        elif place == 0 and token.text != "with":
+        elif position == 0 and token.text != "with":
             break
         depth += {"(": 1, ")": -1}.get(token.text, 0)
         # A list of column names can precede AS.
-        following = tokens[place + 1].text if place + 1 < len(tokens) else ""
-        if depth == 0 and token.text == ")" and following not in (",", "as", "using"):
+        next_text = tokens[position + 1].text if position + 1 < len(tokens) else ""
+        if depth == 0 and token.text == ")" and next_text not in (",", "as", "using"):
             return With(tuple(names), sql[: token.end])
-        previous = token.text
+        previous_text = token.text
     return With((), "")
 
 
 def strip_end(sql: str) -> str:
-    """Remove the semicolons and comments at the end of a query."""
+    """Return a query without the semicolons and comments at its end."""
     end = 0
-    for token in iter_tokens(sql):
+    for token in iter_tokens_without_comments(sql):
         end = end if token.text == ";" else token.end
     return sql[:end]
 
@@ -131,31 +134,34 @@ class Token(NamedTuple):
     end: int
 
 
-def iter_tokens(sql: str) -> Iterator[Token]:
-    """Yield the tokens of SQL text without comments."""
+def iter_tokens_without_comments(sql: str) -> Iterator[Token]:
+    """Yield the tokens of SQL text in lower case, without its comments."""
     for match in TOKEN.finditer(sql):
         if not match[0].startswith(("--", "/*")):
             yield Token(match[0].lower(), match.end())
 
 
 def read_select(name: str) -> str:
-    """Return the SELECT of a file without comments, with the files of `sql/shared` inserted."""
+    """Return the SELECT of a SQL file, with the SELECT of each shared file in place of its name.
+
+    `shared.NAME` stands for the file `sql/shared/NAME.sql`. Comment lines are removed.
+    """
     return _SHARED.sub(
         lambda match: f"({read_select(f'shared/{match[1]}')})", _COMMENT.sub("", read_file(name))
     )
 
 
 def fill_template(name: str, **values: str) -> str:
-    """Return the text of a file without comment lines, with each `${name}` replaced."""
+    """Return the text of a SQL file with values in place of its `${name}`, without comments."""
     body = "\n".join(line for line in read_file(name).splitlines() if not line.startswith("--"))
     return Template(body).substitute(values)
 
 
 def quote_identifier(name: str) -> str:
-    """Quote a name as a SQL identifier."""
+    """Return a name as a SQL identifier in double quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quote_literal(value: str) -> str:
-    """Quote a string as a SQL literal."""
+    """Return a string as a SQL literal in single quotes."""
     return "'" + value.replace("'", "''") + "'"

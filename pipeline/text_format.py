@@ -65,40 +65,40 @@ _LATEX_CHARACTER = re.compile("|".join([*map(re.escape, _LATEX), "([-',])(?=\\1)
 
 
 def escape_unprintable(text: str) -> str:
-    r"""Replace unsafe characters by escape sequences such as `\x1b`; keep line breaks."""
+    r"""Return text with control and invisible characters escaped, as `\x1b`; keep line breaks."""
     return UNSAFE_CHARACTERS.sub(
         lambda match: match[0].encode("unicode_escape").decode("ascii"), text
     )
 
 
 def escape_to_one_line(text: str) -> str:
-    """Escape unsafe characters, and replace each run of whitespace by one space."""
+    """Return text in one line: control characters are escaped, and whitespace is one space."""
     return " ".join(escape_unprintable(text).split())
 
 
 def mark_bold(text: str) -> str:
-    """Mark a string as bold, for `split_bold_parts`."""
+    """Return text between invisible marks of bold text, which `split_bold_parts` finds."""
     return text.join(_BOLD)
 
 
 def split_bold_parts(line: str) -> list[str]:
-    """Split a line at its bold marks; every second part is bold."""
+    """Split a line at the marks of `mark_bold`; the second, fourth, ... part is bold."""
     return _BOLD_PARTS.split(line)
 
 
 def replace_line_breaks(text: str) -> str:
-    """Replace each line break of a string by the character ⏎."""
+    """Return text in one line, with the character ⏎ in place of each line break."""
     return text.replace("\n", " ⏎ ")
 
 
 def escape_latex(text: str) -> str:
-    """Escape the characters that have a meaning in LaTeX."""
+    """Return text with the special characters of LaTeX escaped."""
     return _LATEX_CHARACTER.sub(lambda match: _LATEX.get(match[0]) or f"{match[0]}{{}}", text)
 
 
 def to_json_text(value: object) -> str:
-    """Encode a value as JSON: bytes as UTF-8 strings, NaN and infinities as null."""
-    return _encoder().encode(_without_bytes(value)).decode()
+    """Return a value as JSON text: bytes as UTF-8 strings, NaN and infinities as null."""
+    return _encoder().encode(_with_bytes_decoded(value)).decode()
 
 
 @cache
@@ -110,64 +110,60 @@ def _encoder() -> "msgspec.json.Encoder":
 
 
 def decode_bytes_visibly(data: bytes) -> str:
-    r"""Decode bytes as UTF-8, and write each invalid byte as an escape sequence such as `\xff`."""
+    r"""Decode bytes as UTF-8, with an escape sequence such as `\xff` for each invalid byte."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def format_count(n: int, noun: str) -> str:
-    """Format a number with its noun, in the plural unless the number is 1."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def format_count(number: int, noun: str) -> str:
+    """Return a number and its noun, such as "1 game" or "2,000 games"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_size(n_bytes: int | None) -> str | None:
-    """Format a number of bytes in the largest suitable unit; return None for None."""
+    """Return a number of bytes in a suitable unit, such as "1.2 MB", or None for None."""
     from rich.filesize import decimal
 
     return None if n_bytes is None else decimal(n_bytes)
 
 
-def _without_bytes(value: object) -> object:
+def _with_bytes_decoded(value: object) -> object:
     if isinstance(value, bytes):
         return decode_bytes_visibly(value)
     if isinstance(value, dict):
-        return {name: _without_bytes(part) for name, part in value.items()}
+        return {name: _with_bytes_decoded(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_without_bytes(part) for part in value]
+        return [_with_bytes_decoded(part) for part in value]
     return value
 
 
 def format_values(
     values: Iterable[object], decimals: int | None = None, unit: str | None = None
 ) -> list[str]:
-    """Format the values of a column as printable strings.
+    """Return the values of a column as strings for display, with equal numbers of decimals.
 
     Args:
         values: The values; None is shown as `NULL_TEXT`.
         decimals: Number of decimals of floats. If None, 0 if all floats are whole numbers, else 4.
         unit: A unit of `format_with_unit`, which replaces `decimals`.
     """
-    cells = list(values)
     if unit is not None:
-        return [NULL_TEXT if value is None else format_with_unit(value, unit) for value in cells]
+        return [NULL_TEXT if value is None else format_with_unit(value, unit) for value in values]
+    values = list(values)
     if decimals is None:
-        floats = [value for value in cells if isinstance(value, float)]
+        floats = [value for value in values if isinstance(value, float)]
         decimals = 0 if all(value.is_integer() for value in floats) else DECIMALS
-    return [escape_unprintable(_format_value(value, decimals)) for value in cells]
+    return [escape_unprintable(_format_value(value, decimals)) for value in values]
 
 
 def group_label(group: object) -> str:
-    """Return the label of a group in a sentence, also for an empty string or null."""
-    return (
-        EMPTY_TEXT
-        if group == ""
-        else NULL_TEXT
-        if group is None
-        else escape_unprintable(str(group))
-    )
+    """Return the value of a group as text for a sentence: "" for an empty string, – for None."""
+    if group is None:
+        return NULL_TEXT
+    return escape_unprintable(str(group)) or EMPTY_TEXT
 
 
 def format_with_unit(value: Any, unit: str) -> str:
-    """Format a value by its unit: `%`, `area`, `amount`, `bytes`, or `p` for a p-value."""
+    """Return a number in the format of a unit: `%`, `area`, `amount`, `bytes`, `p` (p-value)."""
     match unit:
         case "%":
             return f"{100 * value:.1f}"
@@ -204,7 +200,7 @@ def _format_value(value: object, decimals: int) -> str:
 
 
 def format_p_value(p: float) -> str:
-    """Format a p-value with four decimals and no leading zero, as .0234 or <.0001."""
+    """Return a p-value with four decimals and no leading zero, such as .0234 or <.0001."""
     return (
         f"<{_remove_leading_zero(str(_SMALLEST_P))}"
         if p < _SMALLEST_P
@@ -213,7 +209,7 @@ def format_p_value(p: float) -> str:
 
 
 def format_interval(low: float | None, high: float | None) -> str:
-    """Format an interval without leading zeros, as .26 to .70; empty if a bound is None."""
+    """Return an interval such as ".26 to .70", or an empty string if a bound is None."""
     return (
         ""
         if low is None or high is None
@@ -222,38 +218,38 @@ def format_interval(low: float | None, high: float | None) -> str:
 
 
 def format_interval_bound(bound: float) -> str:
-    """Format a bound of an interval with two decimals; if it rounds to 0, show its sign."""
+    """Return a bound of an interval with two decimals, such as .26, or +.00 if it rounds to 0."""
     return _remove_leading_zero(f"{bound:+.2f}" if is_shown_as_zero(bound) else f"{bound:.2f}")
 
 
 def is_shown_as_zero(bound: float | None) -> bool:
-    """Return whether a bound that is not 0 is displayed as +.00 or -.00."""
+    """Return whether a bound of an interval is not 0, but rounds to +.00 or -.00."""
     return bound is not None and 0 < abs(bound) < 0.005
 
 
-def format_small_number(n_effective: float) -> str:
-    """Format an effective number of settings with one decimal, rounded down, as 3 or 4.9."""
-    return f"{floor(n_effective * 10) / 10:g}"
+def format_rounded_down(number: float) -> str:
+    """Return a number with at most one decimal, rounded down, such as 3 or 4.9."""
+    return f"{floor(number * 10) / 10:g}"
 
 
 def format_n_settings(n_effective: float) -> str:
-    """Format an effective number of settings with the noun "setting" or "settings"."""
-    number = format_small_number(n_effective)
+    """Return an effective number of settings and the noun, such as "4.9 settings"."""
+    number = format_rounded_down(n_effective)
     return f"{number} setting{'' if number == '1' else 's'}"
 
 
 def small_sample_mark(terms: Iterable[Mapping[str, Any]]) -> str:
-    """Return the small-sample mark with the smallest effective number of settings, such as †1.
+    """Return a mark such as †1.5 for a value that is computed from few independent settings.
 
     Args:
-        terms: The terms with a small sample, each with `n_effective`. If empty, the mark is empty.
+        terms: The parts of the metric with too few settings, each with their effective number,
+            `n_effective`. The mark has the smallest of these numbers; it is empty without parts.
     """
     numbers = [term["n_effective"] for term in terms]
-    return f"{SMALL_SAMPLE_MARK}{format_small_number(min(numbers))}" if numbers else ""
+    return f"{SMALL_SAMPLE_MARK}{format_rounded_down(min(numbers))}" if numbers else ""
 
 
 def _remove_leading_zero(number: str) -> str:
-    """Remove the zero before the decimal point, as in .63 or -.40."""
     sign = number[:1] if number[:1] in "+-" else ""
     digits = number.removeprefix(sign)
     return sign + (digits[1:] if digits.startswith("0.") else digits)

@@ -56,43 +56,46 @@ _TARGET_FIELD_NAMES = (
 )
 
 
-def _field_name_pattern(words: str) -> str:
-    """Return the pattern of field names that contain one of the words, such as `my_vote_for`."""
+def _field_name_regex(words_regex: str) -> str:
+    """Return a regular expression of the field names made of one of the words: `my_vote_for`."""
     return (
-        rf"(?:(?:final|my|your|elimination)[ _-]?){{0,2}}(?:{words})"
+        rf"(?:(?:final|my|your|elimination)[ _-]?){{0,2}}(?:{words_regex})"
         r"(?:[ _-]?(?:is|for|to|out|player|name|id|target|amount|points|word)){0,2}"
     )
 
 
 _TALK = r"(?:[a-z]+[ _-])?(?:message|statement|speech|say|response|reply|发言)"
-_ANSWERS = _field_name_pattern(
+_ANSWERS = _field_name_regex(
     rf"{_TARGET_FIELD_NAMES}|{'|'.join(_FIELD_NAMES_BY_PHASE.values())}|suspect"
 )
 _ACTS = r"action|move|output|result"
 
 
-def _field_pattern(keys: str) -> str:
-    """Return the pattern that captures the value of the last JSON field of these names."""
-    return rf"(?is)^.*\"(?:{keys})\"\s*:\s*{_VALUE}"
+def _last_field_value_regex(names_regex: str) -> str:
+    """Return a regular expression that captures the value of the last JSON field with a name."""
+    return rf"(?is)^.*\"(?:{names_regex})\"\s*:\s*{_VALUE}"
 
 
 # Patterns of the fields that contain the answer of a phase, in the order of preference: fields
 # named after the action come first. In a phase that asks for a statement, the message is it.
 FIELDS_BY_PHASE: dict[str, tuple[str, ...]] = {
     phase: (
-        _field_pattern(_field_name_pattern(words)),
-        _field_pattern(_ANSWERS),
-        _field_pattern(_ACTS),
+        _last_field_value_regex(_field_name_regex(words)),
+        _last_field_value_regex(_ANSWERS),
+        _last_field_value_regex(_ACTS),
     )
     for phase, words in _FIELD_NAMES_BY_PHASE.items()
 }
 FIELDS_BY_PHASE["vote"] = FIELDS_BY_PHASE["proposal_vote"] = FIELDS_BY_PHASE["vote"][:1]
-ANY_FIELD_PATTERNS = (_field_pattern(_ANSWERS), _field_pattern(rf"{_ACTS}|{_TALK}"))
+ANY_FIELD_PATTERNS = (
+    _last_field_value_regex(_ANSWERS),
+    _last_field_value_regex(rf"{_ACTS}|{_TALK}"),
+)
 _THOUGHT_KEY = (
     rf"\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|理由|推理|分析|想法)[^\"\\:]{{0,40}}?\""
 )
 THOUGHT_FIELD_PATTERN = rf"(?is){_THOUGHT_KEY}\s*:\s*{_VALUE}"
-TALK_FIELD_PATTERN = _field_pattern(_TALK)
+TALK_FIELD_PATTERN = _last_field_value_regex(_TALK)
 # Fields that count only if no other field contains the answer.
 ASIDE_PATTERN = rf"(?is)(?:{_THOUGHT_KEY}|\"(?:{_TALK})\")\s*:\s*{_VALUE}"
 # Truncated reasoning: it begins, and no answer follows it. In JSON, its string does not end.
@@ -109,7 +112,7 @@ _SIGN = re.compile("|".join(THOUGHT_SIGNS))
 
 
 def remove_thoughts(text: str, phase: str = "") -> str:
-    """Return the answer in a text, without the reasoning before it.
+    """Return the answer in a model's message, without the reasoning before it.
 
     Args:
         text: The message of a player.
@@ -128,21 +131,20 @@ def remove_thoughts(text: str, phase: str = "") -> str:
         return ""
     match = re.match(OBJECT_PATTERN, answer)
     patterns = FIELDS_BY_PHASE.get(phase, ANY_FIELD_PATTERNS)
-    return _answer_in_object(match[1], patterns) if match else answer
+    return _answer_from_json_object(match[1], patterns) if match else answer
 
 
-def _answer_in_object(json_text: str, patterns: tuple[str, ...]) -> str:
-    """Return the value of the first pattern that matches, or the object without its reasoning."""
-    for pattern in patterns:
+def _answer_from_json_object(json_text: str, answer_patterns: tuple[str, ...]) -> str:
+    """Return the value of the answer field, or the JSON text without its reasoning fields."""
+    for pattern in answer_patterns:
         if match := re.match(pattern, json_text):
-            return _decode_json_string(re.sub(ASIDE_PATTERN, "", match[1]))
-    rest = re.sub(ASIDE_PATTERN, "", json_text)
+            return _decode_json_string_or_keep(re.sub(ASIDE_PATTERN, "", match[1]))
+    remaining_json = re.sub(ASIDE_PATTERN, "", json_text)
     talk = re.match(TALK_FIELD_PATTERN, json_text)
-    return f"{rest}\n{_decode_json_string(talk[1])}" if talk else rest
+    return f"{remaining_json}\n{_decode_json_string_or_keep(talk[1])}" if talk else remaining_json
 
 
-def _decode_json_string(value: str) -> str:
-    """Decode a JSON string; return the text unchanged if it is not one."""
+def _decode_json_string_or_keep(value: str) -> str:
     try:
         return msgspec.json.decode(value, type=str)
     except msgspec.DecodeError:

@@ -412,16 +412,16 @@ def test_an_older_state_never_stays_in_place_of_a_newer_one(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the first renewal writes, an ingest commits, and its own renewal is done before."""
-    write = catalog._write
+    write = catalog._write_database_atomically
 
     def interrupted(*asked: object) -> None:
-        monkeypatch.setattr(catalog, "_write", write)
+        monkeypatch.setattr(catalog, "_write_database_atomically", write)
         ingest(write_logs(tmp_path / "more", "second"), lake)
         assert rebuild_catalog(lake).ingest_id == 2
         write(*asked)
         assert query(lake, "SELECT ingest_id FROM about") == [(1,)]
 
-    monkeypatch.setattr(catalog, "_write", interrupted)
+    monkeypatch.setattr(catalog, "_write_database_atomically", interrupted)
     assert rebuild_catalog(lake).ingest_id == 2
     assert query(lake, "SELECT ingest_id FROM about") == [(2,)]
 

@@ -232,7 +232,7 @@ def test_an_interval_and_a_mark_are_in_the_cell_of_their_value() -> None:
     ("few", "shown"), [(1.9000000000000001, "1.9"), (19 * 0.1, "1.9"), (4.99, "4.9"), (3.0, "3")]
 )
 def test_few_settings_are_rounded_down_and_short(few: float, shown: str) -> None:
-    assert text_format.format_small_number(few) == shown
+    assert text_format.format_rounded_down(few) == shown
 
 
 def test_the_end_of_an_interval_next_to_zero_keeps_its_side() -> None:

@@ -81,8 +81,8 @@ for handler in (signal.SIG_IGN, lambda *_: print("handled"), signal.default_int_
 
 TAKE = """
 import mmap
-from pipeline.processes import limit_memory, parent_connection
-limit_memory(2**28)
+from pipeline.processes import limit_memory_of_this_process, parent_connection
+limit_memory_of_this_process(2**28)
 kept = [mmap.mmap(-1, 2**33, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0), bytearray(2**26)]
 try:
     kept.append(bytearray(2**29))

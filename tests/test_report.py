@@ -30,7 +30,7 @@ from pipeline.metrics.estimates import SMALL_SAMPLE_NOTE
 from pipeline.metrics.registry import ORIGIN_COLUMNS
 from pipeline.pages.report import LONGEST_TEXT, Report, report, report_html
 from pipeline.simulate import simulate
-from pipeline.text_format import escape_unprintable, format_small_number
+from pipeline.text_format import escape_unprintable, format_rounded_down
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "wbr"}
 WORDS = (EVIL, *HOSTILE, "<script>alert(1)</script>", "{{ 7 * 7 }} {% raw %}", "w" * 50_000)
@@ -420,7 +420,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
             )
             marks = thin_marks(row, page)
             star = "*" if cell.value["n_missing"] or cell.value["n_undecided"] else ""
-            assert marks == [f"†{format_small_number(one)}{star}" for one in least[:1]]
+            assert marks == [f"†{format_rounded_down(one)}{star}" for one in least[:1]]
             n_thin += len(marks)
     assert n_thin
     board = page.section("leaderboard")

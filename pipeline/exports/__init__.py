@@ -1,7 +1,7 @@
 """Exports of a lake's results and games in formats that other tools read.
 
 Each kind of export is a module of this package, with underscores instead of hyphens. Its function
-`write` makes a new file or folder, and its parameters are the options of the kind. The output
+`write` creates a file or folder, and its parameters are the options of the kind. The output
 depends only on the lake's state and on these options, so a repeated export has the same bytes. Used
 by `magic export` and `Lake.export`.
 """
@@ -53,23 +53,21 @@ class ExportResult(Struct, frozen=True):
 
     @property
     def n_bytes(self) -> int:
-        """The size of all files in bytes."""
+        """The total size of the written files in bytes."""
         files = (self.path, *self.path.rglob("*"))
         return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def export_date(lake: StoredLake, date: str | None) -> datetime:
-    """Return the date in the exported files, in UTC.
+def parse_date_or_last_ingest_date(lake: StoredLake, date: str | None) -> datetime:
+    """Return the date of an export in UTC, by default the time of the lake's last ingest.
 
     Args:
         lake: The exported lake.
-        date: A date or time in ISO format; by default that of the last ingest.
-
-    Returns:
-        The instant; a time without a zone is UTC.
+        date: A date or time in ISO format; without a time zone it is in UTC. If it is None and
+            the lake is empty, the result is the start of 1970.
 
     Raises:
-        UsageError: If `date` is not a date.
+        UsageError: If `date` is not in ISO format.
     """
     last_finished_at = (lake.last_ingest or {}).get("finished_at", "1970-01-01")
     try:
@@ -79,35 +77,31 @@ def export_date(lake: StoredLake, date: str | None) -> datetime:
         raise UsageError(f"{date!r} is not a date: write one such as 2026-11-27") from None
 
 
-def write_json(file: Path, value: Any) -> None:
-    """Write a value to a file as indented JSON."""
+def write_json_file(file: Path, value: Any) -> None:
+    """Write a value to a new file as indented JSON."""
     file.write_bytes(json.format(json.encode(value), indent=1) + b"\n")
 
 
-def content_expression(lake: StoredLake) -> str:
-    """Return the SQL expression of a message's text for `iter_sorted_parts`.
+def message_text_sql_expression(lake: StoredLake) -> str:
+    """Return the SQL expression that selects message texts in `iter_select_rows_in_parts`.
 
-    Args:
-        lake: The exported lake.
-
-    Returns:
-        The column of the texts; their lengths if the lake has long texts, which are then joined
-        after sorting.
+    If the lake has long texts, only their lengths are selected and sorted, and the texts are joined
+    afterwards.
     """
     return "strlen(messages.content)" if has_long_texts(lake) else "messages.content"
 
 
-def iter_sorted_parts(
-    lake: StoredLake, select: str, *, has_content: bool = False
+def iter_select_rows_in_parts(
+    lake: StoredLake, select: str, *, has_message_texts: bool = False
 ) -> Iterator[pl.DataFrame]:
-    """Iterate over the rows of a trusted SELECT in parts, sorted by its ORDER BY clause.
+    """Run a SELECT with an ORDER BY clause, and yield its rows in parts that fit in memory.
 
-    Rows that do not fit in memory are sorted on disk.
+    Rows that do not fit in memory are sorted on disk. The SELECT must not come from a user.
 
     Args:
         lake: The lake that the SELECT reads.
-        select: The SELECT.
-        has_content: Whether the rows contain texts of messages.
+        select: The SQL statement.
+        has_message_texts: Whether it selects `message_text_sql_expression`.
 
     Yields:
         At least one frame.
@@ -117,51 +111,53 @@ def iter_sorted_parts(
 
     with connect_with_memory_limit(lake, {}, select, sorts_texts=True) as connection:
         rows = iter_parts(connection, select)
-        yield from iter_with_texts(lake, rows) if has_content else rows
+        yield from iter_with_texts(lake, rows) if has_message_texts else rows
 
 
-def iter_row_groups(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Combine frames into frames of the size of a row group.
+def iter_frames_of_row_group_size(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Combine frames into larger frames, each of which becomes a row group of a Parquet file.
 
     Args:
-        parts: The rows in parts of any size.
+        parts: Frames of any size.
 
     Yields:
         Frames of at least `ROW_GROUP_ROWS` rows or `ROW_GROUP_BYTES` bytes; the last one can be
         smaller.
     """
-    pending: list[pl.DataFrame] = []
+    waiting_frames: list[pl.DataFrame] = []
     for rows in parts:
-        pending.append(rows)
-        n_rows = sum(part.height for part in pending)
+        waiting_frames.append(rows)
+        n_rows = sum(part.height for part in waiting_frames)
         if (
             n_rows >= ROW_GROUP_ROWS
-            or sum(part.estimated_size() for part in pending) >= ROW_GROUP_BYTES
+            or sum(part.estimated_size() for part in waiting_frames) >= ROW_GROUP_BYTES
         ):
-            yield pl.concat(pending)
-            pending = [rows.clear()]
-    yield pl.concat(pending)
+            yield pl.concat(waiting_frames)
+            waiting_frames = [rows.clear()]
+    yield pl.concat(waiting_frames)
 
 
-def iter_complete_keys(
-    parts: Iterable[pl.DataFrame], keys: Sequence[str]
+def iter_frames_with_complete_keys(
+    sorted_frames: Iterable[pl.DataFrame], key_columns: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
-    """Split sorted rows into frames that contain all rows of each of their keys.
+    """Divide sorted rows into other frames, so that rows with equal keys are in the same frame.
 
     Args:
-        parts: Rows in parts, sorted by the keys.
-        keys: The columns of the key.
+        sorted_frames: Frames whose rows are sorted by the key, within and across frames.
+        key_columns: The columns of the key.
 
     Yields:
-        Frames; no two frames have rows with the same key.
+        All rows in the same order.
     """
-    pending: list[pl.DataFrame] = []
-    has_last_key = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).last()) for key in keys)
-    for rows in parts:
-        combined = pl.concat([*pending, rows])
+    frames_with_last_key: list[pl.DataFrame] = []
+    has_last_key = pl.all_horizontal(
+        pl.col(name).eq_missing(pl.col(name).last()) for name in key_columns
+    )
+    for rows in sorted_frames:
+        combined = pl.concat([*frames_with_last_key, rows])
         yield combined.filter(~has_last_key)
-        pending = [combined.filter(has_last_key)]
-    yield from pending
+        frames_with_last_key = [combined.filter(has_last_key)]
+    yield from frames_with_last_key
 
 
 # Redaction: columns that are not published, and names that are replaced.
@@ -188,71 +184,62 @@ class Redaction(Struct, frozen=True, dict=True):
     pseudonyms: Mapping[str, str] = {}
 
     @cached_property
-    def _replacements(self) -> dict[str, str]:
-        """The pseudonym of each name in texts, also in its JSON spelling; longest names first."""
-        pseudonyms_by_name = {
-            name: pseudonym for name, pseudonym in self.pseudonyms.items() if name.strip()
-        }
-        pseudonyms_by_name |= {
-            json.encode(name)[1:-1].decode(): pseudonym
-            for name, pseudonym in pseudonyms_by_name.items()
-        }
+    def _pseudonyms_by_spelling(self) -> dict[str, str]:
+        """The pseudonyms by the name of the model, and by its spelling in JSON."""
         return {
-            name: pseudonyms_by_name[name]
-            for name in sorted(pseudonyms_by_name, key=len, reverse=True)
+            spelling: pseudonym
+            for name, pseudonym in self.pseudonyms.items()
+            if name.strip()
+            for spelling in (name, json.encode(name)[1:-1].decode())
         }
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._replacements))})(?![^\W_])"
-        )
+    def _model_name_pattern(self) -> re.Pattern[str]:
+        # A longer name comes first, because it can begin with a shorter one.
+        spellings = sorted(self._pseudonyms_by_spelling, key=len, reverse=True)
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, spellings))})(?![^\W_])")
 
-    def kept_columns(self, table: str) -> list[str]:
-        """Return the columns of a table that are published."""
+    def published_columns(self, table: str) -> list[str]:
+        """Return the names of a table's columns that are not left out of the export."""
         return [name for name in table_schema(table) if f"{table}.{name}" not in self.columns]
 
-    def apply(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the published columns of a table's rows, with names of models replaced.
+    def redact_rows(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows of a table without the columns to leave out, and with pseudonyms of models.
 
         Args:
             table: The name of the event table.
             rows: Rows of the table.
-
-        Returns:
-            The redacted rows.
         """
         specs = TABLES[table].columns()
         text_columns = [
             name
-            for name in self.kept_columns(table)
+            for name in self.published_columns(table)
             if specs[name].dtype in (pl.String, pl.List(pl.String))
             and name != "model"
             and not specs[name].words
             and not specs[name].regex
+            and self._pseudonyms_by_spelling
         ]
-        model = pl.col("^model$").replace(dict(self.pseudonyms))
-        return rows.select(self.kept_columns(table)).with_columns(
-            model,
-            *(self._replace_in_column(rows[name]) for name in text_columns if self._replacements),
+        return rows.select(self.published_columns(table)).with_columns(
+            pl.col("^model$").replace(dict(self.pseudonyms)),
+            *(self._replace_model_names_in_column(rows[name]) for name in text_columns),
         )
 
-    def replace_names(self, text: str) -> str:
-        """Return a text with the names of models replaced by pseudonyms."""
-        replacements = self._replacements
-        return (
-            self._pattern.sub(lambda match: replacements[match[0]], text) if replacements else text
-        )
+    def replace_model_names(self, text: str) -> str:
+        """Return a text with pseudonyms in place of the names of models."""
+        pseudonyms = self._pseudonyms_by_spelling
+        if not pseudonyms:
+            return text
+        return self._model_name_pattern.sub(lambda match: pseudonyms[match[0]], text)
 
-    def _replace_in_column(self, texts: pl.Series) -> pl.Series:
-        """Return a column of texts or of lists of texts with the names replaced."""
+    def _replace_model_names_in_column(self, texts: pl.Series) -> pl.Series:
         is_list = isinstance(texts.dtype, pl.List)
         distinct_texts = (texts.explode() if is_list else texts).drop_nulls().unique()
         # Searching for any name is fast, and few texts contain one. Equal texts are replaced once.
         texts_with_names = distinct_texts.filter(
-            distinct_texts.str.contains_any([*self._replacements])
+            distinct_texts.str.contains_any([*self._pseudonyms_by_spelling])
         )
-        replaced_texts = {text: self.replace_names(text) for text in texts_with_names}
+        replaced_texts = {text: self.replace_model_names(text) for text in texts_with_names}
         if not is_list or not replaced_texts:
             return texts.replace(replaced_texts) if replaced_texts else texts
         lists = [
@@ -263,38 +250,37 @@ class Redaction(Struct, frozen=True, dict=True):
 
 
 def create_redaction(
-    lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool
+    lake: StoredLake, omitted_columns: Sequence[str], *, has_pseudonyms: bool
 ) -> Redaction:
-    """Return which columns are left out and which names are replaced.
+    """Return the columns to leave out of an export, and the pseudonym of each model.
 
-    Pseudonyms are numbered in an order that only the lake determines; it is the same in each export
-    of the lake.
+    The folder of the logs is always left out. Pseudonyms are numbered in an order that only the
+    lake determines; it is the same in each export of the lake.
 
     Args:
         lake: The exported lake.
-        columns: The columns to leave out, as `table.column`.
+        omitted_columns: Further columns to leave out, as `table.column`.
         has_pseudonyms: Whether models get pseudonyms.
-
-    Returns:
-        The redaction; the folder of logs is always left out.
 
     Raises:
         UsageError: If a column is unknown or identifies rows.
     """
     all_columns = [f"{table}.{name}" for table in TABLES for name in table_schema(table)]
-    if unknown_columns := [name for name in columns if name not in all_columns]:
+    if unknown_columns := [name for name in omitted_columns if name not in all_columns]:
         table, _, _ = unknown_columns[0].partition(".")
         table_columns = ", ".join(name for name in all_columns if name.startswith(f"{table}."))
         hint = f"choose from {table_columns}" if table_columns else suggest_names([table], TABLES)
         raise UsageError(f"no column {', '.join(unknown_columns)}: {hint}")
     keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
-    if requested_keys := [name for name in columns if name in keys or name.endswith(".game_id")]:
+    if omitted_keys := [
+        name for name in omitted_columns if name in keys or name.endswith(".game_id")
+    ]:
         raise UsageError(
-            f"{', '.join(requested_keys)} identifies rows and cannot be left out: "
+            f"{', '.join(omitted_keys)} identifies rows and cannot be left out: "
             "choose other columns"
         )
     if not has_pseudonyms:
-        return Redaction(tuple(dict.fromkeys((*ALWAYS_REDACTED, *columns))))
+        return Redaction(tuple(dict.fromkeys((*ALWAYS_REDACTED, *omitted_columns))))
     models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
     # A hash of the names alone would let anybody who guesses the names compute their order.
     lake_id = lake.delta_table(COMMITS_TABLE).metadata().id
@@ -307,7 +293,7 @@ def create_redaction(
         if merged_name in pseudonyms
     }
     return Redaction(
-        tuple(dict.fromkeys((*ALWAYS_REDACTED, *REDACTED_WITH_NAMES, *columns))), pseudonyms
+        tuple(dict.fromkeys((*ALWAYS_REDACTED, *REDACTED_WITH_NAMES, *omitted_columns))), pseudonyms
     )
 
 
@@ -331,7 +317,7 @@ def export(
     license: str | None = None,
     date: str | None = None,
 ) -> ExportResult:
-    """Write the lake to a new file or folder, in a format that another tool reads.
+    """Write the lake's results or games to a new file or folder, in the format of another tool.
 
     `kind` is one of these:
 
@@ -366,19 +352,19 @@ def export(
         "date": date,
     }
     defaults = signature(export).parameters
-    given_options = {
+    changed_options = {
         name: value
         for name, value in options.items()
         if value not in (None, defaults[name].default)
     }
     write: Callable[..., ExportResult] = import_module(f"{__name__}.{kind.replace('-', '_')}").write
-    if unknown_options := given_options.keys() - signature(write).parameters.keys():
+    if unknown_options := changed_options.keys() - signature(write).parameters.keys():
         raise UsageError(f"the export {kind} has no option {', '.join(sorted(unknown_options))}")
     lake = lake.for_single_system() if kind in SINGLE_SYSTEM_EXPORTS else lake
     if kind != "every-eval-ever" and lake.failures == LOSS:
         raise UsageError(
             f"the export {kind} contains games as logged: failed games cannot be losses"
         )
-    result = write(lake, Path(destination), **given_options)
+    result = write(lake, Path(destination), **changed_options)
     is_empty = not sum(lake.row_counts_by_file("games").values())
     return replace(result, notes=("the lake has no games",)) if is_empty else result

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline import column, games
-from pipeline.atomic_files import atomic_write, check_is_new
+from pipeline.atomic_files import atomic_write, check_path_is_free
 from pipeline.column import Column, polars_schema
 from pipeline.errors import UsageError
 from pipeline.exports import ExportResult
@@ -41,14 +41,14 @@ _HIT, _HIT_B = pl.col("hit"), pl.col("hit_b")
 
 
 def write(lake: StoredLake, destination: Path) -> ExportResult:
-    """Write one row for each pair of models of a game with opposed results.
+    """Write a CSV or Parquet file with a row for each pair of models in a game, and the winner.
 
     Args:
         lake: The lake, of one system.
         destination: The new file; its extension, .parquet or .csv, selects the format.
 
     Returns:
-        The number of battles, and notes on what was left out.
+        The number of rows, and notes on the games that were left out.
 
     Raises:
         UsageError: If the file has another extension.
@@ -56,14 +56,15 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     extension = destination.suffix.lower()
     if extension not in (".parquet", ".csv"):
         raise UsageError(f"{destination}: the file extension must be .parquet or .csv")
-    check_is_new(destination, str(destination))
-    pairs = pl.concat([_battles_between_sides(lake), _battles_between_seats(lake)]).collect(
-        engine="streaming"
-    )
-    is_itself = pl.col(MODEL_A) == pl.col(MODEL_B)
-    battles = pairs.filter(~is_itself).rename({"setting_id": "setting"})
+    check_path_is_free(destination, str(destination))
+    pairs = pl.concat(
+        [_battles_in_games_with_hidden_side(lake), _battles_in_games_without_sides(lake)]
+    ).collect(engine="streaming")
+    is_self_play = pl.col(MODEL_A) == pl.col(MODEL_B)
     rows = (
-        battles.select(*BATTLE_COLUMNS)
+        pairs.filter(~is_self_play)
+        .rename({"setting_id": "setting"})
+        .select(*BATTLE_COLUMNS)
         .cast(polars_schema(BATTLE_COLUMNS))
         .sort("game_id", *BATTLE_COLUMNS)
     )
@@ -73,7 +74,7 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
                 file.writelines(iter_csv([rows]))
         else:
             write_parquet([rows], draft)
-    n_self_play_games = pairs.filter(is_itself)["game_id"].n_unique()
+    n_self_play_games = pairs.filter(is_self_play)["game_id"].n_unique()
     n_other_games = sum(lake.row_counts_by_file("games").values()) - pairs["game_id"].n_unique()
     is_named = pl.col("model").is_in([*rows[MODEL_A], *rows[MODEL_B]])
     n_bots = (
@@ -92,8 +93,8 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     return ExportResult(destination, rows.height, notes)
 
 
-def _battles_between_sides(lake: StoredLake) -> pl.LazyFrame:
-    """Return, for games with a hidden side, each model on it paired with each on the other."""
+def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
+    """Return each model of the hidden side paired with each civilian model, and the winner."""
     seats = (
         lake.table("players").drop_nulls("model").select(*_GAME_COLUMNS, "model", "side").unique()
     )
@@ -105,10 +106,11 @@ def _battles_between_sides(lake: StoredLake) -> pl.LazyFrame:
     return pairs.select(pl.exclude("hit"), winner=winner)
 
 
-def _battles_between_seats(lake: StoredLake) -> pl.LazyFrame:
-    """Return the pairs of models in games without sides, by the result of their best seats.
+def _battles_in_games_without_sides(lake: StoredLake) -> pl.LazyFrame:
+    """Return each pair of models that played a game without sides, and the winner.
 
-    In games that the most points win, seats that are not tested get a result by their points.
+    A model has the result of its best seat. In games that the most points win, seats that are not
+    tested get a result by their points.
     """
     by_points = [
         name for name in games.game_type_names() if games.game_definition(name).most_points_win

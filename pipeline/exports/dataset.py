@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.atomic_files import new_folder
+from pipeline.atomic_files import atomic_new_folder
 from pipeline.column import display_name
 from pipeline.events.contracts import GAME_TABLES, TABLES, row_description
 from pipeline.exports import (
     ExportResult,
     Redaction,
-    content_expression,
     create_redaction,
-    export_date,
-    iter_row_groups,
-    iter_sorted_parts,
-    write_json,
+    iter_frames_of_row_group_size,
+    iter_select_rows_in_parts,
+    message_text_sql_expression,
+    parse_date_or_last_ingest_date,
+    write_json_file,
 )
 from pipeline.lake import StoredLake
 from pipeline.render import markdown
@@ -50,7 +50,9 @@ def write(
     license: str | None = None,
     date: str | None = None,
 ) -> ExportResult:
-    """Write the tables that have rows to a new folder, each sorted by its key.
+    """Write the event tables to a new folder as Parquet files, with a data card and metadata.
+
+    Tables without rows are not written. Rows are sorted by the key of their table.
 
     Args:
         lake: The exported lake.
@@ -62,26 +64,31 @@ def write(
         date: The date of the data set in ISO format; by default that of the last ingest.
 
     Returns:
-        The number of rows, the columns that were left out, and the pseudonyms.
+        The number of rows, notes on the columns that were left out, and the pseudonyms.
 
     Raises:
         UsageError: If a column is unknown or cannot be left out.
     """
     redaction = create_redaction(lake, redact, has_pseudonyms=redact_names)
-    data_card = DataCard(title, export_date(lake, date), license, lake, redaction)
+    data_card = DataCard(
+        title, parse_date_or_last_ingest_date(lake, date), license, lake, redaction
+    )
     tables = {name: 0 for name in _PUBLISHED_TABLES if any(lake.row_counts_by_file(name).values())}
-    with new_folder(destination) as folder:
+    with atomic_new_folder(destination) as folder:
         (folder / "data").mkdir()
         for table in tables:
-            columns = redaction.kept_columns(table)
-            has_content = table == "messages" and "content" in columns
-            rows = iter_sorted_parts(
-                lake, _sorted_select(lake, table, columns), has_content=has_content
+            columns = redaction.published_columns(table)
+            rows = iter_select_rows_in_parts(
+                lake,
+                _select_in_key_order(lake, table, columns),
+                has_message_texts=table == "messages" and "content" in columns,
             )
-            published = map(partial(redaction.apply, table), rows)
-            tables[table] = write_parquet(iter_row_groups(published), folder / table_file(table))
-        (folder / "README.md").write_text(format_card(data_card, tables), encoding="utf-8")
-        write_json(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
+            redacted_rows = map(partial(redaction.redact_rows, table), rows)
+            tables[table] = write_parquet(
+                iter_frames_of_row_group_size(redacted_rows), folder / relative_table_path(table)
+            )
+        (folder / "README.md").write_text(format_data_card(data_card, tables), encoding="utf-8")
+        write_json_file(folder / "croissant.json", croissant_metadata(data_card, tables, folder))
     notes = (
         f"{format_count(len(tables), 'table')}; left out: {', '.join(redaction.columns)}",
         *(["texts can contain other spellings of the models' names"] if redact_names else ()),
@@ -89,11 +96,13 @@ def write(
     return ExportResult(destination, sum(tables.values()), notes, redaction.pseudonyms)
 
 
-def _sorted_select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
-    """Return the SELECT of a table's rows in an order that does not depend on the lake's files."""
+def _select_in_key_order(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
+    """Return the SQL that selects columns of a table, with the rows in the order of its key."""
     order = _RESULTS_KEY if table == "results" else TABLES[table].primary_key()
     expressions = (
-        {"content": f"{content_expression(lake)} AS content"} if table == "messages" else {}
+        {"content": f"{message_text_sql_expression(lake)} AS content"}
+        if table == "messages"
+        else {}
     )
     column_list = ", ".join(expressions.get(name, quote_identifier(name)) for name in columns)
     order_by = ", ".join(map(quote_identifier, order))
@@ -147,47 +156,47 @@ class DataCard(NamedTuple):
     redaction: Redaction
 
     @property
-    def systems(self) -> Sequence[str]:
-        """The systems whose games are exported."""
+    def exported_systems(self) -> Sequence[str]:
+        """The systems (harnesses) that ran the exported games."""
         return [self.lake.system] if self.lake.system else [*self.lake.systems]
 
     @property
-    def state(self) -> str:
-        """The systems, the last ingest and the tool's version as text, without names of models."""
-        systems = ", ".join(self.systems)
+    def state_and_version_text(self) -> str:
+        """The text "games of SYSTEMS, after ingest N; written by magic-pipeline VERSION"."""
+        systems = ", ".join(self.exported_systems)
         provenance = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
-        return self.redaction.replace_names(
+        return self.redaction.replace_model_names(
             f"games of {escape_to_one_line(systems) or 'no system'}, {provenance}"
         )
 
 
-def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
-    """Format the data card: a YAML header, and Markdown for readers.
+def format_data_card(data_card: DataCard, row_counts: Mapping[str, int]) -> str:
+    """Return the text of the data card README.md: a YAML header, and Markdown for readers.
 
     Args:
         data_card: The facts of the data set.
-        tables: The number of rows of each table.
-
-    Returns:
-        The content of README.md.
+        row_counts: The number of rows of each table.
     """
     header = {
         "pretty_name": data_card.title,
         **({"license": data_card.license} if data_card.license else {}),
         "tags": ["games", "language-models", "multi-agent"],
-        "configs": [{"config_name": table, "data_files": table_file(table)} for table in tables],
+        "configs": [
+            {"config_name": table, "data_files": relative_table_path(table)} for table in row_counts
+        ],
     }
     header_lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in header.items())
     merged_names = data_card.lake.merged_names_text if not data_card.redaction.pseudonyms else ""
     table_rows = (
-        f"| `{table_file(table)}` | {n_rows:,} | {markdown.escape_text(row_description(table))} |\n"
-        for table, n_rows in tables.items()
+        f"| `{relative_table_path(table)}` | {n_rows:,} "
+        f"| {markdown.escape_text(row_description(table))} |\n"
+        for table, n_rows in row_counts.items()
     )
     body = _CARD_TEMPLATE.format(
         title=markdown.format_heading(data_card.title, 1),
-        state=markdown.escape_text(data_card.state),
+        state=markdown.escape_text(data_card.state_and_version_text),
         at=data_card.published_at,
-        joined=f"Names of models are joined: {markdown.escape_text(merged_names)}.\n\n"
+        joined=f"Several names of a model are merged: {markdown.escape_text(merged_names)}.\n\n"
         if merged_names
         else "",
         rows="".join(table_rows),
@@ -198,7 +207,7 @@ def format_card(data_card: DataCard, tables: Mapping[str, int]) -> str:
             f"- {citation}\n"
             for citation in (
                 TOOL_CITATION,
-                *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in data_card.systems),
+                *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in data_card.exported_systems),
             )
         ),
     )
@@ -220,7 +229,7 @@ games = pl.read_parquet("data/games.parquet")
 
 ## What is left out
 
-Documents and what was refused of them, and these columns:
+The original documents, the rejected parts of them, and these columns:
 
 {columns}{pseudonyms}
 ## Licence and citation
@@ -229,39 +238,36 @@ Licence: {license}.
 
 {cited}"""
 _PSEUDONYMS_TEXT = """
-Models have pseudonyms. In texts their names are replaced where they are spelt exactly as logs \
-name them. Other spellings, makers, and what a model says of itself can be left. Hashes are of the \
-original documents: whoever has these can tell the models.
+Models have pseudonyms. In texts, their names are replaced only where they are spelt exactly as in \
+the logs. Other spellings, names of developers, and what a model says about itself can remain. \
+Hashes are those of the original documents: anybody who has these can identify the models.
 """
 
 
-def table_file(table: str) -> str:
-    """Return the path of a table's file within the data set."""
+def relative_table_path(table: str) -> str:
+    """Return the path of a table's Parquet file relative to the folder of the data set."""
     return f"data/{table}.parquet"
 
 
 def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path) -> dict[str, Any]:
-    """Return the Croissant 1.0 metadata: a file and a record set for each table.
+    """Return the content of croissant.json, machine-readable metadata of the files and columns.
 
     Args:
         data_card: The facts of the data set.
         tables: The names of the tables.
-        folder: The folder with the written files, which are hashed.
-
-    Returns:
-        The content of croissant.json.
+        folder: The folder with the written files, whose hashes are in the metadata.
     """
     return {
         "@context": _CROISSANT_CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": data_card.title,
-        "description": f"Event tables of {data_card.state}.",
+        "description": f"Event tables of {data_card.state_and_version_text}.",
         **({"license": data_card.license} if data_card.license else {}),
         "citeAs": TOOL_CITATION,
         "datePublished": f"{data_card.published_at:%Y-%m-%d}",
         "version": "1.0.0",
-        "distribution": [_file_metadata(table_file(table), folder) for table in tables],
+        "distribution": [_file_metadata(relative_table_path(table), folder) for table in tables],
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
@@ -270,7 +276,8 @@ def croissant_metadata(data_card: DataCard, tables: Iterable[str], folder: Path)
                 "description": row_description(table),
                 "key": [{"@id": f"{table}/{name}"} for name in TABLES[table].primary_key()],
                 "field": [
-                    _field_metadata(table, name) for name in data_card.redaction.kept_columns(table)
+                    _field_metadata(table, name)
+                    for name in data_card.redaction.published_columns(table)
                 ],
             }
             for table in tables
@@ -301,5 +308,5 @@ def _field_metadata(table: str, name: str) -> dict[str, Any]:
         "description": spec.description,
         "dataType": _CROISSANT_TYPES.get(spec.dtype.base_type(), "sc:Text"),
         "repeated": isinstance(spec.dtype, pl.List),
-        "source": {"fileObject": {"@id": table_file(table)}, "extract": {"column": name}},
+        "source": {"fileObject": {"@id": relative_table_path(table)}, "extract": {"column": name}},
     }

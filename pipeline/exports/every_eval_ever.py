@@ -16,8 +16,8 @@ from uuid import UUID
 import polars as pl
 from msgspec import Struct, json
 
-from pipeline.atomic_files import new_folder
-from pipeline.exports import ExportResult, export_date, write_json
+from pipeline.atomic_files import atomic_new_folder
+from pipeline.exports import ExportResult, parse_date_or_last_ingest_date, write_json_file
 from pipeline.lake import StoredLake
 from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.evidence import evidence_parts
@@ -86,7 +86,7 @@ def write(
     organization: str = UNKNOWN,
     date: str | None = None,
 ) -> ExportResult:
-    """Write the values of all metrics, and the rows that they count, to a new folder.
+    """Write the values of all metrics and the rows that they count to a folder of JSON files.
 
     Unknown values and values of models without a name are left out.
 
@@ -95,58 +95,67 @@ def write(
         destination: The new folder.
         edition: The edition of the metrics.
         confidence: Confidence level of the intervals, between 0 and 1.
-        without_samples: Whether only values are written.
+        without_samples: Whether to write only values, without the counted rows (samples).
         organization: The organization that made the evaluation.
         date: The date in the files in ISO format; by default that of the last ingest.
 
     Returns:
         The number of values and samples, and notes on what was left out.
     """
-    timestamp = str(int(export_date(lake, date).timestamp()))
+    timestamp = str(int(parse_date_or_last_ingest_date(lake, date).timestamp()))
     rows = metrics(lake, edition=edition, confidence=confidence)
     known_values = rows.drop_nulls(["model", "value"])
-    collection = _path_component(lake.system or "magic")
+    collection = _portable_folder_name(lake.system or "magic")
     values_by_model = known_values.partition_by("model", as_dict=True, maintain_order=True)
     model_files = {
-        model: _create_model_file(model_values, model, collection, timestamp)
+        model: _new_model_file(model_values, model, collection, timestamp)
         for (model,), model_values in values_by_model.items()
     }
-    with new_folder(destination) as folder:
+    with atomic_new_folder(destination) as folder:
         for model_file in model_files.values():
             (folder / model_file.path).parent.mkdir(parents=True, exist_ok=True)
-        n_omitted = 0 if without_samples else _write_samples(lake, edition, folder, model_files)
+        n_omitted_samples = (
+            0
+            if without_samples
+            else _write_samples_and_count_omitted(lake, edition, folder, model_files)
+        )
         for model, model_file in model_files.items():
             values = values_by_model[model,].iter_rows(named=True)
-            results = [_format_result(row, model_file, confidence) for row in values]
-            header = _file_header(lake, model_file, edition, organization, timestamp)
-            write_json(folder / f"{model_file.path}.json", header | {"evaluation_results": results})
+            results = [_result_json(row, model_file, confidence) for row in values]
+            header = _file_content_without_results(
+                lake, model_file, edition, organization, timestamp
+            )
+            write_json_file(
+                folder / f"{model_file.path}.json", header | {"evaluation_results": results}
+            )
     n_samples = sum(model_file.n_samples for model_file in model_files.values())
-    notes = _export_notes(rows.height - known_values.height, n_samples, n_omitted, [*model_files])
+    notes = _export_notes(
+        rows.height - known_values.height, n_samples, n_omitted_samples, [*model_files]
+    )
     return ExportResult(destination, known_values.height + n_samples, notes)
 
 
 def _export_notes(
-    n_values: int, n_samples: int, n_omitted: int, models: list[str]
+    n_omitted_values: int, n_samples: int, n_omitted_samples: int, models: list[str]
 ) -> tuple[str, ...]:
-    """Return notes on the samples that were written and the rows that were left out."""
-    without_developer = [model for model in models if "/" not in model]
-    more_text = f" and {len(without_developer) - 5:,} more" * (len(without_developer) > 5)
+    """Return sentences for the user about written samples and omitted values and samples."""
+    models_without_developer = [model for model in models if "/" not in model]
+    n_more = len(models_without_developer) - 5
+    more_text = f" and {n_more:,} more" if n_more > 0 else ""
     notes = {
         f"{format_count(n_samples, 'sample')} behind the values": n_samples,
-        f"left out: {format_count(n_values, 'value')} that are unknown or of a model without a "
-        "name": n_values,
-        f"left out: {format_count(n_omitted, 'sample')} of such values or with an unknown "
-        "hit": n_omitted,
-        f"filed under the developer `{UNKNOWN}`: {', '.join(without_developer[:5])}{more_text}; "
-        "use --names to name them `developer/model`": len(without_developer),
+        f"left out: {format_count(n_omitted_values, 'value')} that are unknown or of a model "
+        "without a name": n_omitted_values,
+        f"left out: {format_count(n_omitted_samples, 'sample')} of such values or with an "
+        "unknown hit": n_omitted_samples,
+        f"filed under the developer `{UNKNOWN}`: {', '.join(models_without_developer[:5])}"
+        f"{more_text}; use --names to name them `developer/model`": len(models_without_developer),
     }
-    return tuple(note for note, n in notes.items() if n)
+    return tuple(note for note, count in notes.items() if count)
 
 
-def _create_model_file(
-    rows: pl.DataFrame, model: str, collection: str, timestamp: str
-) -> _ModelFile:
-    """Return the file of a model, with ids that depend only on its values and the date."""
+def _new_model_file(rows: pl.DataFrame, model: str, collection: str, timestamp: str) -> _ModelFile:
+    """Return the path and ids of a model's file; they depend only on its values and the date."""
     ids = {
         (metric, game_type): f"{metric}/{game_type}/{edition}"
         for metric, game_type, edition in rows.select("metric", "game_type", "edition").iter_rows()
@@ -157,21 +166,21 @@ def _create_model_file(
     # repeated export has the same files.
     digest = sha256("\n".join([evaluation_id, *ids.values()]).encode()).digest()
     uuid = UUID(bytes=digest[:16], version=4)
-    path = "/".join(["data", collection, *map(_path_component, folders), str(uuid)])
+    path = "/".join(["data", collection, *map(_portable_folder_name, folders), str(uuid)])
     return _ModelFile(model, path, evaluation_id, ids, sha256())
 
 
-def _path_component(name: str) -> str:
-    """Return the name as a folder name that is valid on every operating system."""
+def _portable_folder_name(name: str) -> str:
+    """Return a name with the characters replaced that some operating system forbids in folders."""
     truncated = name.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
     portable = _UNPORTABLE_CHARACTERS.sub("_", truncated).rstrip(". ")
     return f"_{portable}" if _RESERVED_NAMES.match(portable) else portable
 
 
-def _file_header(
+def _file_content_without_results(
     lake: StoredLake, model_file: _ModelFile, edition: Edition, organization: str, timestamp: str
 ) -> dict[str, Any]:
-    """Return the content of a model's file without its results."""
+    """Return the JSON object of a model's file, without the list of its values."""
     developer, slash, _ = model_file.model.partition("/")
     samples = {
         "format": "jsonl",
@@ -202,10 +211,10 @@ def _file_header(
     }
 
 
-def _format_result(
+def _result_json(
     row: Mapping[str, Any], model_file: _ModelFile, confidence: float
 ) -> dict[str, Any]:
-    """Format a value with its interval and counts; the details are strings."""
+    """Return the JSON object of a metric value, with its interval and counts."""
     metric, game_type, edition = row["metric"], row["game_type"], row["edition"]
     details = {
         name: value if isinstance(value, str) else to_json_text(value)
@@ -248,10 +257,13 @@ def _format_result(
     }
 
 
-def _write_samples(
+def _write_samples_and_count_omitted(
     lake: StoredLake, edition: Edition, folder: Path, model_files: Mapping[str, _ModelFile]
 ) -> int:
-    """Write the rows that each metric counts as samples; return the number of omitted rows."""
+    """Write the rows that each metric counts to one file per model; return how many are omitted.
+
+    A row is omitted if its hit is unknown, or if no value of its metric is written.
+    """
     n_omitted = 0
     for metric in metric_names(edition):
         for rows in evidence_parts(lake, metric, edition=edition):
@@ -260,7 +272,7 @@ def _write_samples(
             for model_rows in known_rows.partition_by("model", maintain_order=True):
                 model_file = model_files[model_rows["model"][0]]
                 samples = [
-                    _format_sample(row, model_file, edition)
+                    _sample_json_or_none(row, model_file, edition)
                     for row in model_rows.iter_rows(named=True)
                 ]
                 lines = [json.encode(sample) + b"\n" for sample in samples if sample]
@@ -273,10 +285,10 @@ def _write_samples(
     return n_omitted
 
 
-def _format_sample(
+def _sample_json_or_none(
     row: Mapping[str, Any], model_file: _ModelFile, edition: Edition
 ) -> dict[str, Any] | None:
-    """Format a counted row as a sample of its result; None if the result was left out."""
+    """Return the JSON object of a counted row, or None if no value of its metric is written."""
     metric, game_type, text = row["metric"], row["game_type"], row["content"]
     results = model_file.results
     if (

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.atomic_files import new_folder
+from pipeline.atomic_files import atomic_new_folder
 from pipeline.exports import (
     ExportResult,
-    content_expression,
-    iter_complete_keys,
-    iter_row_groups,
-    iter_sorted_parts,
+    iter_frames_of_row_group_size,
+    iter_frames_with_complete_keys,
+    iter_select_rows_in_parts,
+    message_text_sql_expression,
 )
 from pipeline.lake import StoredLake
 from pipeline.serialization import write_parquet
@@ -62,7 +62,7 @@ _TRANSCRIPT_COLUMNS = {
 
 
 def write(lake: StoredLake, destination: Path) -> ExportResult:
-    """Write the transcripts of all tested seats to a file in a new folder, sorted by game.
+    """Write a transcript for each tested player to a Parquet file in a new folder.
 
     Args:
         lake: The exported lake.
@@ -71,20 +71,22 @@ def write(lake: StoredLake, destination: Path) -> ExportResult:
     Returns:
         The number of transcripts.
     """
-    select = fill_template("internal/seen_messages", content=content_expression(lake))
-    with new_folder(destination) as folder:
+    select = fill_template("internal/seen_messages", content=message_text_sql_expression(lake))
+    with atomic_new_folder(destination) as folder:
         seats = map(
-            _group_messages_by_seat,
-            iter_complete_keys(iter_sorted_parts(lake, select, has_content=True), _SEAT_KEY),
+            _transcript_row_per_seat,
+            iter_frames_with_complete_keys(
+                iter_select_rows_in_parts(lake, select, has_message_texts=True), _SEAT_KEY
+            ),
         )
-        n_rows = write_parquet(iter_row_groups(seats), folder / TRANSCRIPTS_FILE)
+        n_rows = write_parquet(iter_frames_of_row_group_size(seats), folder / TRANSCRIPTS_FILE)
     return ExportResult(
         destination, n_rows, (f"{format_count(n_rows, 'transcript')} of tested seats",)
     )
 
 
-def _group_messages_by_seat(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each seat from the messages that it saw."""
+def _transcript_row_per_seat(rows: pl.DataFrame) -> pl.DataFrame:
+    """Combine the messages that each player of a game saw into one row for the player."""
     has_message = pl.col("message_index").is_not_null()
     seats = rows.group_by(_SEAT_KEY, maintain_order=True).agg(
         pl.exclude(_MESSAGE_COLUMNS).first(),

@@ -198,7 +198,7 @@ def test_the_longest_name_is_replaced_first() -> None:
     rows = pl.DataFrame({"content": texts, "visible_to": [["gpt-4", "me"], [], None, ["x"], None]})
     schema = {name: TABLES["messages"].columns()[name].dtype for name in rows.columns}
     kept = [f"messages.{name}" for name in TABLES["messages"].columns() if name not in schema]
-    again = Redaction(tuple(kept), redaction.pseudonyms).apply("messages", rows.cast(schema))
+    again = Redaction(tuple(kept), redaction.pseudonyms).redact_rows("messages", rows.cast(schema))
     assert again["content"].to_list() == ["B, A; gpt-4o", "aXb C", None, "gpt-4gpt-4 /A_x", " "]
     assert again["visible_to"].to_list() == [["A", "me"], [], None, ["x"], None]
 

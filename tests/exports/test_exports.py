@@ -14,7 +14,7 @@ import pytest
 from failed_games import GAMES as FAILED, ingested
 
 import pipeline
-from pipeline.atomic_files import new_folder
+from pipeline.atomic_files import atomic_new_folder
 from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
 from pipeline.exports import EXPORT_KINDS
@@ -95,13 +95,13 @@ def test_no_folder_and_no_user_is_named(sample_lake: Path, tmp_path: Path, kind:
 def test_what_is_there_is_not_replaced(arena: pipeline.Lake, tmp_path: Path, kind: str) -> None:
     place = named(kind, tmp_path)
     place.write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="exists already"):
         arena.export(kind, place)
     assert place.read_text() == "mine"
     place.unlink()
     place.mkdir()
     (place / "mine").touch()
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="exists already"):
         arena.export(kind, place)
     assert [one.name for one in tmp_path.rglob("*")] == [place.name, "mine"]
     with pytest.raises(PipelineError, match="there is no folder"):
@@ -124,21 +124,21 @@ def test_a_failure_leaves_nothing(
     for place in ("battles", "dataset", "inspect_scout"):
         monkeypatch.setattr(f"pipeline.exports.{place}.write_parquet", full)
     monkeypatch.setattr("pipeline.exports.battles.iter_csv", full)
-    monkeypatch.setattr("pipeline.exports.every_eval_ever.write_json", full)
+    monkeypatch.setattr("pipeline.exports.every_eval_ever.write_json_file", full)
     with pytest.raises(PipelineError, match="cannot be written: No space left on device"):
         arena.export(kind, named(kind, tmp_path))
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
-    with new_folder(tmp_path / "out") as draft:
+    with atomic_new_folder(tmp_path / "out") as draft:
         (draft / "file").touch()
         assert not (tmp_path / "out").exists()
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "file"]
     (tmp_path / "out" / "file").unlink()
     with (
         pytest.raises(PipelineError, match="cannot be written: Directory not empty"),
-        new_folder(tmp_path / "out") as draft,
+        atomic_new_folder(tmp_path / "out") as draft,
     ):
         (tmp_path / "out" / "another").touch()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["another"]

@@ -44,12 +44,12 @@ def checked_logs(format_: Format) -> Iterator[testing.Logs]:
 
 
 CHECKS = (
-    testing.check_claims,
-    testing.check_contracts,
-    testing.check_cut_short,
-    testing.check_batches,
-    testing.check_converted,
-    testing.check_mutants,
+    testing.check_only_this_format_claims_logs,
+    testing.check_table_contracts,
+    testing.check_truncated_logs_are_not_finished_games,
+    testing.check_rows_do_not_depend_on_batch,
+    testing.check_conversion_is_lossless,
+    testing.check_damaged_logs_do_not_crash,
 )
 
 

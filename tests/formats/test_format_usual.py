@@ -129,7 +129,7 @@ def test_what_games_have_alike_does_not_pile_up(
     tmp_path: Path, logs: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part of a log can be as long as a document; a conversion has as many as there are."""
-    monkeypatch.setattr("pipeline.conversion._BYTES_AT_ONCE", max(map(len, logs)))
+    monkeypatch.setattr("pipeline.conversion._MAX_BATCH_BYTES", max(map(len, logs)))
     for number, data in enumerate(logs):
         (tmp_path / f"{number}.json").write_bytes(data)
     record_builder.clear_cache()

@@ -58,7 +58,7 @@ def test_a_lake_that_is_given_a_file(lake: pipeline.Lake, file: Path) -> None:
     rows = given.metrics(metric="silence")
     assert rows["counted"].sum() > 0
     assert_frame_equal(given.metrics(metric="silence", engine="duckdb"), rows)
-    with pytest.raises(MetricError, match="has a metric `silence` from elsewhere"):
+    with pytest.raises(MetricError, match="already has another metric `silence`"):
         given.with_metric_file(file)
 
 

@@ -16,7 +16,7 @@ from pipeline.metrics.row_queries import metric_rows
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
-from pipeline.text_format import format_small_number
+from pipeline.text_format import format_rounded_down
 from pipeline.vocabulary import EDITIONS
 
 
@@ -144,7 +144,7 @@ def test_settings_with_few_items_count_for_less(tmp_path):
         metrics(lake, metric="judgement", by=["model"])["small_sample_terms"].item().to_list()
     )
     assert small_sample_terms["n_effective"] == pytest.approx(63**2 / 1803)
-    assert format_small_number(small_sample_terms["n_effective"]) == "2.2"
+    assert format_rounded_down(small_sample_terms["n_effective"]) == "2.2"
 
 
 def test_nine_settings_are_thin_beside_ninety(tmp_path):

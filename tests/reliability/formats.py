@@ -2,8 +2,8 @@
 
     python tests/reliability/formats.py --documents 20000 --seed 1 [FORMAT...]
 
-The logs are those of `tests/logs`, damaged by `pipeline.testing.mutants`. --documents is the number
-for each format. What fails is written to --out, and the exit code is 1.
+The logs are those of `tests/logs`, damaged by `pipeline.testing.iter_damaged_logs`. --documents is
+the number for each format. What fails is written to --out, and the exit code is 1.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from format_logs import logs_by_file
 from mutate import CHUNK, Chunk, Failure, Kind, keep, try_all
 
 from pipeline.formats import available_formats
-from pipeline.testing import mutants
+from pipeline.testing import iter_damaged_logs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,7 +70,7 @@ def _try(name: str, seed: int, first: int, n: int) -> Chunk:
     file, logs = files[first // CHUNK % len(files)]
     kind = Kind(file, getattr(import_module(f"logs.{name}"), "MODEL", None))
     try:
-        return try_all(list(mutants(logs, n, seed * 1_000_003 + first)), first, kind)
+        return try_all(list(iter_damaged_logs(logs, n, seed * 1_000_003 + first)), first, kind)
     except Exception as error:
         return Chunk(Counter(), 0, [Failure(first, f"{n} documents: {error!r}", b"")])
 
