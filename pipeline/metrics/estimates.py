@@ -257,7 +257,7 @@ def _selects_for_sums_and_games_of_metric(name: str, rows_sql: str, query: Count
 
     It is a single query if each game is in only one group of the sums.
     """
-    spec, by = (
+    spec, quoted_group_columns = (
         query.metrics[name],
         [quote_identifier(key) for key in query.request.counted_group_columns],
     )
@@ -283,11 +283,13 @@ def _selects_for_sums_and_games_of_metric(name: str, rows_sql: str, query: Count
         )
         sums["term"] = f"CASE game_type {' '.join(when_clauses)} END"
         if query.clusters is None:
-            return [_sums_by_group_select(name, by, {**sums, **game_counts}, rows_sql)]
-    select = _sums_by_group_select(name, by, game_counts, rows_sql) + "\nLIMIT 0" * (
-        {*game_counts.values()} == {_ZERO}
-    )
-    sum_keys = by if terms_by_type else [*by, "term"]
+            return [
+                _sums_by_group_select(name, quoted_group_columns, {**sums, **game_counts}, rows_sql)
+            ]
+    select = _sums_by_group_select(
+        name, quoted_group_columns, game_counts, rows_sql
+    ) + "\nLIMIT 0" * ({*game_counts.values()} == {_ZERO})
+    sum_keys = quoted_group_columns if terms_by_type else [*quoted_group_columns, "term"]
     if query.clusters is not None:
         sum_keys = [*sum_keys, "stratum", '"cluster"']
         cluster = _setting_or_game_cluster_sql(query.clusters)
@@ -309,13 +311,13 @@ GROUP BY {", ".join(group_columns)}"""
 
 
 def _unfinished_games_by_group_select(results_sql: str, request: Request) -> str:
-    by = ", ".join(map(quote_identifier, request.counted_group_columns))
+    group_columns = ", ".join(map(quote_identifier, request.counted_group_columns))
     is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
     return f"""SELECT
-    {by},
+    {group_columns},
     {count_games_sql(f"NOT is_finished AND {is_in_scope}")} AS n_unfinished
 FROM {results_sql} AS results
-GROUP BY {by}"""
+GROUP BY {group_columns}"""
 
 
 def _setting_or_game_cluster_sql(clusters: Clusters) -> str:
@@ -740,10 +742,10 @@ def sums_by_cluster_and_term(
         c="counted",
     )
     sum_columns = pl.col("h", "c").sum().cast(pl.Float64)
-    by = [*CLUSTER_COLUMNS, "cluster_kind", "term"]
-    return sum_by_requested_group(named_clusters, request, sum_columns, extra_keys=by).collect(
-        engine="in-memory"
-    )
+    extra_keys = [*CLUSTER_COLUMNS, "cluster_kind", "term"]
+    return sum_by_requested_group(
+        named_clusters, request, sum_columns, extra_keys=extra_keys
+    ).collect(engine="in-memory")
 
 
 def add_intervals_and_small_sample_warnings(

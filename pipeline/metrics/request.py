@@ -52,7 +52,7 @@ _KIND_BY_DTYPE: dict[type[pl.DataType], str] = {
     pl.String: "texts",
     pl.Categorical: "texts",
     pl.Enum: "texts",
-    pl.Boolean: "truths",
+    pl.Boolean: "booleans",
 }
 _SETTING_KEY_PATTERN = re.compile(rf"{SETTING}(?:\.[^.'\"\[\]\\]+)+")
 
@@ -295,11 +295,11 @@ def _check_no_string_compared_with_number(
 
 
 def _string_or_number_type(node: Any, schema: Mapping[str, pl.DataType]) -> str | None:
-    """Return `texts`, `numbers` or `truths` for a column or constant; None for any other type."""
+    """Return `texts`, `numbers` or `booleans` for a column or constant; None for any other type."""
     if _render_string_or_number(node) is not None:
         return "texts" if node.is_string else "numbers"
     if type(node).__name__ == "Boolean":
-        return "truths"
+        return "booleans"
     dtype = (
         pl.String()
         if is_setting_key(name := _column_name_of_node(node))
@@ -647,7 +647,7 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
     check_number_of_games(request)
     check_expected(request.expected)
     check_losses(lake, request.edition)
-    is_release, by = request.edition == RELEASE, set(request.by)
+    is_release, group_columns = request.edition == RELEASE, set(request.by)
     errors = {
         "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
         f"the game type `{ALL_GAME_TYPES}` exists only if you group by game_type": (
@@ -658,10 +658,10 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
             is_release and request.where is not None
         ),
         "the release edition is computed per model: group by model and game_type": (
-            is_release and not by <= set(DEFAULT_BY)
+            is_release and not group_columns <= set(DEFAULT_BY)
         ),
         "the release edition is computed per model: group at least by model": (
-            is_release and "model" not in by
+            is_release and "model" not in group_columns
         ),
     }
     if message := next((text for text, is_error in errors.items() if is_error), None):

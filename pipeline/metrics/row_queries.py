@@ -201,13 +201,15 @@ def game_selection(tables: Tables, request: Request) -> GameSelection | None:
     ):
         return None
     ids = tables("games").select("game_id")
-    kept = pl.col("is_kept")
+    is_kept = pl.col("is_kept")
     games_with_flag = add_game_columns(ids, tables, where.columns).select(
         "game_id", is_kept=pl.sql_expr(where.sql).fill_null(value=False)
     )
     games = games_with_flag.collect(engine="streaming")
     are_kept = games["is_kept"].sum() <= games.height / 2
-    return GameSelection(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
+    return GameSelection(
+        games.filter(is_kept if are_kept else ~is_kept).select("game_id"), are_kept
+    )
 
 
 def _select_metric_rows_of_table(

@@ -434,15 +434,15 @@ class RateEstimate(NamedTuple):
         )
         return self._replace(rate=rate, terms=terms)
 
-    def wilson_interval(self, z: float) -> Interval:
+    def wilson_interval(self, normal_quantile: float) -> Interval:
         """Return the value with its Wilson interval at a normal quantile, in the metric's unit.
 
         It is at least as wide as the interval that is combined from the intervals of the terms.
         """
-        interval = wilson_interval(self.rate, self.effective_items, z)
+        interval = wilson_interval(self.rate, self.effective_items, normal_quantile)
         if len(self.terms) > 1:
             term_intervals = [
-                (term.share, wilson_interval(term.rate, term.effective_items, z))
+                (term.share, wilson_interval(term.rate, term.effective_items, normal_quantile))
                 for term in self.terms
             ]
             down = math.sqrt(
@@ -485,30 +485,40 @@ def wilson_interval(rate: float, effective_items: float, z: float) -> Interval:
 
 
 def wilson_difference_interval(
-    a: RateEstimate, b: RateEstimate, z: float, correlation: float = 0.0
+    first_rate: RateEstimate,
+    second_rate: RateEstimate,
+    normal_quantile: float,
+    correlation: float = 0.0,
 ) -> Interval:
     """Return the difference of two rates with an interval made from both Wilson intervals.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
-        z: The normal quantile of the interval.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
+        normal_quantile: The normal quantile of the interval.
         correlation: The correlation of both values.
 
     Returns:
         The difference and its interval, in the unit of the metric.
     """
-    return mover_difference_interval(a.wilson_interval(z), b.wilson_interval(z), correlation)
+    return mover_difference_interval(
+        first_rate.wilson_interval(normal_quantile),
+        second_rate.wilson_interval(normal_quantile),
+        correlation,
+    )
 
 
 def smallest_z_of_interval_containing(
-    a: RateEstimate, b: RateEstimate, difference_to_contain: float, correlation: float = 0.0
+    first_rate: RateEstimate,
+    second_rate: RateEstimate,
+    difference_to_contain: float,
+    correlation: float = 0.0,
 ) -> float:
-    """Return the smallest normal quantile at which the interval of A − B contains a number.
+    """Return the smallest normal quantile at which a difference's interval contains a number.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
         difference_to_contain: The number to contain, such as 0.
         correlation: The correlation of both values.
 
@@ -520,7 +530,7 @@ def smallest_z_of_interval_containing(
     """
 
     def distance_beyond_end(z: float) -> float:
-        interval = wilson_difference_interval(a, b, z, correlation)
+        interval = wilson_difference_interval(first_rate, second_rate, z, correlation)
         return max(interval.low - difference_to_contain, difference_to_contain - interval.high)
 
     z_previous, low, high, distance_low = 0.0, 0.0, 1.0, distance_beyond_end(0.0)
@@ -554,12 +564,14 @@ def two_sided_p_value(z: float) -> float:
     return math.erfc(z / math.sqrt(2))
 
 
-def mover_difference_interval(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
+def mover_difference_interval(
+    first: Interval, second: Interval, correlation: float = 0.0
+) -> Interval:
     """Return the difference of two values, with an interval made from both values' intervals.
 
     Args:
-        a: The first value and its interval.
-        b: The second value and its interval.
+        first: The first value and its interval.
+        second: The second value and its interval.
         correlation: The correlation of both values.
 
     Returns:
@@ -569,13 +581,13 @@ def mover_difference_interval(a: Interval, b: Interval, correlation: float = 0.0
         Newcombe (1998); Zou and Donner (2008).
     """
     down_a, up_a, down_b, up_b = (
-        a.value - a.low,
-        a.high - a.value,
-        b.value - b.low,
-        b.high - b.value,
+        first.value - first.low,
+        first.high - first.value,
+        second.value - second.low,
+        second.high - second.value,
     )
-    difference = a.value - b.value
-    if abs(difference) <= RELATIVE_ROUNDING * max(abs(a.value), abs(b.value)):
+    difference = first.value - second.value
+    if abs(difference) <= RELATIVE_ROUNDING * max(abs(first.value), abs(second.value)):
         difference = 0.0
 
     def half_width(distance_a: float, distance_b: float) -> float:
@@ -626,18 +638,27 @@ def shrunk_correlation(first_deviations: Floats, second_deviations: Floats) -> f
 
 
 def one_sided_p_value(
-    a: RateEstimate, b: RateEstimate, bound: float, correlation: float = 0.0
+    first_rate: RateEstimate, second_rate: RateEstimate, bound: float, correlation: float = 0.0
 ) -> float:
-    """Return the p-value of the one-sided test that the difference A − B is above a bound.
+    """Return the p-value of the one-sided test that first minus second rate is above a bound.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
         bound: The bound, in the unit of the metric.
         correlation: The correlation of both values.
     """
-    half_p = two_sided_p_value(smallest_z_of_interval_containing(a, b, bound, correlation)) / 2
-    return half_p if a.range * a.rate - b.range * b.rate > bound else 1 - half_p
+    half_p = (
+        two_sided_p_value(
+            smallest_z_of_interval_containing(first_rate, second_rate, bound, correlation)
+        )
+        / 2
+    )
+    return (
+        half_p
+        if first_rate.range * first_rate.rate - second_rate.range * second_rate.rate > bound
+        else 1 - half_p
+    )
 
 
 def drop_p_value(
@@ -661,24 +682,24 @@ def drop_p_value(
 
 
 def equivalence_p_value(
-    a: RateEstimate, b: RateEstimate, margin: float, correlation: float = 0.0
+    first_rate: RateEstimate, second_rate: RateEstimate, margin: float, correlation: float = 0.0
 ) -> float:
     """Return the p-value of the test that two values differ by less than a margin.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
         margin: The margin, in the unit of the metric.
         correlation: The correlation of both values.
 
     Returns:
-        The larger one of the p-values of "A − B is above −margin" and "A − B is below margin".
+        The larger p-value of the tests that the difference is above −margin and below margin.
 
     References:
         Schuirmann (1987).
     """
-    p_above_lower = one_sided_p_value(a, b, -margin, correlation)
-    return max(p_above_lower, one_sided_p_value(b, a, -margin, correlation))
+    p_above_lower = one_sided_p_value(first_rate, second_rate, -margin, correlation)
+    return max(p_above_lower, one_sided_p_value(second_rate, first_rate, -margin, correlation))
 
 
 def minimum_detectable_drop(

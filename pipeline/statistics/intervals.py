@@ -252,46 +252,46 @@ _LOW, _HIGH = (pl.col("ends").struct[end] for end in ENDS)
 
 
 def confidence_intervals(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
+    sums: pl.LazyFrame, terms: pl.LazyFrame, group_columns: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
     """Return the confidence interval of each group's value, by clusters of dependent games.
 
     Args:
-        sums: The columns of `by`, then stratum, cluster, term, h (hits), c (counted items). Rows of
-            one cluster, stratum and term are added up.
-        terms: The columns of `by`, then term, weight, counted. The value of a group is the sum of
-            weight × hits / counted over its terms. A group or term without counted items in `sums`
-            is ignored.
-        by: The columns that identify a group.
+        sums: The columns of `group_columns`, then stratum, cluster, term, h (hits), c (counted
+            items). Rows of one cluster, stratum and term are added up.
+        terms: The columns of `group_columns`, then term, weight, counted. The value of a group is
+            the sum of weight × hits / counted over its terms. A group or term without counted items
+            in `sums` is ignored.
+        group_columns: The columns that identify a group.
         confidence: The confidence level, between 0 and 1.
 
     Returns:
-        One row per group with the columns `by` and those of `INTERVAL`: `ci_low` and `ci_high` in
-        the unit of the value, and `effective_items`, a number of items (not of games).
+        One row per group with the columns `group_columns` and those of `INTERVAL`: `ci_low` and
+        `ci_high` in the unit of the value, and `effective_items`, a number of items (not of games).
     """
-    return rate_estimates(sums, terms, by, confidence).select(*by, *INTERVAL)
+    return rate_estimates(sums, terms, group_columns, confidence).select(*group_columns, *INTERVAL)
 
 
 def rate_estimates(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
+    sums: pl.LazyFrame, terms: pl.LazyFrame, group_columns: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
     """Return the rate of each group with its confidence interval and the ratios it is made of.
 
     Args:
         sums: Hits and counted items by cluster, as in `confidence_intervals`.
         terms: The weight of each term, as in `confidence_intervals`.
-        by: The columns that identify a group.
+        group_columns: The columns that identify a group.
         confidence: The confidence level, between 0 and 1.
 
     Returns:
-        One row per group with the columns `by` and those of `RATE`.
+        One row per group with the columns `group_columns` and those of `RATE`.
     """
     # Rounding can move MOVER's ends beyond the range by a last digit, so they are clipped.
     low = pl.min_horizontal(_LOW, (_Y - pl.col("down")).clip(0))
     high = pl.max_horizontal(_HIGH, (_Y + pl.col("up")).clip(upper_bound=1))
-    groups = _values_and_interval_distances_by_group(sums, terms, by, confidence).with_columns(
-        ends=midp_interval(_Y, _N, confidence)
-    )
+    groups = _values_and_interval_distances_by_group(
+        sums, terms, group_columns, confidence
+    ).with_columns(ends=midp_interval(_Y, _N, confidence))
     columns = {
         "ci_low": low * pl.col("range"),
         "ci_high": high * pl.col("range"),
@@ -300,7 +300,7 @@ def rate_estimates(
         "range": pl.col("range"),
         "terms": pl.col("parts"),
     }
-    return groups.select(*by, **columns).cast(RATE)
+    return groups.select(*group_columns, **columns).cast(RATE)
 
 
 def _term_ratios_and_shares_of_range(
@@ -468,7 +468,7 @@ def radar_areas(
     values: pl.DataFrame,
     sums: pl.DataFrame,
     terms: pl.DataFrame,
-    by: Sequence[str],
+    group_columns: Sequence[str],
     confidence: float,
     *,
     axes: Sequence[str],
@@ -476,17 +476,17 @@ def radar_areas(
     """Return the area of each group's radar chart with its confidence interval.
 
     Args:
-        values: The columns of `by` and one column per axis, with values between 0 and 1.
+        values: The columns of `group_columns` and one column per axis, with values between 0 and 1.
         sums: Hits and counted items as in `confidence_intervals`, with a column `metric` that names
             the axis.
         terms: The weights as in `confidence_intervals`, with a column `metric`.
-        by: The columns that identify a group.
+        group_columns: The columns that identify a group.
         confidence: The confidence level, between 0 and 1.
         axes: The axes, in the order around the center.
 
     Returns:
-        One row per group with the columns `by`, `area`, `ci_low` and `ci_high`, in square percent.
-        The ends are null if all values are 0. Groups without an area are left out.
+        One row per group with the columns `group_columns`, `area`, `ci_low` and `ci_high`, in
+        square percent. The ends are null if all values are 0. Groups without an area are left out.
 
     References:
         arXiv 2311.08562 for the area; see above for the interval.
@@ -499,22 +499,26 @@ def radar_areas(
             axes, _rotate_axes(axes, -1), _rotate_axes(axes), strict=True
         )
     ]
-    areas = values.select(*by, *slopes, area=area(axes)).drop_nulls("area")
-    slopes_by_axis = areas.unpivot(axes, index=by, variable_name="metric", value_name="slope")
+    areas = values.select(*group_columns, *slopes, area=area(axes)).drop_nulls("area")
+    slopes_by_axis = areas.unpivot(
+        axes, index=group_columns, variable_name="metric", value_name="slope"
+    )
     term = pl.format("{}: {}", "metric", "term")
     weighted_terms = terms.join(
-        slopes_by_axis.filter(pl.col("slope") > 0), on=[*by, "metric"], nulls_equal=True
+        slopes_by_axis.filter(pl.col("slope") > 0), on=[*group_columns, "metric"], nulls_equal=True
     )
     polygon_terms = weighted_terms.with_columns(
         term=term, weight=pl.col("weight") * pl.col("slope")
     )
     polygon_sums = sums.with_columns(term=term)
     intervals = confidence_intervals(
-        polygon_sums.lazy(), polygon_terms.lazy(), by, confidence
+        polygon_sums.lazy(), polygon_terms.lazy(), group_columns, confidence
     ).collect()
-    joined = areas.join(intervals, on=by, how="left", nulls_equal=True, maintain_order="left")
+    joined = areas.join(
+        intervals, on=group_columns, how="left", nulls_equal=True, maintain_order="left"
+    )
     low, high = pl.col("ci_low") - pl.col("area"), pl.col("ci_high") - pl.col("area")
-    return joined.select(*by, "area", ci_low=low.clip(0), ci_high=high)
+    return joined.select(*group_columns, "area", ci_low=low.clip(0), ci_high=high)
 
 
 def _square_percent_area_factor(axes: Sequence[str]) -> float:
