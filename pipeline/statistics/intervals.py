@@ -169,7 +169,7 @@ def _evaluate_continued_fraction(
     """Evaluate the continued fraction at a rate of misses, from its last level upwards.
 
     Notes:
-        The result is a·F, as in `_continued_fraction`.
+        The result is a·F, as in `_continued_fraction_of_binomial_tail`.
     """
     numerator, value = fraction[-1]
     for next_numerator, denominator in reversed(fraction[:-1]):
