@@ -21,14 +21,14 @@ from pipeline.metrics.estimates import (
     NO_ROW_REASON,
     Clusters,
     CountQuery,
-    add_confidence_intervals,
+    add_intervals_and_small_sample_warnings,
     check_engine,
-    choose_clusters,
+    choose_settings_or_games_as_clusters,
     compute_values,
     count_with_engine,
-    sums_by_cluster,
+    sums_by_cluster_and_term,
     task_id_by_setting,
-    weighted_terms,
+    weighted_terms_of_values,
 )
 from pipeline.metrics.registry import (
     METRIC_VALUE_COLUMNS,
@@ -51,10 +51,10 @@ from pipeline.metrics.request import (
     check_confidence,
     check_models,
     check_request,
-    compared_strings,
     parse_condition,
     requested_metrics,
-    setting_path,
+    setting_key_path,
+    strings_compared_with_column,
     tested_models,
 )
 from pipeline.metrics.row_queries import check_plugin_metrics, edition_condition
@@ -108,7 +108,7 @@ class MetricResult(NamedTuple):
     sums: pl.DataFrame = pl.DataFrame()
 
     def with_columns(self, *columns: pl.Expr) -> Self:
-        """Return the result with these columns added to each of its frames."""
+        """Return a copy of the result with additional columns in `rows`, `terms` and `sums`."""
         rows, terms, sums = (
             frame.with_columns(columns) for frame in (self.rows, self.terms, self.sums)
         )
@@ -116,7 +116,7 @@ class MetricResult(NamedTuple):
 
     @classmethod
     def concatenate(cls, results: Iterable[Self], request: Request) -> Self:
-        """Concatenate results into one result for the request."""
+        """Concatenate several results, frame by frame, into one result for the request."""
         frames = zip(*((result.rows, result.terms, result.sums) for result in results), strict=True)
         rows, terms, sums = map(pl.concat, frames)
         return cls(rows, request, terms, sums)
@@ -189,7 +189,7 @@ def metrics(
     )
     rows = rows.with_columns(view_option_columns(lake))
     keys = ("edition", "metric", *by)
-    return _sort_values(rows.select(*keys, pl.exclude(keys)), names, by)
+    return _sort_by_metric_and_group(rows.select(*keys, pl.exclude(keys)), names, by)
 
 
 def compute_metrics(
@@ -236,15 +236,20 @@ def compute_metrics(
     counts = count_with_engine(lake, query, engine, master)
     rows = compute_values(counts, specs, request)
     if request.where is not None and rows["reason"].str.starts_with(NO_ROW_REASON).any():
-        hints = "".join(f"; {hint}" for hint in _iter_unknown_value_hints(lake, request.where))
+        hints = "".join(
+            f"; {hint}" for hint in _iter_hints_for_unknown_values_in_condition(lake, request.where)
+        )
         reason_with_hints = pl.when(pl.col("reason").str.starts_with(NO_ROW_REASON)).then(
             pl.col("reason") + pl.lit(hints)
         )
         rows = rows.with_columns(reason=reason_with_hints.otherwise("reason"))
     if confidence is None:
-        return MetricResult(_sort_values(rows, metric_names, request.by), request)
-    sums, terms = sums_by_cluster(counts.sums, specs, request), weighted_terms(rows, specs, request)
-    rows = add_confidence_intervals(rows, terms, sums, request, confidence)
+        return MetricResult(_sort_by_metric_and_group(rows, metric_names, request.by), request)
+    sums, terms = (
+        sums_by_cluster_and_term(counts.sums, specs, request),
+        weighted_terms_of_values(rows, specs, request),
+    )
+    rows = add_intervals_and_small_sample_warnings(rows, terms, sums, request, confidence)
     completeness = metric_completeness(lake, specs, request)
     keys = completeness.drop("is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS).columns
     rows = rows.join(completeness, on=keys, how="left", nulls_equal=True, maintain_order="left")
@@ -254,14 +259,18 @@ def compute_metrics(
             pl.col(*MISSING_COLUMNS, *REPLAY_COLUMNS).fill_null(0),
             pl.col("is_complete").fill_null(value=True),
         )
-    return MetricResult(_sort_values(rows, metric_names, request.by), request, terms, sums)
+    return MetricResult(
+        _sort_by_metric_and_group(rows, metric_names, request.by), request, terms, sums
+    )
 
 
-def _iter_unknown_value_hints(lake: StoredLake, where: Condition) -> Iterator[str]:
-    """Yield a hint for each column that the condition compares with an unknown value."""
+def _iter_hints_for_unknown_values_in_condition(
+    lake: StoredLake, where: Condition
+) -> Iterator[str]:
+    """Yield a hint for each column that the condition compares with a name that the lake lacks."""
     # Only columns with few values, so that the hint can list them.
     for column in ("game_type", "model", "role", "side", "competition"):
-        if column in where.columns and (unknown := compared_strings(where, column)):
+        if column in where.columns and (unknown := strings_compared_with_column(where, column)):
             players = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
             names = players.collect()[column].cast(pl.String).to_list()
             if unknown := [name for name in unknown if name not in names]:
@@ -269,31 +278,33 @@ def _iter_unknown_value_hints(lake: StoredLake, where: Condition) -> Iterator[st
 
 
 def request_clusters(lake: StoredLake, request: Request) -> Clusters:
-    """Return the clusters of the request's intervals, from the games that the request counts.
+    """Return whether settings or games are the clusters of each model's confidence intervals.
 
     Args:
         lake: The lake, of one system.
         request: The edition, groups and filters.
 
     Returns:
-        The clusters, as `choose_clusters` returns them.
+        The clusters, as `choose_settings_or_games_as_clusters` returns them.
     """
     # The keys of the setting in which games of one task may differ under this request.
-    variant_paths = [path for path in map(setting_path, (*request.by, *request.varied)) if path]
+    variant_paths = [path for path in map(setting_key_path, (*request.by, *request.varied)) if path]
     task_ids = (
         task_id_by_setting(lake, variant_paths)
         if variant_paths
         else lake.compute_once(task_id_by_setting)
     )
     if request.edition == RELEASE:
-        return choose_clusters(played_games(lake, edition_condition(request)), request, task_ids)
-    return choose_clusters(
+        return choose_settings_or_games_as_clusters(
+            played_games(lake, edition_condition(request)), request, task_ids
+        )
+    return choose_settings_or_games_as_clusters(
         lake.compute_once(played_games).filter(pl.col("n_finished") > 0), request, task_ids
     )
 
 
 def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
-    """Return the specs of metrics, limited to the games that the lake's system can play.
+    """Return the definitions of metrics, without the game types that the lake's system cannot play.
 
     A metric of a system has no value for a model that lacks one of these games. For MAgIC itself
     these are all of its games, whether the lake has them or not; for another system those that the
@@ -315,11 +326,13 @@ def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> di
     return {name: spec.limited_to_game_types(played_types) for name, spec in specs.items()}
 
 
-def _sort_values(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """Sort the rows by metric and group; the game type `all` comes after the other game types."""
+def _sort_by_metric_and_group(
+    rows: pl.DataFrame, metric_order: Sequence[str], group_columns: Sequence[str]
+) -> pl.DataFrame:
+    """Sort the rows by metric and group, with the game type `all` after all other game types."""
     all_game_types_last = [
         (pl.col(column) == ALL_GAME_TYPES) if column == "game_type" else pl.col(column)
-        for column in by
+        for column in group_columns
     ]
-    order = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
-    return rows.sort(order, *all_game_types_last, *by, nulls_last=True)
+    order = pl.col("metric").replace_strict({name: i for i, name in enumerate(metric_order)})
+    return rows.sort(order, *all_game_types_last, *group_columns, nulls_last=True)

@@ -28,7 +28,7 @@ from pipeline.metrics.registry import (
     metric_spec,
 )
 from pipeline.metrics.request import Request
-from pipeline.metrics.row_queries import frames_to_count
+from pipeline.metrics.row_queries import requested_metric_and_result_frames
 from pipeline.text_format import UNNAMED_MODEL
 from pipeline.vocabulary import ALL_GAME_TYPES, Edition, Side
 
@@ -40,7 +40,7 @@ _COMPETITION_KEYS = ("game_type", "competition", "role", "side")
 
 
 def played_games(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
-    """Return the settings that the tested models played, with their numbers of games.
+    """Return the number of games of each tested model in each setting that it played.
 
     Args:
         lake: The lake, of one system.
@@ -81,7 +81,7 @@ def played_games(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
 def metric_completeness(
     lake: StoredLake, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
-    """Return completeness and replays of each metric and model in the counted competitions.
+    """Return the missing and replayed games of each model in the competitions that a metric counts.
 
     The numbers cover all games of these competitions, whatever other groups and filters the request
     has, because a game that is missing has no rounds and no votes to filter by.
@@ -105,12 +105,15 @@ def metric_completeness(
     sums = pl.col(*MISSING_COLUMNS, *REPLAY_COLUMNS).sum()
     competition_keys = ["game_type", "competition"]
     games = (
-        game_types_by_metric(metrics, request.counted_types)
-        .join(counted_competitions(lake, metrics, request, keys), on=["metric", "game_type"])
+        game_types_by_metric(metrics, request.counted_game_types)
+        .join(
+            competitions_counted_by_metrics(lake, metrics, request, keys),
+            on=["metric", "game_type"],
+        )
         .join(fixed_expected_games(lake, request.expected), on=competition_keys, nulls_equal=True)
     )
     counts_by_group = games.group_by("metric", "model", *keys).agg(sums)
-    if request.is_rolled_up:
+    if request.has_rows_over_all_game_types:
         other_keys = [name for name in keys if name != "game_type"]
         counts_over_all = games.group_by("metric", "model", *other_keys).agg(
             sums, game_type=pl.lit(ALL_GAME_TYPES)
@@ -119,10 +122,10 @@ def metric_completeness(
     return counts_by_group.with_columns(is_complete=pl.col("n_missing") == 0)
 
 
-def counted_competitions(
+def competitions_counted_by_metrics(
     lake: StoredLake, metrics: Mapping[str, Metric], request: Request, keys: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Return the competitions of which a metric has a row of any model, including unfinished games.
+    """Return the competitions in which each metric counts games of any model, finished or not.
 
     Args:
         lake: The lake, of one system.
@@ -140,7 +143,7 @@ def counted_competitions(
         return rows.with_columns(is_finished=pl.lit(value=True)) if has_end else rows
 
     request_for_all, columns = replace(request, models=None), {"game_type", "competition", *keys}
-    frames = frames_to_count(metrics, request_for_all, table_with_all_games)
+    frames = requested_metric_and_result_frames(metrics, request_for_all, table_with_all_games)
     return pl.concat(
         rows.select(pl.lit(name).alias("metric"), *sorted(columns)).unique()
         for name, rows in frames.items()
@@ -149,7 +152,7 @@ def counted_competitions(
 
 
 def expected_games(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return the number of games that each model is expected to finish in each setting.
+    """Return how many games each model has finished and should finish in each setting.
 
     These are all settings that any model played, and the model's own games that nobody can repeat.
 
@@ -162,8 +165,10 @@ def expected_games(settings: pl.DataFrame, models: pl.DataFrame | None = None) -
         (the largest number that any model finished).
     """
     all_models = (settings if models is None else models).select("model").unique()
-    played_settings = _add_expected_games(settings)
-    all_settings = all_models.join(_usual_games_by_setting(settings), how="cross")
+    played_settings = _add_expected_games_to_played_settings(settings)
+    all_settings = all_models.join(
+        _median_and_largest_game_counts_by_setting(settings), how="cross"
+    )
     own_most = pl.col("n_finished").max().over(_MODEL_KEYS)
     return (
         pl.concat([all_settings, played_settings.filter("is_own").select(all_settings.columns)])
@@ -184,8 +189,8 @@ def expected_games(settings: pl.DataFrame, models: pl.DataFrame | None = None) -
     )
 
 
-def games_by_competition(lake: StoredLake) -> pl.DataFrame:
-    """Return expected and played games of each model and competition.
+def games_by_model_and_competition(lake: StoredLake) -> pl.DataFrame:
+    """Return the expected, finished and missing games of each model in each competition.
 
     Args:
         lake: The lake, of one system.
@@ -201,14 +206,14 @@ def games_by_competition(lake: StoredLake) -> pl.DataFrame:
     # Settings with equal expected numbers are counted together, because settings times models may
     # be very many rows.
     setting_groups = (
-        _usual_games_by_setting(settings)
+        _median_and_largest_game_counts_by_setting(settings)
         .group_by(*competition_keys, "least", "more")
         .agg(n=pl.len().cast(pl.Int64))
     )
     n_expected, n_finished, n_usual = pl.col("n_expected"), pl.col("n_finished"), pl.col("n_usual")
     lower_median = n_expected.quantile(0.5, "lower").over(_SETTING_KEYS).cast(pl.Int64)
     played_competitions = (
-        _add_expected_games(settings)
+        _add_expected_games_to_played_settings(settings)
         .with_columns(n_replays=(n_finished - lower_median).clip(0))
         .group_by(_MODEL_KEYS)
         .agg(
@@ -221,7 +226,10 @@ def games_by_competition(lake: StoredLake) -> pl.DataFrame:
             n_replays=pl.col("n_replays").sum(),
         )
         .join(
-            _count_repeated_games(lake), on=["model", "competition"], how="left", nulls_equal=True
+            _repeated_game_counts_by_model_and_competition(lake),
+            on=["model", "competition"],
+            how="left",
+            nulls_equal=True,
         )
     )
     n_usual = pl.col("own_most").clip(pl.col("least"), pl.col("more"))
@@ -244,13 +252,13 @@ def games_by_competition(lake: StoredLake) -> pl.DataFrame:
 
 
 def fixed_expected_games(lake: StoredLake, expected: int | None) -> pl.DataFrame:
-    """Return `games_by_competition`, optionally with a fixed number of expected games.
+    """Return the games by model and competition, with a fixed number of expected games if given.
 
     Args:
         lake: The lake, of one system.
         expected: The expected number of games; None keeps the numbers derived from other models.
     """
-    games = lake.compute_once(games_by_competition)
+    games = lake.compute_once(games_by_model_and_competition)
     if expected is None:
         return games
     return games.with_columns(
@@ -261,8 +269,8 @@ def fixed_expected_games(lake: StoredLake, expected: int | None) -> pl.DataFrame
     )
 
 
-def _add_expected_games(settings: pl.DataFrame) -> pl.DataFrame:
-    """Add the number of games that each model is expected to have to the settings that it played.
+def _add_expected_games_to_played_settings(settings: pl.DataFrame) -> pl.DataFrame:
+    """Add to each model's played settings the number of games that it should have finished.
 
     `n_usual` is the usual number of the setting; `n_expected` includes games that the model began
     and has to finish. Unfinished games count as played again if at least `n_finished` games were
@@ -282,7 +290,10 @@ def _add_expected_games(settings: pl.DataFrame) -> pl.DataFrame:
     )
     return (
         settings.join(
-            _usual_games_by_setting(settings), on=_SETTING_KEYS, how="left", nulls_equal=True
+            _median_and_largest_game_counts_by_setting(settings),
+            on=_SETTING_KEYS,
+            how="left",
+            nulls_equal=True,
         )
         .with_columns(
             pl.col("least", "more", "n_most").fill_null(1),
@@ -295,11 +306,11 @@ def _add_expected_games(settings: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _usual_games_by_setting(settings: pl.DataFrame) -> pl.DataFrame:
-    """Return the median and the maximum number of games per repeatable setting, at least 1.
+def _median_and_largest_game_counts_by_setting(settings: pl.DataFrame) -> pl.DataFrame:
+    """Return the median and the largest number of finished games of each repeatable setting.
 
-    `least` and `more` are the lower and the upper median; they differ if it lies between two
-    numbers.
+    The columns `least` and `more` are the lower and the upper median. They differ if the median
+    lies between two numbers. All numbers are at least 1.
     """
     n_finished = pl.col("n_finished").filter(pl.col("n_finished") > 0)
     statistics = {
@@ -313,8 +324,8 @@ def _usual_games_by_setting(settings: pl.DataFrame) -> pl.DataFrame:
     return repeatable_settings.with_columns(pl.col(*statistics).cast(pl.Int64).fill_null(1))
 
 
-def _count_repeated_games(lake: StoredLake) -> pl.DataFrame:
-    """Return n_repeats by model and competition: of games with equal content, all but one."""
+def _repeated_game_counts_by_model_and_competition(lake: StoredLake) -> pl.DataFrame:
+    """Return how many games have the same content as an earlier game, by model and competition."""
     keys = ["content_id", "stated"]
     # Logs that state different game numbers are different games, as in the audit.
     stated_index = pl.when(pl.col("format") == "interchange").then("game_index").alias("stated")
@@ -341,7 +352,7 @@ def _count_repeated_games(lake: StoredLake) -> pl.DataFrame:
 
 
 def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.DataFrame:
-    """Return the competitions that each tested model lacks, and its number of games of self-play.
+    """Return each model's competitions that only other models finished, and its self-play games.
 
     Args:
         lake: The lake, of one system.
@@ -353,7 +364,7 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
         fewer competitions and therefore not comparable.
     """
     n_complete = pl.col("n_complete")
-    win_rate_competitions = counted_competitions(
+    win_rate_competitions = competitions_counted_by_metrics(
         lake, {"win_rate": metric_spec("win_rate", edition)}, Request(edition)
     )
     is_counted = pl.col("competition").is_in(
@@ -361,7 +372,7 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
     )
     is_missing = is_counted & (n_complete == 0) & (n_complete.max().over("competition") > 0)
     missing_by_model = (
-        lake.compute_once(games_by_competition)
+        lake.compute_once(games_by_model_and_competition)
         .with_columns(is_lacking=is_missing)
         .sort("competition")
         .group_by("model", maintain_order=True)
@@ -374,7 +385,7 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
 
 
 def count_self_play(lake: StoredLake) -> pl.DataFrame:
-    """Return the number of finished hidden-role games in which one model holds every seat.
+    """Return how many finished hidden-role games each model played against itself.
 
     In such a game one side wins what the other side loses, so it says little about the model.
 
@@ -402,7 +413,7 @@ def count_self_play(lake: StoredLake) -> pl.DataFrame:
 
 
 def unknown_game_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
-    """Return notes on games of a package that is not installed, or whose definition has changed.
+    """Return notes on games whose definition is not installed, or differs from the installed one.
 
     Args:
         lake: The lake.
@@ -434,7 +445,7 @@ def unknown_game_notes(lake: StoredLake, game_types: Collection[str] | None = No
 
 
 def replay_notes(rows: pl.DataFrame) -> list[str]:
-    """Return a note on the models that have replays or repeats.
+    """Return notes that name the models with games played more than once, and how many there are.
 
     Args:
         rows: Rows of `metrics` or of the leaderboard.
@@ -448,15 +459,15 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
     models_with_replays = counts_by_model.filter(pl.any_horizontal(pl.col(*REPLAY_COLUMNS) > 0))
     for model, n_replays, n_repeats in models_with_replays.iter_rows():
         replayed = (
-            f"{_format_games_of_kind(n_replays, 'replay')} of its settings, more than other models "
+            f"{_replay_count_text(n_replays, 'replay')} of its settings, more than other models "
             "have"
         )
-        repeated = f"{_format_games_of_kind(n_repeats, 'repeat')} of another, equal in every word"
+        repeated = f"{_replay_count_text(n_repeats, 'repeat')} of another, equal in every word"
         parts = [*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)]
         models_by_description.setdefault(", and ".join(parts), []).append(model or UNNAMED_MODEL)
     return [
-        f"{_format_names(model_names)}{', each' if len(model_names) > 1 else ''}: {description}, "
-        "by competition; all of them count"
+        f"{_format_short_list(model_names)}{', each' if len(model_names) > 1 else ''}: "
+        f"{description}, by competition; all of them count"
         for description, model_names in models_by_description.items()
     ]
 
@@ -464,7 +475,7 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
 def fewer_games_notes(
     lake: StoredLake | None, rows: pl.DataFrame, expected: int | None = None
 ) -> list[str]:
-    """Return a note for each complete model that finished fewer games than another model.
+    """Return a note for each model that is complete but finished fewer games than another model.
 
     The data do not show whether its games were lost or the other model played again.
 
@@ -478,7 +489,7 @@ def fewer_games_notes(
     largest_number = pl.col("n_complete").max().over("competition")
     is_smaller = (pl.col("n_larger") > pl.col("n_expected")) & (pl.col("n_missing") == 0)
     smaller_counts = pl.concat(
-        system_lake.compute_once(games_by_competition)
+        system_lake.compute_once(games_by_model_and_competition)
         .with_columns(most=largest_number)
         .filter(is_smaller, pl.col("n_complete") < largest_number)
         .select("model", "competition", "n_complete", "most")
@@ -495,14 +506,14 @@ def fewer_games_notes(
             competition
         )
     return [
-        f"{model}: {n:,} games where one has {largest:,}, in {_format_names(competitions)}; "
+        f"{model}: {n:,} games where one has {largest:,}, in {_format_short_list(competitions)}; "
         f"if games were lost, state `--expected {largest}`"
         for (model, n, largest), competitions in competitions_by_counts.items()
     ]
 
 
 def self_play_notes(games: pl.DataFrame) -> list[str]:
-    """Return a note for the win rate of each model with games of self-play.
+    """Return a note for each model that played games against itself, which count in its win rate.
 
     Args:
         games: The columns model and n_self_play.
@@ -515,21 +526,25 @@ def self_play_notes(games: pl.DataFrame) -> list[str]:
 
 
 def replay_notes_by_system(lake: StoredLake) -> list[str]:
-    """Return the notes on replays and repeats of all models, for each system of the lake."""
+    """Return notes on the models with games played more than once, for each system of the lake."""
     counts_by_system = (
-        system_lake.compute_once(games_by_competition).group_by("model")
+        system_lake.compute_once(games_by_model_and_competition).group_by("model")
         for system_lake in lake.split_by_system()
     )
     sums = (rows.agg(pl.col(*REPLAY_COLUMNS).sum()) for rows in counts_by_system)
     return [note for rows in sums for note in replay_notes(rows)]
 
 
-def _format_games_of_kind(n: int, kind: str) -> str:
+def _replay_count_text(n_games: int, singular_noun: str) -> str:
     """Format a number of games with their kind, as in `2 games are repeats`."""
-    return f"{n} game is a {kind}" if n == 1 else f"{n:,} games are {kind}s"
+    return (
+        f"{n_games} game is a {singular_noun}"
+        if n_games == 1
+        else f"{n_games:,} games are {singular_noun}s"
+    )
 
 
-def _format_names(names: list[str]) -> str:
-    """Format names as a list; long lists are cut off."""
+def _format_short_list(names: list[str]) -> str:
+    """Join names with commas, but at most `MAX_NAMES_IN_NOTE` of them."""
     rest = f" and {len(names) - MAX_NAMES_IN_NOTE} more" if len(names) > MAX_NAMES_IN_NOTE else ""
     return ", ".join(names[:MAX_NAMES_IN_NOTE]) + rest

@@ -17,8 +17,8 @@ _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
 _IS_AGREEMENT = (pl.col("game_type") == GameType.COST_SHARING) & pl.col("agreed")
 
 
-def _results_with_last_shares(tables: Tables) -> pl.LazyFrame:
-    """Add to the results the shares that two players proposed last, as written in the log.
+def _results_with_last_proposed_shares(tables: Tables) -> pl.LazyFrame:
+    """Return the rows of `results` with the last shares that two players proposed, as logged.
 
     `chosen` is the proposal that the first voter chose, and `own` that of the row's player.
     """
@@ -55,7 +55,7 @@ RELEASE = Metric(
     terms=_TERMS,
     rows=(
         Rows(
-            _results_with_last_shares,
+            _results_with_last_proposed_shares,
             term=constant_term("own_proposals"),
             where=_IS_AGREEMENT,
             what=pl.format("first choice: seat {}", "first_choice_seat"),

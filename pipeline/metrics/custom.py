@@ -22,10 +22,14 @@ from pipeline.metrics.registry import (
     build_registered_metric,
     metric_names,
     read_sql_beside,
-    use_metrics,
+    register_metrics_temporarily,
 )
 from pipeline.metrics.request import Request
-from pipeline.metrics.row_queries import check_metric_spec, metric_rows, shared_views
+from pipeline.metrics.row_queries import (
+    check_new_metric_spec,
+    metric_rows,
+    views_shared_by_metric_queries,
+)
 from pipeline.statistics.intervals import RELATIVE_ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
@@ -44,7 +48,7 @@ def register_metric(
     title: str | None = None,
     sql: str | None = None,
 ) -> RegisteredMetric:
-    """Check a metric in a lake, and return it in the form in which a lake registers it.
+    """Check a new metric with the lake's games, and return it with its title and SQL.
 
     Args:
         lake: The lake in which the metric is tried.
@@ -57,14 +61,14 @@ def register_metric(
         MetricError: If the name is taken, the metric cannot be computed, its hits are not between 0
             and 1, or the SQL gives other numbers than polars.
     """
-    check_metric_spec(name, spec, metric_names(PAPER))
+    check_new_metric_spec(name, spec, metric_names(PAPER))
     metric = build_registered_metric(name, spec, sql, title)
     aggregate_for_check(lake, name, metric)
     return metric
 
 
 def aggregate_for_check(lake: StoredLake, name: str, metric: RegisteredMetric) -> pl.DataFrame:
-    """Check a metric in a lake, and return its sums by model, game type and term.
+    """Check a metric with the lake's games, and return its hits and counted rows by model.
 
     Args:
         lake: The lake in which the metric is tried.
@@ -78,8 +82,10 @@ def aggregate_for_check(lake: StoredLake, name: str, metric: RegisteredMetric) -
         MetricError: If the metric cannot be computed, counts rows of an undeclared term, has a hit
             that is not between 0 and 1, or if its SQL gives other numbers than polars.
     """
-    selected_values = None if metric.sql is None else _query_last_select(lake, name, metric.sql)
-    sums = _aggregate_by_term(lake, name, metric, "polars")
+    selected_values = (
+        None if metric.sql is None else _run_metric_sql_and_check_columns(lake, name, metric.sql)
+    )
+    sums = _sums_by_model_game_type_and_term(lake, name, metric, "polars")
     terms = metric.declared.terms
     declared_pairs = {
         (term.name, str(game_type)) for term in terms for game_type in term.game_types
@@ -104,16 +110,18 @@ def aggregate_for_check(lake: StoredLake, name: str, metric: RegisteredMetric) -
             f"`{name}` has a hit of {bad_hit.item()!r}, which is {OUT_OF_RANGE_ADVICE}"
         )
     if selected_values is not None:
-        _check_same_sums(name, sums, _aggregate_by_term(lake, name, metric, "duckdb"))
-        with use_metrics({name: metric}):
-            _check_same_values(
+        _check_polars_and_sql_sums_are_equal(
+            name, sums, _sums_by_model_game_type_and_term(lake, name, metric, "duckdb")
+        )
+        with register_metrics_temporarily({name: metric}):
+            _check_polars_and_sql_values_are_equal(
                 name, metrics(lake, metric=name, by=_KEY_COLUMNS, confidence=None), selected_values
             )
     return sums
 
 
-def _query_last_select(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
-    """Run the metric's SQL and return the rows of its last SELECT.
+def _run_metric_sql_and_check_columns(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
+    """Run the metric's SQL with DuckDB and return the rows of its last SELECT.
 
     Raises MetricError if the SQL is not a query, or lacks one of the required columns; in a lake of
     one system it may lack `system`.
@@ -122,7 +130,7 @@ def _query_last_select(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
     from pipeline.warehouse import check_query, connect, run_trusted_query
 
     try:
-        with connect(lake, shared_views(), sql) as connection:
+        with connect(lake, views_shared_by_metric_queries(), sql) as connection:
             check_query(connection, sql)
             rows = run_trusted_query(connection, sql)
         # In a lake of several systems, a value without `system` would cover all of them.
@@ -141,12 +149,12 @@ def _query_last_select(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
         ) from None
 
 
-def _aggregate_by_term(
+def _sums_by_model_game_type_and_term(
     lake: StoredLake, name: str, metric: RegisteredMetric, engine: Engine
 ) -> pl.DataFrame:
-    """Return model, game_type, term and the sums, as one engine counts them."""
+    """Return the metric's hits and row counts by model, game type and term, from one engine."""
     request = Request()
-    with use_metrics({name: metric}):
+    with register_metrics_temporarily({name: metric}):
         try:
             query = CountQuery({name: metric.declared}, request, with_games=())
             sums = count_with_engine(lake, query, engine).sums
@@ -158,8 +166,10 @@ def _aggregate_by_term(
     return sums.filter(pl.sum_horizontal(_SUM_COLUMNS[1:]) > 0)
 
 
-def _check_same_sums(name: str, polars_sums: pl.DataFrame, sql_sums: pl.DataFrame) -> None:
-    """Raise MetricError with the first difference if polars and SQL count different sums."""
+def _check_polars_and_sql_sums_are_equal(
+    name: str, polars_sums: pl.DataFrame, sql_sums: pl.DataFrame
+) -> None:
+    """Raise MetricError if the polars and the SQL definition count different hits or rows."""
     keys = ["model", "game_type", "term"]
     joined = polars_sums.join(
         sql_sums, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql"
@@ -178,9 +188,11 @@ def _check_same_sums(name: str, polars_sums: pl.DataFrame, sql_sums: pl.DataFram
     ):
         is_unknown_equal = row["n_unknown"] == row["n_unknown_in_sql"]
         compared_columns = _SUM_COLUMNS[:-1] if is_unknown_equal else _SUM_COLUMNS
-        polars_text = ", ".join(f"{_format_number(row[name])} {name}" for name in compared_columns)
+        polars_text = ", ".join(
+            f"{_format_number_or_no(row[name])} {name}" for name in compared_columns
+        )
         sql_text = ", ".join(
-            f"{_format_number(row[f'{name}_in_sql'])} {name}" for name in compared_columns
+            f"{_format_number_or_no(row[f'{name}_in_sql'])} {name}" for name in compared_columns
         )
         raise MetricError(
             f"the two definitions of `{name}` differ for {row['model']} in {row['game_type']}, "
@@ -188,8 +200,10 @@ def _check_same_sums(name: str, polars_sums: pl.DataFrame, sql_sums: pl.DataFram
         )
 
 
-def _check_same_values(name: str, polars_values: pl.DataFrame, sql_values: pl.DataFrame) -> None:
-    """Raise MetricError with the first difference if the last SELECT and `metrics` disagree.
+def _check_polars_and_sql_values_are_equal(
+    name: str, polars_values: pl.DataFrame, sql_values: pl.DataFrame
+) -> None:
+    """Raise MetricError if the metric's SQL returns other values than `metrics` computes.
 
     A group without a value needs no row. The hits and counted rows of the SELECT are not compared
     if `metrics` has none, as for a value of several terms.
@@ -212,7 +226,8 @@ def _check_same_values(name: str, polars_values: pl.DataFrame, sql_values: pl.Da
     for row in different_rows.head(1).iter_rows(named=True):
         computed, selected = (
             ", ".join(
-                f"{column} {_format_number(row[f'{column}{suffix}'])}" for column in _VALUE_COLUMNS
+                f"{column} {_format_number_or_no(row[f'{column}{suffix}'])}"
+                for column in _VALUE_COLUMNS
             )
             for suffix in ("", "_in_sql")
         )
@@ -222,13 +237,12 @@ def _check_same_values(name: str, polars_values: pl.DataFrame, sql_values: pl.Da
         )
 
 
-def _format_number(value: float | None) -> str:
-    """Format a number; None becomes `no`."""
+def _format_number_or_no(value: float | None) -> str:
     return "no" if value is None else f"{value:g}"
 
 
 def load_metric_file(file: Path) -> tuple[str, Metric, str | None]:
-    """Run a Python file that defines a metric, and return the metric.
+    """Run a Python file that defines a metric, and return the metric's name, definition and SQL.
 
     Args:
         file: The Python file.

@@ -13,9 +13,8 @@ _IS_CHAMELEON = pl.col("game_type") == GameType.CHAMELEON
 _OUTCOME_CODE = pl.col("outcome_code")
 
 
-def _by_side(hidden: pl.Expr, civilian: pl.Expr) -> pl.Expr:
-    """Return `hidden` in rows of the hidden side, and `civilian` in other rows."""
-    return pl.when(_IS_HIDDEN).then(hidden).otherwise(civilian)
+def _value_for_hidden_or_civilian_side(hidden_value: pl.Expr, civilian_value: pl.Expr) -> pl.Expr:
+    return pl.when(_IS_HIDDEN).then(hidden_value).otherwise(civilian_value)
 
 
 PAPER = Metric(
@@ -33,12 +32,14 @@ PAPER = Metric(
                 & (pl.col("side") == Side.CIVILIAN)
                 & pl.col("guess_is_correct").is_not_null()
             ),
-            term=_by_side(pl.lit("hidden_wins"), pl.lit("wrong_guesses")),
-            what=_by_side(
+            term=_value_for_hidden_or_civilian_side(pl.lit("hidden_wins"), pl.lit("wrong_guesses")),
+            what=_value_for_hidden_or_civilian_side(
                 text_by_flag(pl.col("is_win"), "won", "lost"),
                 text_by_flag(pl.col("guess_is_correct"), "guessed right", "guessed wrong"),
             ),
-            hit=as_hit(_by_side(pl.col("is_win"), ~pl.col("guess_is_correct"))),
+            hit=as_hit(
+                _value_for_hidden_or_civilian_side(pl.col("is_win"), ~pl.col("guess_is_correct"))
+            ),
         ),
     ),
     high=1 + GUESS_WEIGHT,
@@ -56,9 +57,13 @@ RELEASE = Metric(
             "results",
             where=_IS_HIDDEN
             | (_IS_CHAMELEON & (pl.col("side") == Side.CIVILIAN) & _OUTCOME_CODE.is_in([0, 1])),
-            term=_by_side(pl.lit("hidden_wins"), pl.lit("right_guess_seen")),
+            term=_value_for_hidden_or_civilian_side(
+                pl.lit("hidden_wins"), pl.lit("right_guess_seen")
+            ),
             what=pl.format("flag {}", _OUTCOME_CODE),
-            hit=as_hit(_by_side(_OUTCOME_CODE.ne_missing(0), _OUTCOME_CODE == 1)),
+            hit=as_hit(
+                _value_for_hidden_or_civilian_side(_OUTCOME_CODE.ne_missing(0), _OUTCOME_CODE == 1)
+            ),
             # The published script divides counts of distinct codes, so each code counts once.
             counted=_IS_HIDDEN | _IS_FIRST_WITH_OUTCOME_CODE,
             spans_games=True,

@@ -30,17 +30,17 @@ from pipeline.metrics.registry import (
     Combine,
     Metric,
     game_types_by_metric,
-    is_external_metric,
-    package_of_metric,
+    is_plugin_or_added_metric,
+    plugin_package_of_metric,
 )
 from pipeline.metrics.request import POOLED_TERM, SETTING, Request
 from pipeline.metrics.row_queries import (
     HITS_SQL_TYPE,
     RESULTS_KEY,
-    frames_to_count,
-    selects_to_count,
-    shared_views,
+    requested_metric_and_result_frames,
+    requested_metric_and_result_selects,
     sql_literals,
+    views_shared_by_metric_queries,
 )
 from pipeline.plugins import PluginError
 from pipeline.sql_files import quote_identifier, quote_literal
@@ -68,7 +68,7 @@ from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE, Engine
 def task_id_by_setting(
     lake: StoredLake, varied_paths: Sequence[Sequence[str]] = ()
 ) -> dict[str, str]:
-    """Return the id of the task for each setting that is a variant of a task.
+    """Return a task id for each setting that is one of several variants of the same task.
 
     The id is that of the setting without the keys that vary it. A game that nobody can repeat has
     no task.
@@ -91,7 +91,8 @@ def task_id_by_setting(
             [str(key).split(".") for key in variant_keys] if isinstance(variant_keys, list) else []
         )
         are_removed = [
-            _remove_key(setting, path) for path in (*varied_paths, *variant_paths, [VARIANT_KEYS])
+            _remove_setting_key_if_present(setting, path)
+            for path in (*varied_paths, *variant_paths, [VARIANT_KEYS])
         ]
         if any(are_removed):
             ids[setting_id] = setting_with_id(game_type, setting).setting_id
@@ -99,12 +100,11 @@ def task_id_by_setting(
 
 
 def task_id_expression(column: str, task_ids: Mapping[str, str]) -> pl.Expr:
-    """Return a column of setting ids, in which ids of tasks replace those of their variants."""
+    """Return an expression that replaces the setting ids of a column by their task ids."""
     return pl.col(column).cast(pl.String).replace(task_ids)
 
 
-def _remove_key(setting: Any, path: Sequence[str]) -> bool:
-    """Remove a key from a setting and return whether it was there."""
+def _remove_setting_key_if_present(setting: Any, path: Sequence[str]) -> bool:
     for key in path[:-1]:
         setting = setting.get(key) if isinstance(setting, dict) else None
     has_key = isinstance(setting, dict) and path[-1] in setting
@@ -202,10 +202,10 @@ GAME_CLUSTER_PREFIX = "game "
 """The prefix of a cluster that is a game; ids of settings consist of hexadecimal digits."""
 
 
-def choose_clusters(
+def choose_settings_or_games_as_clusters(
     played: pl.DataFrame, request: Request, task_ids: Mapping[str, str] = {}
 ) -> Clusters:
-    """Choose the clusters for a request: settings, or games if there is only one setting.
+    """Choose whether games or settings are the clusters of each model's confidence intervals.
 
     Variants of a task are one cluster. Games are the clusters of a model in a competition if all of
     its games there are of one setting or task, or if each group is of one setting.
@@ -231,35 +231,35 @@ def choose_clusters(
     return Clusters(by_game, has_many_games, task_ids)
 
 
-def count_queries(query: CountQuery, rows: Mapping[str, str]) -> list[str]:
-    """Return the SELECTs for all frames of `Counts`.
+def selects_for_counts(query: CountQuery, rows_sql_by_name: Mapping[str, str]) -> list[str]:
+    """Return the SQL queries that count the hits, rows and games of all requested metrics.
 
     Args:
         query: What to count.
-        rows: For each metric, and for `RESULTS_KEY`, the SQL to select from.
+        rows_sql_by_name: For each metric, and for `RESULTS_KEY`, the SQL to select from.
 
     Returns:
         The SELECT for `sides`, unless `results` lacks a column of the groups, then those for `sums`
         and `games` of each metric.
     """
     selects = (
-        [_unfinished_games_select(rows[RESULTS_KEY], query.request)]
-        if query.request.can_group_results
+        [_unfinished_games_by_group_select(rows_sql_by_name[RESULTS_KEY], query.request)]
+        if query.request.uses_only_columns_of_results
         else []
     )
     for name in query.metrics:
-        selects += _metric_selects(name, rows[name], query)
+        selects += _selects_for_sums_and_games_of_metric(name, rows_sql_by_name[name], query)
     return selects
 
 
-def _metric_selects(name: str, rows: str, query: CountQuery) -> list[str]:
-    """Return the SELECTs for the sums and games of a metric.
+def _selects_for_sums_and_games_of_metric(name: str, rows_sql: str, query: CountQuery) -> list[str]:
+    """Return the one or two SQL queries that count the hits, rows and games of a metric.
 
-    It is a single SELECT if each game is in only one group of the sums.
+    It is a single query if each game is in only one group of the sums.
     """
-    spec, by = (
+    spec, quoted_group_columns = (
         query.metrics[name],
-        [quote_identifier(key) for key in query.request.finest_group_columns],
+        [quote_identifier(key) for key in query.request.counted_group_columns],
     )
     # If the metric defines itself which rows are counted, a counted row may lack a hit.
     can_lack_hits = any(part.counted is not None for part in spec.rows)
@@ -271,53 +271,57 @@ def _metric_selects(name: str, rows: str, query: CountQuery) -> list[str]:
     }
     # Metrics of other packages may declare whole hits and have other ones.
     n_hits = {"hits": f"CAST({count_rows_sql('is_counted AND hit = 1')} AS {HITS_SQL_TYPE})"}
-    hits_of_whole_rows = {} if spec.has_partial_hits or is_external_metric(name) else n_hits
+    hits_of_whole_rows = {} if spec.has_partial_hits or is_plugin_or_added_metric(name) else n_hits
     no_unknown_hits = {} if can_lack_hits else {"n_hits_unknown": _ZERO}
     sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **query.extra_sums}
     # Deriving the term from the game type saves a column to group by. Metrics of other packages are
     # not trusted to have the declared terms, so the terms are read from their rows.
-    if terms_by_type := {} if is_external_metric(name) else spec.term_of_type:
+    if terms_by_type := {} if is_plugin_or_added_metric(name) else spec.term_name_by_game_type:
         when_clauses = (
             f"WHEN {quote_literal(game_type)} THEN {quote_literal(term)}"
             for game_type, term in terms_by_type.items()
         )
         sums["term"] = f"CASE game_type {' '.join(when_clauses)} END"
         if query.clusters is None:
-            return [_grouped_select(name, by, {**sums, **game_counts}, rows)]
-    select = _grouped_select(name, by, game_counts, rows) + "\nLIMIT 0" * (
-        {*game_counts.values()} == {_ZERO}
-    )
-    sum_keys = by if terms_by_type else [*by, "term"]
+            return [
+                _sums_by_group_select(name, quoted_group_columns, {**sums, **game_counts}, rows_sql)
+            ]
+    select = _sums_by_group_select(
+        name, quoted_group_columns, game_counts, rows_sql
+    ) + "\nLIMIT 0" * ({*game_counts.values()} == {_ZERO})
+    sum_keys = quoted_group_columns if terms_by_type else [*quoted_group_columns, "term"]
     if query.clusters is not None:
         sum_keys = [*sum_keys, "stratum", '"cluster"']
-        cluster = _cluster_expression(query.clusters)
-        rows = f'(SELECT *, competition AS stratum, {cluster} AS "cluster" FROM {rows} AS own)'
-    return [_grouped_select(name, sum_keys, sums, rows), select]
+        cluster = _setting_or_game_cluster_sql(query.clusters)
+        rows_sql = (
+            f'(SELECT *, competition AS stratum, {cluster} AS "cluster" FROM {rows_sql} AS own)'
+        )
+    return [_sums_by_group_select(name, sum_keys, sums, rows_sql), select]
 
 
-def _grouped_select(name: str, by: Sequence[str], sums: Mapping[str, str], rows: str) -> str:
-    """Return the SELECT for sums by group."""
+def _sums_by_group_select(
+    name: str, group_columns: Sequence[str], sum_expressions: Mapping[str, str], rows_sql: str
+) -> str:
     return f"""SELECT
     {quote_literal(name)} AS metric,
-    {", ".join(by)},
-    {", ".join(f"{expression} AS {column}" for column, expression in sums.items())}
-FROM {rows} AS attempts
-GROUP BY {", ".join(by)}"""
+    {", ".join(group_columns)},
+    {", ".join(f"{expression} AS {column}" for column, expression in sum_expressions.items())}
+FROM {rows_sql} AS attempts
+GROUP BY {", ".join(group_columns)}"""
 
 
-def _unfinished_games_select(results: str, request: Request) -> str:
-    """Return the SELECT for the number of unfinished games by group."""
-    by = ", ".join(map(quote_identifier, request.finest_group_columns))
+def _unfinished_games_by_group_select(results_sql: str, request: Request) -> str:
+    group_columns = ", ".join(map(quote_identifier, request.counted_group_columns))
     is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
     return f"""SELECT
-    {by},
+    {group_columns},
     {count_games_sql(f"NOT is_finished AND {is_in_scope}")} AS n_unfinished
-FROM {results} AS results
-GROUP BY {by}"""
+FROM {results_sql} AS results
+GROUP BY {group_columns}"""
 
 
-def _cluster_expression(clusters: Clusters) -> str:
-    """Return SQL for the cluster of a row: its setting or its game."""
+def _setting_or_game_cluster_sql(clusters: Clusters) -> str:
+    """Return an SQL expression for the cluster of a row, which is its setting or its game."""
     if not clusters.by_game:
         return "setting_id"
     game = "left(game_id, 4) || coalesce(model, '')" if clusters.merges_games else "game_id"
@@ -329,7 +333,7 @@ def _cluster_expression(clusters: Clusters) -> str:
 
 
 def check_engine(engine: Engine, master: str | None) -> None:
-    """Raise UsageError if the engine is unknown, or if it is not spark and a master is given."""
+    """Raise UsageError if the engine is unknown, or if another engine than spark gets a master."""
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: {suggest_names([engine], ENGINES)}")
     if master is not None and engine != "spark":
@@ -339,7 +343,7 @@ def check_engine(engine: Engine, master: str | None) -> None:
 def count_with_engine(
     lake: StoredLake, query: CountQuery, engine: Engine, master: str | None = None
 ) -> Counts:
-    """Count with an engine, and sort each frame, so that equal lakes give equal results.
+    """Count the hits, rows and games of metrics with an engine, and return sorted frames.
 
     Args:
         lake: The lake, of one system.
@@ -358,17 +362,17 @@ def count_with_engine(
         is_of_query = engine != "spark" and type(error.__context__).__name__ not in limits
         if is_of_query and not is_parquet_error(error):
             # Otherwise the definition of the other package is wrong.
-            packages = ((name, package_of_metric(name)) for name in query.metrics)
+            packages = ((name, plugin_package_of_metric(name)) for name in query.metrics)
             if plugin_names := [
                 f"`{name}` of the package {package}" for name, package in packages if package
             ]:
                 reason = error.message if isinstance(error, QueryError) else one_line_message(error)
                 raise PluginError(f"{' or '.join(plugin_names)} cannot count: {reason}") from None
         raise
-    if not query.request.can_group_results:
+    if not query.request.uses_only_columns_of_results:
         frames = [pl.DataFrame(schema={"n_unfinished": pl.Int64}), *frames]
     sides, *metric_frames = frames
-    group_columns = ("metric", *query.request.finest_group_columns)
+    group_columns = ("metric", *query.request.counted_group_columns)
     cluster_columns = () if query.clusters is None else CLUSTER_COLUMNS
     frame_columns = (
         (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *query.extra_sums),
@@ -390,18 +394,19 @@ def count_with_engine(
 def _run_count_queries(
     lake: StoredLake, query: CountQuery, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
-    """Run the queries with the engine and return their results."""
     if engine == "polars":
-        rows = frames_to_count(query.metrics, query.request, cache(lake.table))
+        rows = requested_metric_and_result_frames(query.metrics, query.request, cache(lake.table))
         context = pl.SQLContext(rows)
         # The queries run one after the other, because together they take twice the memory and are
         # not faster.
         return [
             context.execute(text).collect(engine="streaming")
-            for text in count_queries(query, {name: quote_identifier(name) for name in rows})
+            for text in selects_for_counts(query, {name: quote_identifier(name) for name in rows})
         ]
-    texts = count_queries(query, selects_to_count(query.metrics, query.request))
-    views = shared_views(query.request.num_of_game)
+    texts = selects_for_counts(
+        query, requested_metric_and_result_selects(query.metrics, query.request)
+    )
+    views = views_shared_by_metric_queries(query.request.num_of_game)
     # Imported here, so that the engine polars does not wait for them; Spark is slow to import.
     if engine == "spark":
         from pipeline.spark import SparkViews, open_session
@@ -445,13 +450,16 @@ OUT_OF_RANGE_ADVICE = (
 NO_ROW_REASON = "no row meets the condition"
 
 
-def sum_by_group(
-    finest: pl.LazyFrame, request: Request, *sums: pl.Expr, extra_keys: Sequence[str] = ()
+def sum_by_requested_group(
+    counts_by_finest_group: pl.LazyFrame,
+    request: Request,
+    *sums: pl.Expr,
+    extra_keys: Sequence[str] = (),
 ) -> pl.LazyFrame:
-    """Add up counts by the groups of a request.
+    """Add up fine-grained counts to one row per group of the request.
 
     Args:
-        finest: Counts by the finest groups.
+        counts_by_finest_group: Counts by the finest groups.
         request: The edition, groups and filters.
         *sums: The aggregations.
         extra_keys: Further columns to group by.
@@ -460,9 +468,15 @@ def sum_by_group(
         One row per group. If game types are grouped by, there are also rows over all game types.
     """
     parts_over_all = (
-        [finest.with_columns(game_type=pl.lit(ALL_GAME_TYPES))] if request.is_rolled_up else []
+        [counts_by_finest_group.with_columns(game_type=pl.lit(ALL_GAME_TYPES))]
+        if request.has_rows_over_all_game_types
+        else []
     )
-    parts_by_type = [] if parts_over_all and request.game_types == (ALL_GAME_TYPES,) else [finest]
+    parts_by_type = (
+        []
+        if parts_over_all and request.game_types == (ALL_GAME_TYPES,)
+        else [counts_by_finest_group]
+    )
     keys = [*request.key_columns, *extra_keys]
     grouped_parts = (
         part.group_by(keys, maintain_order=True).agg(sums)
@@ -471,13 +485,13 @@ def sum_by_group(
     return pl.concat(grouped_parts)
 
 
-def join_by_group(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Join the columns of `right` to the rows of `left` that have the same keys."""
+def left_join_on_keys(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Add the columns of `right` to all rows of `left`, by equal keys; nulls are equal."""
     return left.join(right, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """Compute the values of all metrics.
+    """Compute the value of each metric in each group from the counts.
 
     Args:
         counts: The sums of an engine.
@@ -497,19 +511,21 @@ def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Reque
     for name in counts.sums.filter(~is_within)["metric"].head(1):
         raise MetricError(f"`{name}` has a hit that is {OUT_OF_RANGE_ADVICE}")
     keys, sums = request.key_columns, counts.sums.lazy()
-    rows = _list_groups(counts, metrics, request)
+    rows = _groups_of_metrics_with_unfinished_games(counts, metrics, request)
     values = combine_terms(
-        _list_terms(sums, rows, metrics, request),
+        _possible_terms_of_groups(sums, rows, metrics, request),
         keys,
         missing=pl.col("term").filter(pl.col("counted") == 0),
         terms=pl.struct(
             "term", "weight", pl.col("known_hits").alias("hits"), "counted", value="ratio"
         ),
     )
-    game_counts = sum_by_group(counts.games.lazy(), request, pl.col(GAME_COUNT_COLUMNS).sum())
-    row_counts = sum_by_group(sums, request, pl.col(_ROW_COUNT_COLUMNS).sum())
+    game_counts = sum_by_requested_group(
+        counts.games.lazy(), request, pl.col(GAME_COUNT_COLUMNS).sum()
+    )
+    row_counts = sum_by_requested_group(sums, request, pl.col(_ROW_COUNT_COLUMNS).sum())
     for frame in (values, game_counts, row_counts):
-        rows = join_by_group(rows, frame, keys)
+        rows = left_join_on_keys(rows, frame, keys)
     result = (
         rows.with_columns(pl.col(*GAME_COUNT_COLUMNS, *_ROW_COUNT_COLUMNS).fill_null(0))
         .with_columns(value=pl.when(pl.col("n_games_unknown") == 0).then("value"))
@@ -521,16 +537,18 @@ def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Reque
         .cast(VALUE_COLUMNS)
         .collect(engine="in-memory")
     )
-    return pl.concat([result, *_iter_metrics_without_rows(result, metrics, request)])
+    return pl.concat([result, *_iter_reason_rows_of_metrics_without_data(result, metrics, request)])
 
 
-def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **extra_sums: pl.Expr) -> pl.LazyFrame:
-    """Combine the ratios of the terms of each group into a value.
+def combine_terms(
+    terms: pl.LazyFrame, group_columns: Sequence[str], /, **extra_sums: pl.Expr
+) -> pl.LazyFrame:
+    """Combine the ratios of each group into one value, as a sum, a mean or a pooled ratio.
 
     Args:
-        terms: The columns of `by`, then weight, hits, counted, ratio (null if nothing is counted)
-            and combine.
-        by: The columns that identify a group.
+        terms: The columns of `group_columns`, then weight, hits, counted, ratio (null if nothing is
+            counted) and combine.
+        group_columns: The columns that identify a group.
         **extra_sums: Further aggregations by column name.
 
     Returns:
@@ -557,7 +575,7 @@ def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **extra_sums: pl.Ex
     weight = pl.when(is_mean).then(1.0).otherwise("weight")
     return (
         terms.with_columns(part=weight * pl.col("ratio"))
-        .group_by(by)
+        .group_by(group_columns)
         .agg(
             combine.first(),
             n_terms=pl.len(),
@@ -571,65 +589,70 @@ def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **extra_sums: pl.Ex
     )
 
 
-def _iter_metrics_without_rows(
-    valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
+def _iter_reason_rows_of_metrics_without_data(
+    metric_values: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> Iterator[pl.DataFrame]:
-    """Yield a row with a reason for each metric of which the condition leaves no row."""
+    """Yield a row without a value for each metric of which no row meets the condition."""
     if request.where is None:
         return
     columns = ", ".join(request.where.columns) or "the columns"
     reason = f"{NO_ROW_REASON}; `magic schema` explains {columns}"
     empty_row = {"n_games": 0, **dict.fromkeys(_ROW_COUNT_COLUMNS, 0), "reason": reason}
-    metrics_with_rows = valued["metric"].unique()
+    metrics_with_rows = metric_values["metric"].unique()
     for name, spec in metrics.items():
-        if name not in metrics_with_rows and request.shown_types(spec):
+        if name not in metrics_with_rows and request.game_types_in_rows(spec):
             row = {"edition": request.edition, "metric": name, **empty_row}
-            yield pl.DataFrame([row], schema=valued.schema)
+            yield pl.DataFrame([row], schema=metric_values.schema)
 
 
-def _list_groups(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
-    """List the groups of each metric that have a row, with n_unfinished and texts for the reason.
+def _groups_of_metrics_with_unfinished_games(
+    counts: Counts, metrics: Mapping[str, Metric], request: Request
+) -> pl.LazyFrame:
+    """Return the groups of each metric, with n_unfinished and the texts for a missing value.
 
-    The column `of_type` is the game type of the group, or `all`; it selects the terms of the group.
+    The column `of_type` is the game type of the group, or `all`. It selects the ratios (terms) of
+    the group.
     """
     group_type = pl.col("game_type").min().alias("of_type")
-    if request.can_group_results:
+    if request.uses_only_columns_of_results:
         results, metric_types = (
             counts.sides.lazy(),
             game_types_by_metric(metrics, lambda metric: metric.game_types).lazy(),
         )
         sides = metric_types.join(results, on="game_type")
-        if request.lists_groups_without_games:
+        if request.lists_groups_without_metric_games:
             all_groups = metric_types.select("metric").unique().join(results, how="cross")
             groups_without_games = all_groups.join(
                 metric_types, on=["metric", "game_type"], how="anti"
             )
             empty_groups = groups_without_games.with_columns(n_unfinished=pl.lit(0, pl.Int64))
             sides = pl.concat([sides, empty_groups.select(sides.collect_schema().names())])
-        groups = sum_by_group(sides, request, pl.col("n_unfinished").sum(), group_type)
+        groups = sum_by_requested_group(sides, request, pl.col("n_unfinished").sum(), group_type)
     else:
         unknown_unfinished = pl.lit(None, pl.Int64).first().alias("n_unfinished")
-        groups = sum_by_group(counts.sums.lazy(), request, unknown_unfinished, group_type)
-    if request.is_rolled_up:
-        shown_types = game_types_by_metric(metrics, request.shown_types).lazy()
-        groups = groups.join(shown_types, on=["metric", "game_type"], how="semi")
+        groups = sum_by_requested_group(counts.sums.lazy(), request, unknown_unfinished, group_type)
+    if request.has_rows_over_all_game_types:
+        game_types_in_rows = game_types_by_metric(metrics, request.game_types_in_rows).lazy()
+        groups = groups.join(game_types_in_rows, on=["metric", "game_type"], how="semi")
     metric_texts = {
         "metric": list(metrics),
         "unknown": [spec.unknown for spec in metrics.values()],
         "hint": [request.missing_terms_hint(spec.game_types) for spec in metrics.values()],
-        "tells_type": [request.groups_have_one_type(spec.game_types) for spec in metrics.values()],
+        "tells_type": [
+            request.has_one_game_type_per_group(spec.game_types) for spec in metrics.values()
+        ],
     }
     resolved_type = pl.when("tells_type").then("of_type").otherwise(pl.lit(ALL_GAME_TYPES))
     return groups.join(pl.LazyFrame(metric_texts), on="metric").with_columns(of_type=resolved_type)
 
 
-def _list_terms(
+def _possible_terms_of_groups(
     sums: pl.LazyFrame, groups: pl.LazyFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.LazyFrame:
-    """List the terms that each group can have, with their hits and counted rows."""
+    """Return the ratios (terms) that each group's value can have, with their hits and rows."""
     keys = request.key_columns
     sum_columns = pl.col("hits", "counted", "n_hits_unknown").sum()
-    counted_terms = sum_by_group(sums, request, sum_columns, extra_keys=["term"])
+    counted_terms = sum_by_requested_group(sums, request, sum_columns, extra_keys=["term"])
     # One row for each game type of a term, and one for `all`.
     terms = [
         {
@@ -660,7 +683,7 @@ def _list_terms(
     )
     weight = pl.when(pl.col("combine") == Combine.MEAN).then(mean_weight).otherwise("weight")
     return (
-        join_by_group(expected_terms, counted_terms, [*keys, "term"])
+        left_join_on_keys(expected_terms, counted_terms, [*keys, "term"])
         .with_columns(pl.col("hits").cast(pl.Float64).fill_null(0.0), counted=n_counted)
         .with_columns(ratio=ratio, known_hits=pl.when(is_known).then("hits"))
         .with_columns(weight=weight)
@@ -689,10 +712,10 @@ _RESULT_COLUMNS = [
 ]
 
 
-def sums_by_cluster(
+def sums_by_cluster_and_term(
     sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
-    """Return hits and counted rows of each term by cluster.
+    """Return the hits and counted rows of each ratio of a metric in each setting or game.
 
     Args:
         sums: The frame `sums` of `Counts`, counted by cluster.
@@ -705,7 +728,7 @@ def sums_by_cluster(
         `pooled`.
     """
     term = (
-        pl.when(pl.col("metric").is_in(_pooled_metrics(metrics)))
+        pl.when(pl.col("metric").is_in(_names_of_metrics_with_pooled_terms(metrics)))
         .then(pl.lit(POOLED_TERM))
         .otherwise("term")
     )
@@ -719,25 +742,25 @@ def sums_by_cluster(
         c="counted",
     )
     sum_columns = pl.col("h", "c").sum().cast(pl.Float64)
-    by = [*CLUSTER_COLUMNS, "cluster_kind", "term"]
-    return sum_by_group(named_clusters, request, sum_columns, extra_keys=by).collect(
-        engine="in-memory"
-    )
+    extra_keys = [*CLUSTER_COLUMNS, "cluster_kind", "term"]
+    return sum_by_requested_group(
+        named_clusters, request, sum_columns, extra_keys=extra_keys
+    ).collect(engine="in-memory")
 
 
-def add_confidence_intervals(
+def add_intervals_and_small_sample_warnings(
     values: pl.DataFrame,
     terms: pl.DataFrame,
     sums: pl.DataFrame,
     request: Request,
     confidence: float,
 ) -> pl.DataFrame:
-    """Add confidence intervals, terms with small samples and missing competitions to metric values.
+    """Add confidence intervals to metric values, and list what makes a value unreliable.
 
     Args:
         values: The rows of `compute_values`.
-        terms: The terms of the values, as `weighted_terms` returns them.
-        sums: Hits and counted rows, as `sums_by_cluster` returns them.
+        terms: The terms of the values, as `weighted_terms_of_values` returns them.
+        sums: Hits and counted rows, as `sums_by_cluster_and_term` returns them.
         request: The edition, groups and filters.
         confidence: The confidence level, between 0 and 1.
 
@@ -751,11 +774,11 @@ def add_confidence_intervals(
     group_frames = (
         confidence_intervals(clusters, terms.lazy(), keys, confidence),
         clusters.group_by(keys).agg(method),
-        _small_sample_terms(clusters, keys),
-        _missing_competitions(clusters, request),
+        _terms_with_few_settings_by_group(clusters, keys),
+        _competitions_that_only_other_models_have(clusters, request),
     )
     for frame in group_frames:
-        rows = join_by_group(rows, frame, keys)
+        rows = left_join_on_keys(rows, frame, keys)
     has_value = pl.col("value").is_not_null()
     return (
         rows.with_columns(
@@ -769,11 +792,14 @@ def add_confidence_intervals(
     )
 
 
-def _small_sample_terms(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Return `small_sample_terms`: the terms with few effective settings of each group with any.
+def _terms_with_few_settings_by_group(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Return the ratios (terms) of each group that come from very few settings.
 
-    With c items in a setting (or in a game, if games are the clusters), `n_effective` is (Σc)² /
-    Σc²; it is the number of settings if all have equally many items.
+    The number of effective settings, `n_effective`, is the number of settings if all have equally
+    many items. Games take the place of settings where games are the clusters.
+
+    Notes:
+        With c items in a setting, `n_effective` is (Σc)² / Σc².
     """
     c, n = pl.col("c"), pl.col("n_effective")
     # The items of a setting (or game) are added up over its strata, which are the competitions.
@@ -786,8 +812,10 @@ def _small_sample_terms(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyF
     )
 
 
-def _missing_competitions(clusters: pl.LazyFrame, request: Request) -> pl.LazyFrame:
-    """Return the competitions that only values of other models in the same group count.
+def _competitions_that_only_other_models_have(
+    clusters: pl.LazyFrame, request: Request
+) -> pl.LazyFrame:
+    """Return the competitions that each group's value lacks but other models' values count.
 
     The column is `missing_competitions`; it is null if values are not grouped by model.
     """
@@ -805,15 +833,15 @@ def _missing_competitions(clusters: pl.LazyFrame, request: Request) -> pl.LazyFr
         .agg(every=pl.col("own").drop_nulls().unique())
     )
     missing = pl.col("every").list.set_difference("own").list.sort()
-    return join_by_group(competitions_by_value, competitions_by_group, group).select(
+    return left_join_on_keys(competitions_by_value, competitions_by_group, group).select(
         *keys, missing_competitions=missing
     )
 
 
-def weighted_terms(
+def weighted_terms_of_values(
     values: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
-    """Return the terms whose weighted sum is the value, for each value.
+    """Return the ratios of each value with their weights in the value.
 
     Args:
         values: The rows of `compute_values`.
@@ -824,7 +852,7 @@ def weighted_terms(
         The columns metric, the groups, term, weight and counted.
     """
     rows, keys = values.lazy(), request.key_columns
-    is_pooled = pl.col("metric").is_in(_pooled_metrics(metrics))
+    is_pooled = pl.col("metric").is_in(_names_of_metrics_with_pooled_terms(metrics))
     pooled_terms = rows.filter(is_pooled).select(
         *keys, "counted", term=pl.lit(POOLED_TERM), weight=pl.lit(1.0)
     )
@@ -834,6 +862,5 @@ def weighted_terms(
     return terms.filter(pl.col("counted") > 0).collect(engine="in-memory")
 
 
-def _pooled_metrics(metrics: Mapping[str, Metric]) -> list[str]:
-    """Return the names of the metrics that are one ratio over all of their terms."""
+def _names_of_metrics_with_pooled_terms(metrics: Mapping[str, Metric]) -> list[str]:
     return [name for name, spec in metrics.items() if spec.combine in POOLED_COMBINES]

@@ -32,7 +32,7 @@ from pipeline.metrics.request import Request, as_list, check_models, check_reque
 from pipeline.metrics.row_queries import (
     COMPARED_COLUMN,
     HITS_SQL_TYPE,
-    add_comparison_column,
+    add_compared_with_column,
     matching_rows_select,
     metric_rows,
     unclear_rows_outside_metric,
@@ -46,7 +46,7 @@ from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition, Engine
 
 
 def check_limit(limit: int | None, offset: int = 0) -> None:
-    """Raise UsageError if the limit is below 0 or the offset is out of range."""
+    """Raise UsageError if the limit of rows is negative, or the offset is out of range."""
     if limit is not None and limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
     if not 0 <= offset < 2**40:  # lakes are smaller
@@ -56,19 +56,21 @@ def check_limit(limit: int | None, offset: int = 0) -> None:
 def sorted_page(
     rows: pl.LazyFrame,
     columns: Mapping[str, Column],
-    key: Sequence[str],
+    key_columns: Sequence[str],
     *,
     offset: int,
     limit: int | None,
     sort: str | None,
     descending: bool,
 ) -> pl.LazyFrame:
-    """Return a page of rows, sorted by a column and then by the key; nulls come last.
+    """Sort rows by a column, and return the rows of one page.
+
+    Rows that are equal in this column are sorted by the key columns. Nulls come last.
 
     Args:
         rows: The rows.
         columns: The columns of the rows.
-        key: The columns that identify a row, so that the order is always the same.
+        key_columns: The columns that identify a row, so that the order is always the same.
         offset: The number of rows to skip.
         limit: The maximum number of rows; None for no limit.
         sort: The column to sort by first; None sorts by the key.
@@ -87,7 +89,7 @@ def sorted_page(
     ]
     if sort and sort not in sortable:
         raise UsageError(f"cannot sort by {sort}: {suggest_names([sort], sortable)}")
-    sort_columns = list(dict.fromkeys([sort, *key] if sort else key))
+    sort_columns = list(dict.fromkeys([sort, *key_columns] if sort else key_columns))
     directions = [descending, *[False] * (len(sort_columns) - 1)]
     return rows.sort(sort_columns, descending=directions, nulls_last=True).slice(offset, limit)
 
@@ -195,23 +197,32 @@ def evidence_parts(
     limit: int | None = None,
     **options: Unpack[EvidenceOptions],
 ) -> Iterator[pl.DataFrame]:
-    """Return the rows of `evidence`, or the first `limit`, in parts; there is at least one part.
+    """Return the rows of `evidence` as an iterator of frames, so that memory stays bounded.
 
     The memory is bounded whatever the size of the lake, except for a metric without SQL, and for
     the engines polars and spark.
     """
     check_limit(limit)
-    request, engine = _build_request(lake, metric, options, unclear=unclear), options.get("engine")
-    condition = _row_condition(hit, unclear=unclear)
+    request, engine = (
+        _build_evidence_request(lake, metric, options, unclear=unclear),
+        options.get("engine"),
+    )
+    condition = _condition_for_hits_misses_or_unclear_rows(hit, unclear=unclear)
     # A few rows are selected first, and then only their messages are read.
     if limit is not None and (engine == "polars" or (engine is None and limit <= 1_000)):
-        return iter([_read_page(lake, metric, request, condition, limit=limit, options=options)])
+        return iter(
+            [
+                _read_evidence_page_with_messages(
+                    lake, metric, request, condition, n_rows=limit, options=options
+                )
+            ]
+        )
     if engine == "polars" or (
         engine is None
         and (
             not registry.has_sql(metric)
             or (
-                _has_few_games(lake)
+                _has_few_enough_games_for_polars(lake)
                 and sum(lake.file_sizes_bytes("messages").values()) <= _MAX_MESSAGE_BYTES_FOR_POLARS
             )
         )
@@ -219,10 +230,10 @@ def evidence_parts(
         counted = evidence_rows(lake.table, metric, request, condition)
         rows = counted.collect().select(pl.lit(metric).alias("metric"), *_ROW_COLUMNS)
         return iter([rows.sort(_SORT_COLUMNS, nulls_last=True).slice(0, limit)])
-    return _iter_parts_by_sql(lake, metric, request, condition, options, limit=limit)
+    return _iter_evidence_parts_by_sql(lake, metric, request, condition, options, limit=limit)
 
 
-def _iter_parts_by_sql(
+def _iter_evidence_parts_by_sql(
     lake: StoredLake,
     name: str,
     request: Request,
@@ -231,7 +242,7 @@ def _iter_parts_by_sql(
     *,
     limit: int | None,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the rows with their messages in parts, at most `limit` rows; one part with Spark."""
+    """Yield evidence rows with their messages in parts, from DuckDB or (in one part) from Spark."""
     is_spark = options.get("engine") == "spark"
     row_columns = _ROW_COLUMNS[:-1]
     select = f"""SELECT {quote_literal(name)} AS metric,
@@ -241,25 +252,27 @@ LEFT JOIN {"messages" if is_spark else message_lengths_select(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
-        yield _query_spark(lake, request, select, options)
+        yield _run_select_with_spark(lake, request, select, options)
         return
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
     with connect_with_memory_limit(
-        lake, row_queries.shared_views(request.num_of_game), select, sorts_texts=True
+        lake,
+        row_queries.views_shared_by_metric_queries(request.num_of_game),
+        select,
+        sorts_texts=True,
     ) as connection:
         yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
-def _query_spark(
+def _run_select_with_spark(
     lake: StoredLake, request: Request, select: str, options: EvidenceOptions
 ) -> pl.DataFrame:
-    """Run a SELECT with Spark on the lake's views."""
     # Imported here: it is an extra, and slow to import.
     from pipeline.spark import SparkViews, open_session
 
-    views = row_queries.shared_views(request.num_of_game)
+    views = row_queries.views_shared_by_metric_queries(request.num_of_game)
     return SparkViews(open_session(options.get("master")), lake, views).run_query(select)
 
 
@@ -274,7 +287,7 @@ def evidence_page(
     limit: int = 50,
     **options: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
-    """Return at most `limit` rows of `evidence`, without the first `offset`.
+    """Return a page of the rows of `evidence`: at most `limit` rows after the first `offset`.
 
     Raises UsageError for an unknown metric or model, and for a limit or offset below 0.
 
@@ -282,30 +295,32 @@ def evidence_page(
     4
     """
     check_limit(limit, offset)
-    request = _build_request(lake, metric, options, unclear=unclear)
-    condition = _row_condition(hit, unclear=unclear)
-    return _read_page(lake, metric, request, condition, limit=limit, offset=offset, options=options)
+    request = _build_evidence_request(lake, metric, options, unclear=unclear)
+    condition = _condition_for_hits_misses_or_unclear_rows(hit, unclear=unclear)
+    return _read_evidence_page_with_messages(
+        lake, metric, request, condition, n_rows=limit, offset=offset, options=options
+    )
 
 
-def _read_page(
+def _read_evidence_page_with_messages(
     lake: StoredLake,
     name: str,
     request: Request,
     condition: str,
     *,
-    limit: int,
+    n_rows: int,
     options: EvidenceOptions,
     offset: int = 0,
 ) -> pl.DataFrame:
-    """Return a few rows with their messages and comparisons, which are read for these rows only.
+    """Return one page of evidence rows, and read messages and comparisons for these rows only.
 
     The tables are filtered by type and game first, because a join would read them completely.
     """
     select = f"""SELECT {_format_column_list(_COUNTED_COLUMNS)}
 FROM counted
-ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
-    counted_rows = _query_counted_rows(
-        lake, name, request, condition, select, columns=_COUNTED_COLUMNS, options=options
+ORDER BY {_ORDER_BY} LIMIT {int(n_rows)} OFFSET {int(offset)}"""
+    counted_rows = _run_select_on_evidence_rows(
+        lake, name, request, condition, select, needed_columns=_COUNTED_COLUMNS, options=options
     )
     is_on_page = [
         pl.col(key).is_in(counted_rows[key].unique().to_list()) for key in ("game_type", "game_id")
@@ -318,7 +333,7 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
     # The hit is no key, because it may depend on other games, which are not read here.
     keys = [column for column in _SORT_COLUMNS if column != "hit"]
     spec = registry.metric_spec(name, request.edition)
-    compared_rows = add_comparison_column(
+    compared_rows = add_compared_with_column(
         name, request.edition, metric_rows(spec, table, request), table
     )
     page_rows = (
@@ -343,7 +358,7 @@ def evidence_totals(
     unclear: bool = False,
     **options: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
-    """Return hits, counted and n_games of the rows of `evidence`, in one row.
+    """Return the number of hits, rows and games in the rows of `evidence`.
 
     Args:
         lake: The lake.
@@ -359,57 +374,62 @@ def evidence_totals(
 FROM counted"""
     lake = lake.for_single_system()
     # The messages, which take most of the time, are not needed.
-    request, columns = _build_request(lake, metric, options, unclear=unclear), ("game_id", "hit")
-    condition = _row_condition(hit, unclear=unclear)
-    return _query_counted_rows(
-        lake, metric, request, condition, select, columns=columns, options=options
+    request, columns = (
+        _build_evidence_request(lake, metric, options, unclear=unclear),
+        ("game_id", "hit"),
+    )
+    condition = _condition_for_hits_misses_or_unclear_rows(hit, unclear=unclear)
+    return _run_select_on_evidence_rows(
+        lake, metric, request, condition, select, needed_columns=columns, options=options
     )
 
 
-def _query_counted_rows(
+def _run_select_on_evidence_rows(
     lake: StoredLake,
     name: str,
     request: Request,
     condition: str,
     select: str,
     *,
-    columns: Sequence[str],
+    needed_columns: Sequence[str],
     options: EvidenceOptions,
 ) -> pl.DataFrame:
-    """Return the result of a SELECT on the rows `counted`, which needs only these columns.
+    """Run a SELECT on the evidence rows, which it names `counted`, and return its result.
 
     Without an engine, polars is used for lakes with few games, because it starts at once, and for
     metrics without SQL.
     """
     engine = options.get("engine")
-    is_small = _has_few_games(lake)
+    is_small = _has_few_enough_games_for_polars(lake)
     if engine == "polars" or (engine is None and (is_small or not registry.has_sql(name))):
-        metric_rows_frame = _rows_meeting_condition(
+        metric_rows_frame = _metric_rows_meeting_condition(
             condition, lake.table, name, request
         ).with_columns(_HIT_IF_COUNTED)
-        counted_rows = _add_unclear_rows(metric_rows_frame, name, lake.table, request)
+        counted_rows = _add_unclear_rows_outside_metric(
+            metric_rows_frame, name, lake.table, request
+        )
         result = pl.SQLContext(counted=counted_rows).execute(select, eager=False)
         return result.collect(engine="auto" if is_small else "streaming")
-    with_rows = (
-        f"WITH counted AS ({matching_rows_select(condition, name, columns, request)})\n{select}"
-    )
+    rows_select = matching_rows_select(condition, name, needed_columns, request)
+    with_rows = f"WITH counted AS ({rows_select})\n{select}"
     if engine == "spark":
-        return _query_spark(lake, request, with_rows, options)
+        return _run_select_with_spark(lake, request, with_rows, options)
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import query_small
 
-    return query_small(lake, row_queries.shared_views(request.num_of_game), with_rows)
+    return query_small(
+        lake, row_queries.views_shared_by_metric_queries(request.num_of_game), with_rows
+    )
 
 
-def _has_few_games(lake: StoredLake) -> bool:
-    """Return whether the lake has so few games that polars is the fastest engine."""
+def _has_few_enough_games_for_polars(lake: StoredLake) -> bool:
     return sum(lake.row_counts_by_file("games").values()) <= _MAX_GAMES_FOR_POLARS
 
 
-def _build_request(
+def _build_evidence_request(
     lake: StoredLake, name: str, options: EvidenceOptions, *, unclear: bool
 ) -> Request:
-    """Build the request for evidence rows; raise UsageError for an unknown metric or engine."""
+    """Check the options of `evidence` and build a request from them."""
     check_engine(options.get("engine", "polars"), options.get("master"))
     registry.metric_spec(name)
     request = Request(
@@ -426,12 +446,11 @@ def _build_request(
 
 
 def _format_column_list(columns: Sequence[str], prefix: str = "") -> str:
-    """Format columns as a SQL list, each with the prefix."""
     return ", ".join(f"{prefix}{quote_identifier(column)}" for column in columns)
 
 
-def _row_condition(hit: bool | None, *, unclear: bool) -> str:
-    """Return the SQL condition for the arguments `hit` and `unclear` of `evidence`."""
+def _condition_for_hits_misses_or_unclear_rows(hit: bool | None, *, unclear: bool) -> str:
+    """Return the SQL condition that selects hits, misses, unclear rows, or all counted rows."""
     if unclear and hit is not None:
         raise UsageError("rows that are not clear are neither hits nor misses: leave out `hit`")
     if unclear:
@@ -444,7 +463,7 @@ def _row_condition(hit: bool | None, *, unclear: bool) -> str:
 def evidence_rows(
     tables: Tables, name: str, request: Request, condition: str = "is_counted"
 ) -> pl.LazyFrame:
-    """Return the rows of a metric that meet the condition, unsorted, with all their columns.
+    """Return the rows of a metric that meet an SQL condition, unsorted, with all their columns.
 
     Args:
         tables: Returns the frame of an event table by name.
@@ -453,31 +472,30 @@ def evidence_rows(
         condition: The SQL condition on the rows.
     """
     messages = tables("messages").select("game_id", "message_index", "content")
-    matching_rows = _rows_meeting_condition(condition, tables, name, request)
-    compared_rows = add_comparison_column(
+    matching_rows = _metric_rows_meeting_condition(condition, tables, name, request)
+    compared_rows = add_compared_with_column(
         name, request.edition, matching_rows, tables
     ).with_columns(_HIT_IF_COUNTED)
-    all_rows = _add_unclear_rows(compared_rows, name, tables, request)
+    all_rows = _add_unclear_rows_outside_metric(compared_rows, name, tables, request)
     return all_rows.join(messages, on=["game_id", "message_index"], how="left")
 
 
-def _rows_meeting_condition(
+def _metric_rows_meeting_condition(
     condition: str, tables: Tables, name: str, request: Request
 ) -> pl.LazyFrame:
-    """Return the rows of the metric that meet the condition."""
     all_rows = metric_rows(registry.metric_spec(name, request.edition), tables, request)
     return all_rows.filter(pl.sql_expr(condition))
 
 
-def _add_unclear_rows(
-    metric_frame: pl.LazyFrame, name: str, tables: Tables, request: Request
+def _add_unclear_rows_outside_metric(
+    rows_of_metric: pl.LazyFrame, name: str, tables: Tables, request: Request
 ) -> pl.LazyFrame:
-    """Add the rows of `unclear_other_rows` to the metric's rows."""
+    """Append the unclear rows that the metric does not count, if the request asks for them."""
     unclear_frames = unclear_rows_outside_metric(name, tables, request)
     return (
-        pl.concat([metric_frame, *unclear_frames], how="diagonal_relaxed")
+        pl.concat([rows_of_metric, *unclear_frames], how="diagonal_relaxed")
         if unclear_frames
-        else metric_frame
+        else rows_of_metric
     )
 
 
@@ -521,7 +539,7 @@ def evidence_sum(
     confidence: float | None = DEFAULT_CONFIDENCE,
     **options: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
-    """Return how the rows of `evidence` add up to the value: one row per term, then the value.
+    """Return how the rows of `evidence` add up to a value: one row per ratio, then the value.
 
     The options are those of `evidence`. The values of the terms add up to the value in the last
     row, whose `term` is null. Several models are counted together as one.
@@ -552,7 +570,7 @@ def evidence_sum(
 
 
 def value_sum_rows(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame:
-    """Return how one row of `metrics` adds up to its value, as `evidence_sum` does.
+    """Split a row of `metrics` into one row per ratio of the value, and a last row for the value.
 
     Args:
         metric_row: A row of `metrics`.
@@ -565,15 +583,16 @@ def value_sum_rows(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame
         if name not in ("term", "weight", "ratio")
     }
     term_rows = [
-        _term_row(term, combine, metric_row["terms"]) for term in metric_row["terms"] or ()
+        _evidence_sum_row_of_term(term, combine, metric_row["terms"])
+        for term in metric_row["terms"] or ()
     ]
     return pl.DataFrame([*term_rows, value_row], schema=column.polars_schema(EVIDENCE_SUM_COLUMNS))
 
 
-def _term_row(
+def _evidence_sum_row_of_term(
     term: dict[str, Any], combine: Combine, terms: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the row of a term with its ratio, its weight, and what it adds to the value."""
+    """Return the row of one ratio with its weight and what it adds to the value."""
     is_pooled = combine in POOLED_COMBINES
     weight = None if is_pooled else term["weight"]
     n_pooled = sum(pooled["counted"] for pooled in terms)
@@ -584,7 +603,7 @@ def _term_row(
 
 
 def format_sum_sentence(name: str, rows: pl.DataFrame) -> str:
-    """Format a sum as a line: `judgement: 32 of 80 = 0.4000, interval .25 to .56, 40 games`.
+    """Format a value as one line of text that shows how it is computed and how precise it is.
 
     Args:
         name: The name of the metric.
@@ -596,7 +615,7 @@ def format_sum_sentence(name: str, rows: pl.DataFrame) -> str:
     if value_row["value"] is None:
         return f"{name}: no value: {value_row['reason'] or 'nothing was counted'}{unknown}"
     value = format_values([value_row["value"]], EVIDENCE_SUM_COLUMNS["value"].decimals)[0]
-    parts = [f"{name}: {_format_terms(value_row, term_rows)} = {value}"]
+    parts = [f"{name}: {_format_value_as_sum_or_mean_of_ratios(value_row, term_rows)} = {value}"]
     if value_row["ci_low"] is not None:
         parts.append(f"interval {format_interval(value_row['ci_low'], value_row['ci_high'])}")
     small_terms = ", ".join(
@@ -615,12 +634,13 @@ def format_sum_sentence(name: str, rows: pl.DataFrame) -> str:
     return f"{line}{remark_text}{unknown}"
 
 
-def _format_terms(value_row: dict[str, Any], term_rows: Sequence[dict[str, Any]]) -> str:
-    """Format the terms of a value as a sum or a mean of ratios."""
+def _format_value_as_sum_or_mean_of_ratios(
+    value_row: dict[str, Any], term_rows: Sequence[dict[str, Any]]
+) -> str:
     if value_row["counted"] is not None:
-        return _format_ratio(value_row)
+        return _format_hits_of_counted_rows(value_row)
     terms_with_value = [term for term in term_rows if term["value"] is not None]
-    ratios = [f"{_format_ratio(term)} ({term['term']})" for term in terms_with_value]
+    ratios = [f"{_format_hits_of_counted_rows(term)} ({term['term']})" for term in terms_with_value]
     weights = [term["weight"] for term in terms_with_value]
     if len(set(weights)) == 1 and weights[0] != 1:
         return f"the mean of {', '.join(ratios)}"
@@ -628,8 +648,8 @@ def _format_terms(value_row: dict[str, Any], term_rows: Sequence[dict[str, Any]]
     return " + ".join(f"{factor}{ratio}" for factor, ratio in zip(factors, ratios, strict=True))
 
 
-def _format_ratio(row: dict[str, Any]) -> str:
-    """Format a ratio as in `32 of 80`."""
+def _format_hits_of_counted_rows(row: dict[str, Any]) -> str:
+    """Format hits and counted rows as text, as in `32 of 80`."""
     hits = row["hits"]
     text = (
         format_values([hits], 2)[0].rstrip("0").rstrip(".")

@@ -34,8 +34,8 @@ _LEAST_CONTRIBUTIONS = Rows(
 )
 
 
-def _contributions_in_threes(tables: Tables) -> pl.LazyFrame:
-    """Return the tested seat's contribution in each group of three consecutive contributions.
+def _tested_contributions_in_groups_of_three(tables: Tables) -> pl.LazyFrame:
+    """Return the tested player's contribution from each three consecutive contributions.
 
     The published script takes the place among the three as the seat. It parses the amount with its
     own regular expression and uses 0 if that does not match. `least_amount` is the lowest of the
@@ -66,8 +66,8 @@ def _contributions_in_threes(tables: Tables) -> pl.LazyFrame:
 _SYSTEM_PARSES_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
 
 
-def _decisions_without_thoughts(tables: Tables) -> pl.LazyFrame:
-    """Return the decisions; reasoning in a text is ignored when its choice is parsed."""
+def _decisions_parsed_without_thoughts(tables: Tables) -> pl.LazyFrame:
+    """Return the decisions, and parse those whose text contains reasoning again without it."""
     text = pl.col("text")
     answer = text.map_batches(remove_thoughts_before_answers, pl.String)
     choice = (
@@ -82,8 +82,8 @@ def _decisions_without_thoughts(tables: Tables) -> pl.LazyFrame:
     )
 
 
-def _contributions_without_thoughts(tables: Tables) -> pl.LazyFrame:
-    """Return the contributions; reasoning in a text is ignored when its amount is parsed.
+def _contributions_parsed_without_thoughts(tables: Tables) -> pl.LazyFrame:
+    """Return the contributions, and parse those whose text contains reasoning again without it.
 
     Whether a contribution is the lowest of its round is computed again for these rounds.
     """
@@ -127,8 +127,8 @@ PAPER = Metric(
 AUDITED = replace(
     PAPER,
     rows=(
-        replace(_BETRAYALS, table=_decisions_without_thoughts),
-        replace(_LEAST_CONTRIBUTIONS, table=_contributions_without_thoughts),
+        replace(_BETRAYALS, table=_decisions_parsed_without_thoughts),
+        replace(_LEAST_CONTRIBUTIONS, table=_contributions_parsed_without_thoughts),
     ),
 )
 RELEASE = Metric(
@@ -136,7 +136,7 @@ RELEASE = Metric(
     rows=(
         _BETRAYALS,
         Rows(
-            _contributions_in_threes,
+            _tested_contributions_in_groups_of_three,
             term=constant_term("least_contributions"),
             what=text_by_flag(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
             hit=as_hit(pl.col("amount") == pl.col("least_amount")),

@@ -170,12 +170,12 @@ class Metric(Struct, frozen=True):
 
     @property
     def is_proportion(self) -> bool:
-        """Whether the values are proportions: no term has a weight above 1."""
+        """Whether the value is a proportion: no ratio of the value has a weight above 1."""
         return all(term.weight <= 1 for term in self.terms)
 
     @property
-    def term_of_type(self) -> dict[str, str]:
-        """The term of each game type; empty if the term depends on the row."""
+    def term_name_by_game_type(self) -> dict[str, str]:
+        """The name of the ratio that counts each game type; empty if it depends on the row."""
         terms_by_type = [
             (str(game_type), term.name) for term in self.terms for game_type in term.game_types
         ]
@@ -187,7 +187,7 @@ class Metric(Struct, frozen=True):
         )
 
     def limited_to_game_types(self, played: Collection[str]) -> "Metric":
-        """Return the metric limited to these game types.
+        """Return a copy of the metric that counts only games of these types.
 
         Args:
             played: The game types to keep.
@@ -215,33 +215,40 @@ class Metric(Struct, frozen=True):
 
 
 def game_types_by_metric(
-    metrics: Mapping[str, Metric], types: Callable[[Metric], Iterable[str]]
+    metrics: Mapping[str, Metric], game_types_of_metric: Callable[[Metric], Iterable[str]]
 ) -> pl.DataFrame:
-    """Return a frame of metric and game type.
+    """Return a frame with one row for each pair of a metric and one of its game types.
 
     Args:
         metrics: The specs by name.
-        types: Returns the game types of a spec.
+        game_types_of_metric: Returns the game types of a spec.
 
     Returns:
         The columns `metric` and `game_type`, one row for each game type of each metric.
     """
-    rows = [(name, str(game_type)) for name, spec in metrics.items() for game_type in types(spec)]
+    rows = [
+        (name, str(game_type))
+        for name, spec in metrics.items()
+        for game_type in game_types_of_metric(spec)
+    ]
     return pl.DataFrame(rows, {"metric": pl.String, "game_type": pl.String}, orient="row")
 
 
 def constant_term(name: str) -> pl.Expr:
-    """Return an expression of the same term for all rows."""
+    """Return an expression that assigns all rows to the same ratio of the metric."""
     return pl.lit(name)
 
 
 def text_by_flag(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
-    """Return `yes` if the flag is true, `no` if it is false, and null if it is null."""
+    """Return an expression with one text where the flag is true and another where it is false.
+
+    It is null where the flag is null.
+    """
     return pl.when(flag).then(pl.lit(yes)).when(~flag).then(pl.lit(no))
 
 
 def as_hit(flag: pl.Expr) -> pl.Expr:
-    """Convert a boolean expression to a hit: 1, 0 or null."""
+    """Convert a boolean expression to a number: 1 if true, 0 if false, null if null."""
     return flag.cast(pl.Int64)
 
 
@@ -263,13 +270,13 @@ _registered_metrics: ContextVar[Mapping[str, RegisteredMetric]] = ContextVar("me
 
 
 @contextmanager
-def use_metrics(added: Mapping[str, RegisteredMetric]) -> Iterator[None]:
+def register_metrics_temporarily(metrics_by_name: Mapping[str, RegisteredMetric]) -> Iterator[None]:
     """Register additional metrics for the duration of a `with` block.
 
     Args:
-        added: The metrics by name.
+        metrics_by_name: The metrics by name.
     """
-    token = _registered_metrics.set(added)
+    token = _registered_metrics.set(metrics_by_name)
     try:
         yield
     finally:
@@ -277,17 +284,15 @@ def use_metrics(added: Mapping[str, RegisteredMetric]) -> Iterator[None]:
 
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:
-    """Return the metrics that the current lake or command has added, by name."""
+    """Return the metrics that were added for the current lake or command, by name."""
     return _registered_metrics.get()
 
 
-def _external_metrics() -> Mapping[str, RegisteredMetric]:
-    """Return the metrics of other packages and those that a lake or command has added, by name."""
+def _metrics_of_plugins_lake_and_command() -> Mapping[str, RegisteredMetric]:
     return {**plugin_metrics(), **_registered_metrics.get()}
 
 
-def _read_order(name: str) -> int:
-    """Read the metric's position among all metrics from the header of its SQL file."""
+def _read_metric_position_from_sql_header(name: str) -> int:
     header = sql_files.read_header(f"metrics/{name}")
     required_keys = ("title", "order", "row", "value", "range", "source")
     missing_keys = [key for key in required_keys if key not in header]
@@ -300,18 +305,22 @@ def _read_order(name: str) -> int:
     return int(order)
 
 
-NAMES: tuple[str, ...] = tuple(sorted(sql_files.list_files("metrics"), key=_read_order))
+NAMES: tuple[str, ...] = tuple(
+    sorted(sql_files.list_files("metrics"), key=_read_metric_position_from_sql_header)
+)
 _RELEASE_NAMES = tuple(name for name in NAMES if name in sql_files.list_files("metrics/release"))
 TITLES = {name: sql_files.read_header(f"metrics/{name}")["title"][0] for name in NAMES}
 
 
 def metric_titles() -> dict[str, str]:
     """Return the title of every metric by its name."""
-    return TITLES | {name: metric.title for name, metric in _external_metrics().items()}
+    return TITLES | {
+        name: metric.title for name, metric in _metrics_of_plugins_lake_and_command().items()
+    }
 
 
 def metric_title(name: str) -> str:
-    """Return the title of a metric, or the name in words if it is not a metric."""
+    """Return the title of a metric, or the name itself in words if no metric has this name."""
     return metric_titles().get(name) or column.display_name(name)
 
 
@@ -333,17 +342,16 @@ def metric_spec(name: str, edition: Edition = PAPER) -> Metric:
             f"the edition {edition} has no metric `{name}`: "
             f"{suggest_names([name], metric_names(edition))}"
         )
-    return _find_metric(name, edition).declared
+    return _find_builtin_or_registered_metric(name, edition).declared
 
 
-def _find_metric(name: str, edition: Edition) -> RegisteredMetric:
-    """Return a metric of this package, of another package, or of a lake or command."""
-    return _external_metrics().get(name) or _load_builtin_metric(name, edition)
+def _find_builtin_or_registered_metric(name: str, edition: Edition) -> RegisteredMetric:
+    return _metrics_of_plugins_lake_and_command().get(name) or _load_builtin_metric(name, edition)
 
 
 @cache
 def _load_builtin_metric(name: str, edition: Edition) -> RegisteredMetric:
-    """Import a metric of this package with its SQL."""
+    """Import a metric of this package, and read its SQL."""
     file = metric_sql_file(name, edition)
     attribute = (PAPER if file == metric_sql_file(name, PAPER) else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
@@ -359,7 +367,7 @@ def _load_builtin_metric(name: str, edition: Edition) -> RegisteredMetric:
 def highest_value(
     name: str, edition: Edition, game_types: Collection[str], row_type: str = ALL_GAME_TYPES
 ) -> float:
-    """Return the highest value of a metric that games of these types can reach.
+    """Return the highest value that a metric can reach in games of these types.
 
     Args:
         name: The name of the metric.
@@ -379,31 +387,33 @@ def metric_names(edition: Edition) -> tuple[str, ...]:
     """
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: {suggest_names([edition], EDITIONS)}")
-    return _RELEASE_NAMES if edition == RELEASE else (*NAMES, *_external_metrics())
+    return (
+        _RELEASE_NAMES if edition == RELEASE else (*NAMES, *_metrics_of_plugins_lake_and_command())
+    )
 
 
 def metric_sql_file(name: str, edition: Edition) -> str:
-    """Return the name of a metric's SQL file in an edition, as `sql_files` uses it."""
+    """Return the path, without file extension, of a metric's file in the SQL folder."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
     return f"{folder}/{name}" if name in sql_files.list_files(folder) else f"metrics/{name}"
 
 
-def comparison_sql_file(name: str, edition: Edition) -> str | None:
-    """Return the SQL file that adds the column `compared_with` to a metric's rows, or None."""
+def comparison_sql_file_name(name: str, edition: Edition) -> str | None:
+    """Return the SQL file that adds `compared_with` to a metric's rows; None without a file."""
     files = (f"evidence/{edition}/{name}", f"evidence/{name}")
     return next(
         (file for file in files if (sql_files.sql_folder() / f"{file}.sql").is_file()), None
     )
 
 
-def is_external_metric(name: str) -> bool:
-    """Return whether the metric is of another package, or was added by a lake or command."""
-    return name in _external_metrics()
+def is_plugin_or_added_metric(name: str) -> bool:
+    """Return whether a metric comes from another package, or was added to a lake or command."""
+    return name in _metrics_of_plugins_lake_and_command()
 
 
 def has_sql(name: str) -> bool:
     """Return whether the metric has a SQL definition, as all metrics of this package have."""
-    return _find_metric(name, PAPER).sql is not None
+    return _find_builtin_or_registered_metric(name, PAPER).sql is not None
 
 
 def metric_sql(name: str, edition: Edition) -> str:
@@ -412,7 +422,7 @@ def metric_sql(name: str, edition: Edition) -> str:
     Raises:
         UsageError: If the metric has no SQL.
     """
-    text = _find_metric(name, edition).sql
+    text = _find_builtin_or_registered_metric(name, edition).sql
     if text is None:
         raise UsageError(
             f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, "
@@ -422,8 +432,8 @@ def metric_sql(name: str, edition: Edition) -> str:
 
 
 def sql_header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
-    """Return the header of a metric's SQL, with defaults for the keys that it lacks."""
-    metric = _find_metric(name, edition)
+    """Return the comment header of a metric's SQL by key, with defaults for missing keys."""
+    metric = _find_builtin_or_registered_metric(name, edition)
     return {
         "row": ["a row that the metric is about"],
         "value": ["hits / counted"],
@@ -436,7 +446,7 @@ def sql_header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
 
 @cache
 def plugin_metrics() -> Mapping[str, RegisteredMetric]:
-    """Return the metrics of other packages by name.
+    """Return the metrics that installed plugin packages add, by name.
 
     Raises:
         PluginError: If a plugin is not a metric, or if its name is taken.
@@ -445,20 +455,20 @@ def plugin_metrics() -> Mapping[str, RegisteredMetric]:
         (name, OWN_PACKAGE, None) for name in (*NAMES, *TABLES)
     ]
     plugin_names = (
-        (plugin.name, plugin.package, _metric_from_plugin(plugin))
+        (plugin.name, plugin.package, _metric_from_entry_point(plugin))
         for plugin in load_plugins(METRICS)
     )
     unique_metrics = check_unique_names("the metric or table", chain(builtin_names, plugin_names))
     return {name: metric for name, _, metric in unique_metrics if metric is not None}
 
 
-def package_of_metric(name: str) -> str:
-    """Return the package that adds a metric, or an empty string for any other metric."""
+def plugin_package_of_metric(name: str) -> str:
+    """Return the package that adds the metric as a plugin, or an empty string if none does."""
     return next((plugin.package for plugin in load_plugins(METRICS) if plugin.name == name), "")
 
 
-def _metric_from_plugin(plugin: Plugin) -> RegisteredMetric:
-    """Return the metric of an entry point, which is a `RegisteredMetric` or a module."""
+def _metric_from_entry_point(plugin: Plugin) -> RegisteredMetric:
+    """Return the metric that a plugin's entry point names, which may be a module."""
     registered_metric = plugin.value if isinstance(plugin.value, RegisteredMetric) else None
     spec = registered_metric.declared if registered_metric else getattr(plugin.value, "PAPER", None)
     if not isinstance(spec, Metric):
@@ -477,7 +487,7 @@ def _metric_from_plugin(plugin: Plugin) -> RegisteredMetric:
 def build_registered_metric(
     name: str, spec: Metric, sql: str | None, title: str | None = None
 ) -> RegisteredMetric:
-    """Create a registered metric, with a title from the SQL header or from the name by default.
+    """Build a metric's entry for the registry from its definition, SQL and title.
 
     Args:
         name: The name of the metric.
@@ -699,26 +709,31 @@ _METRICS_OF_SCRIPT = (
 
 
 def pivot_metrics(
-    values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str], suffixes: Iterable[str]
+    values: pl.DataFrame,
+    metrics: Sequence[str],
+    group_columns: Sequence[str],
+    suffixes: Iterable[str],
 ) -> pl.DataFrame:
-    """Return one row per group, with columns for the fields of each metric's estimate.
+    """Pivot metric values to one row per group, with several columns for each metric.
 
     Args:
         values: Rows of `metrics`.
         metrics: The names of the metrics.
-        by: The columns that identify a group.
+        group_columns: The columns that identify a group.
         suffixes: The keys of `ESTIMATE_FIELDS` to include, such as `_low`.
 
     Returns:
-        The columns of `by`, then the metric's name plus each suffix for each metric.
+        The columns of `group_columns`, then the metric's name plus each suffix for each metric.
     """
-    estimates = values.select(*by, "metric", estimate=pl.struct(ESTIMATE_FIELDS.values()))
+    estimates = values.select(
+        *group_columns, "metric", estimate=pl.struct(ESTIMATE_FIELDS.values())
+    )
     rows = estimates.pivot(
-        "metric", on_columns=metrics, index=by, values="estimate", maintain_order=True
+        "metric", on_columns=metrics, index=group_columns, values="estimate", maintain_order=True
     )
     fields = ((name, suffix) for name in metrics for suffix in suffixes)
     return rows.select(
-        *by,
+        *group_columns,
         *(
             pl.col(name).struct[ESTIMATE_FIELDS[suffix]].alias(f"{name}{suffix}")
             for name, suffix in fields
@@ -730,7 +745,7 @@ def leaderboard_columns(
     metrics: Sequence[str] | None = None,
     estimate_columns: Mapping[str, column.Column] = METRIC_ESTIMATE_COLUMNS,
 ) -> dict[str, column.Column]:
-    """Return the columns of the leaderboard.
+    """Return the definitions of the leaderboard's columns, by name.
 
     Args:
         metrics: The names of the metrics; None stands for all metrics of the edition paper.
@@ -742,7 +757,7 @@ def leaderboard_columns(
             columns |= {
                 f"{metric}{suffix}": replace(
                     estimate_column,
-                    description=_describe_estimate_column(
+                    description=_leaderboard_column_description(
                         metric, suffix, estimate_column.description
                     ),
                     heading=f"{metric_title(metric)}{column.display_name(suffix)}",
@@ -755,8 +770,8 @@ def leaderboard_columns(
     return columns
 
 
-def _describe_estimate_column(metric_name: str, suffix: str, text: str) -> str:
-    """Return the description of a metric's column, with formula and maximum for the value."""
+def _leaderboard_column_description(metric_name: str, suffix: str, text: str) -> str:
+    """Return a leaderboard column's description, with formula and maximum if it holds the value."""
     text = text.replace(_METRIC_PLACEHOLDER, metric_name)
     if suffix or metric_name not in metric_names(PAPER):  # a value of a column
         return text
@@ -766,7 +781,7 @@ def _describe_estimate_column(metric_name: str, suffix: str, text: str) -> str:
 
 
 def origin_columns(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
-    """Return the columns that name the origin of numbers: system, edition and view options.
+    """Return constant columns that say where numbers come from: edition, system, view options.
 
     Args:
         lake: The lake, of one system.
@@ -779,7 +794,7 @@ def origin_columns(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Exp
 
 
 def view_option_columns(lake: StoredLake) -> list[pl.Expr]:
-    """Return the columns for the lake's view options, such as merged model names."""
+    """Return a constant column for each option of the lake's view, such as merged model names."""
     return [pl.lit(text).alias(name) for name, text in lake.view_options.items()]
 
 
@@ -788,8 +803,8 @@ def view_option_columns(lake: StoredLake) -> list[pl.Expr]:
 
 @contextmanager
 def use_lake_metrics(lake: StoredLake) -> Iterator[None]:
-    """Register the metrics that were added to the lake for the duration of a `with` block."""
-    with use_metrics({**registered_metrics(), **lake._added}):
+    """Register the lake's additional metrics for the duration of a `with` block."""
+    with register_metrics_temporarily({**registered_metrics(), **lake._added}):
         yield
 
 
@@ -848,7 +863,7 @@ def per_system(
     has_edition: bool = True,
     **lake_method_options: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for functions that receive the lake of one system.
+    """Return a decorator that gives a function the lake of one system, and documents its columns.
 
     The decorator adds the columns for the system and the edition to the rows, and documents all
     columns in the docstring. A function that counts several systems together sets `system` to null
@@ -867,18 +882,18 @@ def per_system(
     )
 
 
-def _add_origin_columns(rows: pl.DataFrame, origin: Sequence[pl.Expr]) -> pl.DataFrame:
-    """Add the columns that name the origin of the rows; existing columns are kept."""
-    names = [expression.meta.output_name() for expression in origin]
+def _add_origin_columns(rows: pl.DataFrame, origin_expressions: Sequence[pl.Expr]) -> pl.DataFrame:
+    """Add the columns that say where the rows come from, but keep existing columns."""
+    names = [expression.meta.output_name() for expression in origin_expressions]
     columns = [
         pl.col(name) if name in rows.columns else expression
-        for name, expression in zip(names, origin, strict=True)
+        for name, expression in zip(names, origin_expressions, strict=True)
     ]
     return rows.select(pl.exclude(names), *columns)
 
 
 def format_magic_json(rows: pl.DataFrame) -> str:
-    """Format one model's metrics of the edition release as the published script prints them.
+    """Format the metrics of one model as the JSON text that the published script prints.
 
     Args:
         rows: Rows of `metrics` of one model.

@@ -52,7 +52,7 @@ _KIND_BY_DTYPE: dict[type[pl.DataType], str] = {
     pl.String: "texts",
     pl.Categorical: "texts",
     pl.Enum: "texts",
-    pl.Boolean: "truths",
+    pl.Boolean: "booleans",
 }
 _SETTING_KEY_PATTERN = re.compile(rf"{SETTING}(?:\.[^.'\"\[\]\\]+)+")
 
@@ -69,8 +69,8 @@ class Condition(Struct, frozen=True):
     columns: tuple[str, ...]
 
 
-def compared_strings(where: Condition, column: str) -> list[str]:
-    """Return the strings that a condition compares a column with by = or IN.
+def strings_compared_with_column(where: Condition, column: str) -> list[str]:
+    """Return the strings with which a condition compares a column by `=` or `IN`.
 
     Args:
         where: The parsed condition.
@@ -98,7 +98,7 @@ def parse_condition_for_schema(
     schema: Mapping[str, pl.DataType],
     metrics_by_column: Mapping[str, Sequence[str]] = {},
 ) -> Condition:
-    """Parse a SQL condition on rows with these columns.
+    """Parse an SQL condition on rows that have the columns of a schema.
 
     Args:
         text: The condition.
@@ -112,7 +112,7 @@ def parse_condition_for_schema(
     """
     columns: dict[str, None] = {}
     try:
-        sql = _render_node(_parse_sql(text), columns, schema)
+        sql = _render_sql_and_collect_columns(_parse_sql_condition_tree(text), columns, schema)
     except RecursionError:
         raise _unreadable_condition_error(text, "it is nested too deeply") from None
     if SETTING in schema:
@@ -145,7 +145,7 @@ def parse_condition_for_schema(
 
 
 def typed_constant(column: str, value: str, dtype: pl.DataType) -> str:
-    """Format a value as a SQL constant that can be compared with a column of this type.
+    """Format a value as an SQL constant of the same type as a column.
 
     Args:
         column: The name of the column, for the error message.
@@ -165,29 +165,28 @@ def typed_constant(column: str, value: str, dtype: pl.DataType) -> str:
     return value
 
 
-def _parse_sql(text: str) -> Any:
-    """Parse the text into a syntax tree."""
+def _parse_sql_condition_tree(condition_text: str) -> Any:
     # Imported here, because few requests have a condition.
     import sqlglot
     from sqlglot.errors import SqlglotError
 
     try:
-        trees = sqlglot.parse(text, read="duckdb")
+        trees = sqlglot.parse(condition_text, read="duckdb")
     except SqlglotError as error:
-        raise _unreadable_condition_error(text, _describe_sql_error(error)) from None
+        raise _unreadable_condition_error(condition_text, _describe_sql_error(error)) from None
     if len(trees) != 1 or trees[0] is None:
-        raise UsageError(f"the condition `{text}` must be a single expression")
+        raise UsageError(f"the condition `{condition_text}` must be a single expression")
     return trees[0]
 
 
 def _unreadable_condition_error(text: str, reason: str) -> UsageError:
-    """Return the error for a text that is not valid SQL."""
+    """Return the error for a condition that is not valid SQL, with a hint on missing quotes."""
     quotes = f"; {_QUOTES_HINT}" if _UNQUOTED_WORD.search(text) else ""
     return UsageError(f"the condition `{text}` cannot be read as SQL: {reason}{quotes}")
 
 
 def _describe_sql_error(error: Exception) -> str:
-    """Describe a syntax error without the class names of the library."""
+    """Describe a syntax error of sqlglot in plain words."""
     errors = getattr(error, "errors", None)
     if not errors:
         return "a quotation mark is not closed"
@@ -199,11 +198,13 @@ def _describe_sql_error(error: Exception) -> str:
     return f"`{location}` is not expected there"
 
 
-def _render_node(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataType]) -> str:
-    """Render a syntax tree as SQL that all engines read alike, and add its columns to `columns`."""
+def _render_sql_and_collect_columns(
+    node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataType]
+) -> str:
+    """Render a syntax tree as portable SQL, and add the names of its columns to `columns`."""
 
     def render(child: Any) -> str:
-        return _render_node(child, columns, schema)
+        return _render_sql_and_collect_columns(child, columns, schema)
 
     argument_names = {name for name, value in node.args.items() if value}
     match type(node).__name__:
@@ -213,19 +214,21 @@ def _render_node(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Da
             return f"(NOT {render(node.this)})"
         case name if name in _COMPARISONS and argument_names <= {"this", "expression"}:
             _check_no_chained_comparison(node)
-            _check_same_kind(node, [node.this, node.expression], schema)
+            _check_no_string_compared_with_number(node, [node.this, node.expression], schema)
             return f"({render(node.this)} {_COMPARISONS[name]} {render(node.expression)})"
         case "And" | "Or" as name if argument_names <= {"this", "expression"}:
-            return _join_balanced(
+            return _join_conditions_as_balanced_tree(
                 name.upper(), [render(part) for part in node.flatten(unnest=False)]
             )
         case "Is" if type(node.expression).__name__ == "Null":
             return f"({render(node.this)} IS NULL)"
         case "In" if argument_names == {"this", "expressions"}:
-            _check_same_kind(node, [node.this, *node.expressions], schema)
+            _check_no_string_compared_with_number(node, [node.this, *node.expressions], schema)
             return f"({render(node.this)} IN ({', '.join(map(render, node.expressions))}))"
         case "Between" if argument_names <= {"this", "low", "high"}:
-            _check_same_kind(node, [node.this, node.args["low"], node.args["high"]], schema)
+            _check_no_string_compared_with_number(
+                node, [node.this, node.args["low"], node.args["high"]], schema
+            )
             bounds = f"{render(node.args['low'])} AND {render(node.args['high'])}"
             return f"({render(node.this)} BETWEEN {bounds})"
         case "Like" if (
@@ -236,12 +239,12 @@ def _render_node(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Da
         case "Column" if argument_names == {"this"} and type(node.this).__name__ == "Identifier":
             columns[node.name] = None
             return quote_identifier(node.name)
-        case "Column" | "Dot" if is_setting_key(key := _column_name(node)):
+        case "Column" | "Dot" if is_setting_key(key := _column_name_of_node(node)):
             columns[key] = None
             return quote_identifier(key)
         case "Boolean" | "Null":
             return str(node.sql("duckdb"))
-    if (constant := _render_constant(node)) is not None:
+    if (constant := _render_string_or_number(node)) is not None:
         return constant
     raise UsageError(
         f"a condition cannot contain `{node.sql('duckdb')}`: use only columns and constants "
@@ -276,12 +279,14 @@ def _check_no_chained_comparison(node: Any) -> None:
         )
 
 
-def _check_same_kind(node: Any, sides: Sequence[Any], schema: Mapping[str, pl.DataType]) -> None:
-    """Raise UsageError if a string is compared with a number; engines differ in the conversion."""
-    sides = [side.unnest() for side in sides]
-    kinds = {kind for side in sides if (kind := _value_kind(side, schema))}
+def _check_no_string_compared_with_number(
+    node: Any, compared_nodes: Sequence[Any], schema: Mapping[str, pl.DataType]
+) -> None:
+    """Raise UsageError if a string is compared with a number, which engines treat differently."""
+    compared_nodes = [side.unnest() for side in compared_nodes]
+    kinds = {kind for side in compared_nodes if (kind := _string_or_number_type(side, schema))}
     if len(kinds) > 1:
-        keys = [name for name in map(_column_name, sides) if is_setting_key(name)]
+        keys = [name for name in map(_column_name_of_node, compared_nodes) if is_setting_key(name)]
         hint = f"; {keys[0]} is a text, as in {keys[0]} = '2'" if keys else ""
         raise UsageError(
             f"the condition compares values of different types: {' and '.join(sorted(kinds))} in "
@@ -289,55 +294,59 @@ def _check_same_kind(node: Any, sides: Sequence[Any], schema: Mapping[str, pl.Da
         )
 
 
-def _value_kind(node: Any, schema: Mapping[str, pl.DataType]) -> str | None:
-    """Return the kind of values of a column or constant; None for others, such as times."""
-    if _render_constant(node) is not None:
+def _string_or_number_type(node: Any, schema: Mapping[str, pl.DataType]) -> str | None:
+    """Return `texts`, `numbers` or `booleans` for a column or constant; None for any other type."""
+    if _render_string_or_number(node) is not None:
         return "texts" if node.is_string else "numbers"
     if type(node).__name__ == "Boolean":
-        return "truths"
+        return "booleans"
     dtype = (
-        pl.String() if is_setting_key(name := _column_name(node)) else schema.get(name, pl.Null())
+        pl.String()
+        if is_setting_key(name := _column_name_of_node(node))
+        else schema.get(name, pl.Null())
     )
     if dtype.is_numeric():
         return "numbers"
     return _KIND_BY_DTYPE.get(type(dtype))
 
 
-def _column_name(node: Any) -> str:
-    """Return the name of a column node, or an empty string for any other node."""
+def _column_name_of_node(node: Any) -> str:
     is_column = type(node).__name__ in ("Column", "Dot")
     return ".".join(part.name for part in node.parts) if is_column else ""
 
 
-def _join_balanced(operator: str, operands: Sequence[str]) -> str:
-    """Join conditions by halves, so that the syntax tree of thousands of them is not too deep."""
-    if len(operands) == 1:
-        return operands[0]
-    middle = len(operands) // 2
+def _join_conditions_as_balanced_tree(operator: str, conditions: Sequence[str]) -> str:
+    """Join SQL conditions as a balanced tree, because thousands would be nested too deeply."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
     return (
-        f"({_join_balanced(operator, operands[:middle])} {operator} "
-        f"{_join_balanced(operator, operands[middle:])})"
+        f"({_join_conditions_as_balanced_tree(operator, conditions[:middle])} {operator} "
+        f"{_join_conditions_as_balanced_tree(operator, conditions[middle:])})"
     )
 
 
-def _render_constant(node: Any) -> str | None:
-    """Render a string or number as SQL; return None for any other node."""
+def _render_string_or_number(node: Any) -> str | None:
     match type(node).__name__:
         case "Literal":
-            return quote_literal(node.this) if node.is_string else _render_number(node.this)
+            return (
+                quote_literal(node.this)
+                if node.is_string
+                else _render_number_without_exponent(node.this)
+            )
         case "Neg" if type(node.this).__name__ == "Literal" and not node.this.is_string:
-            return _render_number(f"-{node.this.this}")
+            return _render_number_without_exponent(f"-{node.this.this}")
     return None
 
 
-def _render_number(text: str) -> str:
+def _render_number_without_exponent(number_text: str) -> str:
     """Render a number without an exponent, unless it would become long."""
-    if text.lstrip("-").isdecimal() and not -(2**63) <= int(text) < 2**63:
-        raise UsageError(f"the number {text} is too large for a condition")
+    if number_text.lstrip("-").isdecimal() and not -(2**63) <= int(number_text) < 2**63:
+        raise UsageError(f"the number {number_text} is too large for a condition")
     # In a list, polars 2.0 gives a number with an exponent another type than the other numbers.
-    if "e" not in text.lower() or not 1e-9 < abs(float(text)) < 1e15:
-        return text
-    decimal_text = f"{Decimal(text):f}"
+    if "e" not in number_text.lower() or not 1e-9 < abs(float(number_text)) < 1e15:
+        return number_text
+    decimal_text = f"{Decimal(number_text):f}"
     return decimal_text if "." in decimal_text else f"{decimal_text}.0"
 
 
@@ -358,14 +367,14 @@ GAME_COLUMNS: dict[str, pl.DataType] = {
 
 
 def as_list(names: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return the names as a tuple; a single string is one name, and None stays None."""
+    """Return one name or several names as a tuple; None stays None."""
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_confidence(confidence: float | None) -> None:
-    """Raise UsageError if the confidence level is not between 0 and 1; None is accepted."""
+    """Raise UsageError if the confidence level is neither None nor between 0 and 1."""
     # With a lower level, both ends of an interval would be the same number.
     if confidence is not None and not 1e-6 <= confidence < 1:
         raise UsageError(
@@ -374,29 +383,29 @@ def check_confidence(confidence: float | None) -> None:
 
 
 def requested_metrics(metrics: Iterable[str] | None, edition: Edition) -> tuple[str, ...]:
-    """Return the requested metrics; None stands for all metrics of the edition."""
+    """Return the requested metric names, or all metrics of the edition if None are requested."""
     return edition_names(edition) if metrics is None else as_list(metrics) or ()
 
 
 def is_game_column(column: str) -> bool:
-    """Return whether a column belongs to the game, or is a key of its setting."""
+    """Return whether a column belongs to the table `games` or is a key of a game's setting."""
     return column in GAME_COLUMNS or is_setting_key(column)
 
 
-def setting_path(column: str) -> tuple[str, ...]:
-    """Return the keys that lead to a column's value in the setting; empty for other columns."""
+def setting_key_path(column: str) -> tuple[str, ...]:
+    """Return the nested keys of the setting under which a column's value is stored."""
     paths = {**FIXED_SETTING_KEYS, "topic": ("topic",)}
     return tuple(column.split(".")[1:]) if is_setting_key(column) else paths.get(column, ())
 
 
 def setting_value(column: str) -> pl.Expr:
-    """Return an expression for the value of a setting's key as text, as in `setting.topic`."""
-    path = "".join(f"['{key}']" for key in setting_path(column))
+    """Return an expression that reads a column such as `setting.topic` from the setting as text."""
+    path = "".join(f"['{key}']" for key in setting_key_path(column))
     return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
 
 
 def selection_condition(**values: str | Sequence[str] | None) -> pl.Expr:
-    """Return the condition that each of these columns has one of the given values.
+    """Return a condition that is true in rows that have one of the allowed values in each column.
 
     Args:
         **values: A value or a list of values for each column; None stands for any value.
@@ -422,8 +431,8 @@ class Request(Struct, frozen=True):
         expected: The number of games that each model is expected to have in each competition; None
             derives it from the games of the other models.
         varied: Columns of the setting whose values are compared, although they are not groups.
-        has_unclear_others: Whether the rows of `unclear_other_rows` are added to those of the
-            metric.
+        has_unclear_others: Whether the rows of `unclear_rows_outside_metric` are added to those of
+            the metric.
     """
 
     edition: Edition = PAPER
@@ -438,44 +447,48 @@ class Request(Struct, frozen=True):
 
     @property
     def key_columns(self) -> list[str]:
-        """The columns that identify a value."""
+        """The columns that identify a value: the metric and the groups."""
         return ["metric", *self.by]
 
     @property
-    def used_columns(self) -> tuple[str, ...]:
+    def group_and_filter_columns(self) -> tuple[str, ...]:
         """The columns by which rows are grouped or filtered."""
         return (*self.by, *(self.where.columns if self.where else ()))
 
     @property
-    def used_game_columns(self) -> tuple[str, ...]:
-        """The columns by which rows are grouped or filtered that belong to the game."""
-        return tuple(name for name in dict.fromkeys(self.used_columns) if is_game_column(name))
+    def game_columns_in_groups_and_filter(self) -> tuple[str, ...]:
+        """The columns of `games` by which rows are grouped or filtered."""
+        return tuple(
+            name for name in dict.fromkeys(self.group_and_filter_columns) if is_game_column(name)
+        )
 
     @property
-    def finest_group_columns(self) -> tuple[str, ...]:
-        """The columns by which rows are counted; the requested groups are sums of these.
+    def counted_group_columns(self) -> tuple[str, ...]:
+        """The columns by which an engine counts rows, which are the groups and the game type.
 
         They include the game type. Each game has one type, so counts of distinct games can be added
         up over types.
         """
-        return self.by if self.is_rolled_up else (*self.by, "game_type")
+        return self.by if self.has_rows_over_all_game_types else (*self.by, "game_type")
 
     @property
-    def is_rolled_up(self) -> bool:
-        """Whether there are also rows over all game types."""
+    def has_rows_over_all_game_types(self) -> bool:
+        """Whether the result also has rows that count all game types together."""
         return "game_type" in self.by
 
     @property
-    def can_group_results(self) -> bool:
-        """Whether `results` has all used columns, so that it can list groups without counted rows.
+    def uses_only_columns_of_results(self) -> bool:
+        """Whether the table `results` has all columns of the groups and the condition.
 
         A result can stand for a whole team, so it has no seat and no player.
         """
         side_columns = _COMMON_COLUMNS.keys() - {"player"}
-        return all(name in side_columns or is_game_column(name) for name in self.used_columns)
+        return all(
+            name in side_columns or is_game_column(name) for name in self.group_and_filter_columns
+        )
 
-    def groups_have_one_type(self, metric_types: Collection[str]) -> bool:
-        """Return whether each group belongs to a single game type of a metric.
+    def has_one_game_type_per_group(self, metric_types: Collection[str]) -> bool:
+        """Return whether every group has games of only one of the metric's game types.
 
         In the edition release values are over all game types.
 
@@ -492,34 +505,34 @@ class Request(Struct, frozen=True):
         return is_single_type or not columns_within_type.isdisjoint(self.by)
 
     def missing_terms_hint(self, metric_types: Collection[str]) -> str:
-        """Return the hint for a value that lacks some of its terms.
+        """Return the hint for a value that is missing because one of its ratios has no rows.
 
         Args:
             metric_types: The game types of the metric.
         """
         covers_all_games = self.edition == RELEASE or (
-            self.lists_groups_without_games and self.where is None
+            self.lists_groups_without_metric_games and self.where is None
         )
         # A group can lack terms because it has games of some types only.
         can_mix_types = (
             len(metric_types) > 1
             and not covers_all_games
-            and not self.groups_have_one_type(metric_types)
+            and not self.has_one_game_type_per_group(metric_types)
         )
         group_hint = (
             "; also group by game_type to get the value of each type" if can_mix_types else ""
         )
-        if self.lists_groups_without_games:
+        if self.lists_groups_without_metric_games:
             return group_hint
         return f"{group_hint}; `magic metrics --format json` shows each term in `terms`"
 
     @property
-    def lists_groups_without_games(self) -> bool:
-        """Whether a group is listed even if it has no game of the metric's types."""
+    def lists_groups_without_metric_games(self) -> bool:
+        """Whether groups are listed even if they have no games that the metric counts."""
         return set(self.by) <= set(DEFAULT_BY)
 
-    def shown_types(self, metric: Metric) -> tuple[str, ...]:
-        """Return the values of `game_type` that the rows of a metric have."""
+    def game_types_in_rows(self, metric: Metric) -> tuple[str, ...]:
+        """Return the values of the column `game_type` in the result for a metric."""
         metric_types = tuple(str(game_type) for game_type in metric.game_types)
         if self.edition == RELEASE and len(metric_types) > 1:
             metric_types = ()
@@ -530,10 +543,10 @@ class Request(Struct, frozen=True):
             else tuple(game_type for game_type in row_types if game_type in self.game_types)
         )
 
-    def counted_types(self, metric: Metric) -> tuple[str, ...]:
-        """Return the game types of a metric whose rows are counted: the requested ones, if any."""
+    def counted_game_types(self, metric: Metric) -> tuple[str, ...]:
+        """Return the metric's game types that the request counts: the requested ones, or all."""
         types = tuple(map(str, metric.game_types))
-        requested_types = None if self.is_rolled_up else self.game_types
+        requested_types = None if self.has_rows_over_all_game_types else self.game_types
         return (
             tuple(
                 game_type
@@ -545,7 +558,7 @@ class Request(Struct, frozen=True):
 
 
 def common_row_schema(name: str) -> dict[str, pl.DataType]:
-    """Return the columns that all rows of a metric have, including those of their game.
+    """Return the columns, with their types, that all rows of a metric have.
 
     Args:
         name: The name of the metric.
@@ -559,11 +572,11 @@ def common_row_schema(name: str) -> dict[str, pl.DataType]:
         for table in tables
         if not isinstance(table, str)
     ]
-    return _common_columns(schemas) | GAME_COLUMNS
+    return _columns_common_to_schemas(schemas) | GAME_COLUMNS
 
 
 def parse_condition(metrics: Sequence[str], where: str | None) -> Condition | None:
-    """Parse a condition on columns that the rows of all these metrics have.
+    """Parse an SQL condition on columns that the rows of all these metrics have.
 
     Args:
         metrics: The names of the metrics.
@@ -584,12 +597,13 @@ def parse_condition(metrics: Sequence[str], where: str | None) -> Condition | No
         for column in schema
     }
     return parse_condition_for_schema(
-        where, _common_columns([*schemas.values()]), metrics_by_column
+        where, _columns_common_to_schemas([*schemas.values()]), metrics_by_column
     )
 
 
-def _common_columns(schemas: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
-    """Return the columns that all of the schemas have, in the order of the first schema."""
+def _columns_common_to_schemas(
+    schemas: Sequence[Mapping[str, pl.DataType]],
+) -> dict[str, pl.DataType]:
     first = schemas[0]
     return {name: first[name] for name in first if all(name in schema for schema in schemas)}
 
@@ -611,13 +625,13 @@ def check_expected(expected: int | None) -> None:
 
 
 def check_losses(lake: StoredLake, edition: Edition) -> None:
-    """Raise UsageError if failures count as losses in the edition release, which forbids it."""
+    """Raise UsageError if the lake counts failures as losses and the edition is the release."""
     if edition == RELEASE and lake.failures == LOSS:
         raise UsageError(LOSSES_REFUSED)
 
 
 def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
-    """Raise UsageError if the request does not fit these metrics of the lake.
+    """Raise UsageError if a request is invalid for these metrics or this lake.
 
     Args:
         lake: The lake, of one system.
@@ -633,20 +647,21 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
     check_number_of_games(request)
     check_expected(request.expected)
     check_losses(lake, request.edition)
-    is_release, by = request.edition == RELEASE, set(request.by)
+    is_release, group_columns = request.edition == RELEASE, set(request.by)
     errors = {
         "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
         f"the game type `{ALL_GAME_TYPES}` exists only if you group by game_type": (
-            not request.is_rolled_up and ALL_GAME_TYPES in (request.game_types or ())
+            not request.has_rows_over_all_game_types
+            and ALL_GAME_TYPES in (request.game_types or ())
         ),
         "the release edition covers all games of a model: leave out the condition": (
             is_release and request.where is not None
         ),
         "the release edition is computed per model: group by model and game_type": (
-            is_release and not by <= set(DEFAULT_BY)
+            is_release and not group_columns <= set(DEFAULT_BY)
         ),
         "the release edition is computed per model: group at least by model": (
-            is_release and "model" not in by
+            is_release and "model" not in group_columns
         ),
     }
     if message := next((text for text, is_error in errors.items() if is_error), None):
@@ -662,7 +677,7 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
             metric for metric in tables_with_own_columns if column not in tables[metric]
         ]:
             raise UsageError(_cannot_group_message(column, metrics_without_column, tables))
-    for column in filter(is_setting_key, request.used_columns):
+    for column in filter(is_setting_key, request.group_and_filter_columns):
         settings = lake.table("games").select(SETTING).drop_nulls()
         games_with_key = settings.filter(setting_value(column).is_not_null()).head(1).collect()
         sample = settings.unique().head(1_000)
@@ -692,7 +707,7 @@ def _cannot_group_message(
 def check_known_names(
     noun: str, words: str | Sequence[str] | None, known_names: Collection[str], where: str = ""
 ) -> None:
-    """Raise UsageError for words that are not in the list of known words.
+    """Raise UsageError, with suggestions, if a name is not one of the known names.
 
     Args:
         noun: What the words are, for the message, such as `game type`.
@@ -705,13 +720,12 @@ def check_known_names(
     """
     if unknown_words := [name for name in as_list(words) or () if name not in known_names]:
         raise UsageError(
-            f"no {noun} {_format_names(unknown_words)}{where}: "
+            f"no {noun} {_join_names_with_commas(unknown_words)}{where}: "
             f"{suggest_names(unknown_words, known_names)}"
         )
 
 
-def _format_names(names: Iterable[str]) -> str:
-    """Join names by commas; an empty name is displayed as ``."""
+def _join_names_with_commas(names: Iterable[str]) -> str:
     return ", ".join(name or "``" for name in names)
 
 
@@ -721,7 +735,7 @@ def check_role_columns(
     names: str | Sequence[str] | None,
     game_types: Sequence[str] | None = None,
 ) -> None:
-    """Raise UsageError for a competition or role that no game has.
+    """Raise UsageError if no game has the given competition or role.
 
     Args:
         lake: The lake, of one system.
@@ -749,10 +763,11 @@ def check_role_columns(
 
 
 def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:
-    """Raise UsageError for models that no game of the lake tests."""
-    untested_models = _models_without_rows(_tested_results(lake), models)
+    """Raise UsageError if a model is not tested in any game of the lake."""
+    tested_results = lake.table("results").filter("is_tested")
+    untested_models = _models_without_rows(tested_results, models)
     if untested_models:
-        _check_models_have_games(lake, untested_models, _tested_results(lake), "magic leaderboard")
+        _check_models_have_games(lake, untested_models, tested_results, "magic leaderboard")
         is_single = len(untested_models) == 1
         played_as_opponent = (
             "appears only as an opponent" if is_single else "appear only as opponents"
@@ -764,33 +779,32 @@ def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:
 
 
 def tested_models(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the given models that a game of the lake tests; None for None."""
+    """Return those of the models that are tested in a game of the lake."""
     if models is None:
         return None
-    untested_models = _models_without_rows(_tested_results(lake), models)
+    untested_models = _models_without_rows(lake.table("results").filter("is_tested"), models)
     return tuple(model for model in models if model not in untested_models)
 
 
-def _tested_results(lake: StoredLake) -> pl.LazyFrame:
-    """Return the rows of `results` for tested sides."""
-    return lake.table("results").filter("is_tested")
-
-
 def check_players(lake: StoredLake, models: str | Sequence[str] | None) -> None:
-    """Raise UsageError for models that play in no game, not even as an opponent."""
+    """Raise UsageError if a model plays in no game of the lake, not even as an opponent."""
     listing = 'magic sql "SELECT DISTINCT model FROM players"'
     _check_models_have_games(lake, models, lake.table("players"), listing)
 
 
 def _check_models_have_games(
-    lake: StoredLake, models: str | Sequence[str] | None, accepted: pl.LazyFrame, listing: str
+    lake: StoredLake,
+    models: str | Sequence[str] | None,
+    suggested_models: pl.LazyFrame,
+    listing_command: str,
 ) -> None:
-    """Raise UsageError for models without games; only models of `accepted` are suggested."""
+    """Raise UsageError, with suggestions, if a model plays in no game of the lake."""
     if unknown_models := _models_without_rows(lake.table("players"), models):
         for system in lake.systems if lake.system else ():
             if not _models_without_rows(lake.for_system(system).table("players"), unknown_models):
                 raise OtherSystemError(
-                    f"no game of {_format_names(unknown_models)} in {lake.system}, but in {system}",
+                    f"no game of {_join_names_with_commas(unknown_models)} in {lake.system}, "
+                    f"but in {system}",
                     f"choose that system, with `--system {system}` or `"
                     f"lake.for_system({system!r})`",
                 )
@@ -798,26 +812,26 @@ def _check_models_have_games(
             name for name in unknown_models if name.rpartition("@")[2] in lake.systems
         ]:
             raise UsageError(
-                f"no game of {_format_names(names_with_system)}: only `compare` takes "
+                f"no game of {_join_names_with_commas(names_with_system)}: only `compare` takes "
                 "a model of a system; name the model alone, and its system with --system or "
                 "`lake.for_system`"
             )
         accepted_names = (
-            accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
+            suggested_models.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         )
         # Long lists are not printed.
         is_few = 0 < len(accepted_names) <= 8
         list_hint = (
             f"choose from {', '.join(accepted_names)}"
             if is_few
-            else f"run `{listing}` to list the models"
+            else f"run `{listing_command}` to list the models"
         )
         hint = suggest_similar_names(unknown_models, accepted_names) or list_hint
-        raise UsageError(f"no game of {_format_names(unknown_models)}: {hint}")
+        raise UsageError(f"no game of {_join_names_with_commas(unknown_models)}: {hint}")
 
 
 def _models_without_rows(rows: pl.LazyFrame, models: str | Sequence[str] | None) -> list[str]:
-    """Return the models that have no row, sorted."""
+    """Return those of the models that have no row in the frame, sorted."""
     if not (requested_models := as_list(models)):
         return []
     existing_models = rows.filter(selection_condition(model=requested_models)).select(

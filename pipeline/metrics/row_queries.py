@@ -26,14 +26,14 @@ from pipeline.metrics.registry import (
     Metric,
     Rows,
     Tables,
-    comparison_sql_file,
+    comparison_sql_file_name,
     has_sql,
-    is_external_metric,
+    is_plugin_or_added_metric,
     metric_names,
     metric_spec,
     metric_sql,
-    package_of_metric,
     plugin_metrics,
+    plugin_package_of_metric,
     sql_header,
 )
 from pipeline.metrics.request import Request, is_game_column, is_setting_key, setting_value
@@ -68,10 +68,10 @@ LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_
     ON opponents.game_id = games.game_id"""
 
 
-def frames_to_count(
+def requested_metric_and_result_frames(
     metrics: Mapping[str, Metric], request: Request, tables: Tables
 ) -> dict[str, pl.LazyFrame]:
-    """Return the frames that a request counts.
+    """Return the rows of each metric and of `results` that a request counts, as polars frames.
 
     Args:
         metrics: The specs by name.
@@ -85,7 +85,7 @@ def frames_to_count(
     selected_games = game_selection(tables, request)
     if selected_games is not None:
         request = replace(request, where=None)
-    results = add_game_columns(tables("results"), tables, request.used_game_columns)
+    results = add_game_columns(tables("results"), tables, request.game_columns_in_groups_and_filter)
     results = (selected_games.keep_selected(results) if selected_games else results).filter(
         "is_tested"
     )
@@ -95,7 +95,7 @@ def frames_to_count(
     # `results` has all columns of the condition only if it has all columns of the groups.
     results_frame = (
         {RESULTS_KEY: results.filter(pl.sql_expr(requested_rows_condition(request)))}
-        if request.can_group_results
+        if request.uses_only_columns_of_results
         else {}
     )
     return {**results_frame, **rows_by_metric}
@@ -107,7 +107,7 @@ def metric_rows(
     request: Request,
     selected_games: "GameSelection | None" = None,
 ) -> pl.LazyFrame:
-    """Return the rows that a metric is about, with `term`, `what`, `hit` and `is_counted`.
+    """Return the rows that a metric is about, each with its ratio, its hit and whether it counts.
 
     The edition release takes the games below its number of games. The other editions take finished
     games and do not count outages.
@@ -120,14 +120,16 @@ def metric_rows(
     """
     has_metric_type = pl.col("game_type").is_in(spec.game_types)
     frames = [
-        _build_rows(row_spec, tables, request, selected_games).filter(has_metric_type)
+        _select_metric_rows_of_table(row_spec, tables, request, selected_games).filter(
+            has_metric_type
+        )
         for row_spec in spec.rows
     ]
     return pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
 def unclear_rows_outside_metric(name: str, tables: Tables, request: Request) -> list[pl.LazyFrame]:
-    """Return the unclear rows of the metric's action tables that the metric does not count.
+    """Return the unclear rows, in tables that a metric uses, that the metric does not count.
 
     These are actions of other roles, models and games. The metric does not count them, and they
     have no `term`, `what` or `hit`.
@@ -147,18 +149,17 @@ def unclear_rows_outside_metric(name: str, tables: Tables, request: Request) -> 
         metric_spec(name, request.edition), tables, request_for_all
     ).select(_ACTION_KEYS)
     return [
-        add_game_columns(tables(table), tables, request.used_game_columns)
+        add_game_columns(tables(table), tables, request.game_columns_in_groups_and_filter)
         .filter(
             pl.col("parse_status") != ParseStatus.OK, pl.sql_expr(requested_rows_condition(request))
         )
         .join(metric_actions, on=_ACTION_KEYS, how="anti", nulls_equal=True)
         .with_columns(is_counted=pl.lit(value=False))
-        for table in _action_tables(name)
+        for table in _action_tables_named_by_metric(name)
     ]
 
 
-def _action_tables(name: str) -> list[str]:
-    """Return the action tables that the metric's definition names."""
+def _action_tables_named_by_metric(name: str) -> list[str]:
     tables = dict.fromkeys(row_spec.table for row_spec in metric_spec(name).rows)
     return [table for table in tables if isinstance(table, str) and table in ACTION_TABLES]
 
@@ -175,14 +176,14 @@ class GameSelection(NamedTuple):
     are_kept: bool
 
     def keep_selected(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the rows of the selected games."""
+        """Return only the rows that belong to selected games."""
         if self.ids.is_empty() and not self.are_kept:
             return rows
         return rows.join(self.ids.lazy(), on="game_id", how="semi" if self.are_kept else "anti")
 
 
 def game_selection(tables: Tables, request: Request) -> GameSelection | None:
-    """Select the games that meet a condition on columns of games only.
+    """Return the games that meet the request's condition, if it names columns of games only.
 
     Checking each game once is faster than joining the games to the rows of every table. Every row
     belongs to a game; `magic verify` reports rows that do not.
@@ -200,31 +201,32 @@ def game_selection(tables: Tables, request: Request) -> GameSelection | None:
     ):
         return None
     ids = tables("games").select("game_id")
-    kept = pl.col("is_kept")
+    is_kept = pl.col("is_kept")
     games_with_flag = add_game_columns(ids, tables, where.columns).select(
         "game_id", is_kept=pl.sql_expr(where.sql).fill_null(value=False)
     )
     games = games_with_flag.collect(engine="streaming")
     are_kept = games["is_kept"].sum() <= games.height / 2
-    return GameSelection(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
+    return GameSelection(
+        games.filter(is_kept if are_kept else ~is_kept).select("game_id"), are_kept
+    )
 
 
-def _build_rows(
-    row_spec: Rows, tables: Tables, request: Request, selected_games: GameSelection | None = None
+def _select_metric_rows_of_table(
+    rows_spec: Rows, tables: Tables, request: Request, selected_games: GameSelection | None = None
 ) -> pl.LazyFrame:
-    """Select the rows of one table that a metric is about."""
-    frame = tables(row_spec.table) if isinstance(row_spec.table, str) else row_spec.table(tables)
-    if row_spec.roles is not None:
-        game_types = tables("roles").filter(row_spec.roles).select("game_type").unique()
+    frame = tables(rows_spec.table) if isinstance(rows_spec.table, str) else rows_spec.table(tables)
+    if rows_spec.roles is not None:
+        game_types = tables("roles").filter(rows_spec.roles).select("game_type").unique()
         frame = frame.join(game_types, on="game_type", how="semi")
-    is_counted = pl.col("hit").is_not_null() if row_spec.counted is None else row_spec.counted
+    is_counted = pl.col("hit").is_not_null() if rows_spec.counted is None else rows_spec.counted
     if request.edition != RELEASE:
         is_counted = is_counted & pl.col("is_readable")
     rows = (
-        add_game_columns(frame, tables, request.used_game_columns)
-        .filter("is_tested", edition_condition(request), row_spec.where)
+        add_game_columns(frame, tables, request.game_columns_in_groups_and_filter)
+        .filter("is_tested", edition_condition(request), rows_spec.where)
         .with_columns(
-            term=row_spec.term, what=row_spec.what, hit=row_spec.hit, is_readable=IS_READABLE
+            term=rows_spec.term, what=rows_spec.what, hit=rows_spec.hit, is_readable=IS_READABLE
         )
         .with_columns((cs.by_name("hit") & cs.boolean()).cast(pl.Int64))  # as in SQL
         .with_columns(is_counted=is_counted.fill_null(value=False))
@@ -236,14 +238,14 @@ def _build_rows(
 
 
 def edition_condition(request: Request) -> pl.Expr:
-    """Return the condition that the edition takes a row's game."""
+    """Return the condition that is true in rows of games that the edition counts."""
     if request.edition != RELEASE:
         return pl.col("is_finished")
     return pl.col("game_index") < request.num_of_game
 
 
 def add_game_columns(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.LazyFrame:
-    """Add columns of their game to the rows; a column of the same name is replaced.
+    """Add columns of the game, such as its setting's keys, to rows of other tables.
 
     Args:
         rows: Rows with `game_id`.
@@ -261,10 +263,10 @@ def add_game_columns(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str])
     return rows.drop(columns, strict=False).join(game_columns, on="game_id", how="left")
 
 
-def add_comparison_column(
+def add_compared_with_column(
     name: str, edition: Edition, attempts: pl.LazyFrame, tables: Tables
 ) -> pl.LazyFrame:
-    """Add the column `compared_with`: the players sought, the secret word, or the ending.
+    """Add a column with what each row is compared with, such as the secret word.
 
     A file in `sql/evidence` selects it from the rows `attempts`; polars and DuckDB run the same
     SQL. Files of `sql/shared` that it names are inserted as subqueries, because polars 2.0 does not
@@ -276,7 +278,7 @@ def add_comparison_column(
         attempts: The rows of the metric.
         tables: Returns the frame of an event table by name.
     """
-    file = comparison_sql_file(name, edition)
+    file = comparison_sql_file_name(name, edition)
     if file is None:
         return attempts.with_columns(pl.lit(None, pl.String).alias(COMPARED_COLUMN))
     select = sql_files.read_select(file)
@@ -287,24 +289,24 @@ def add_comparison_column(
 
 
 def requested_rows_condition(request: Request) -> str:
-    """Return the SQL condition for the requested models, game types and filter."""
+    """Return an SQL condition that selects the request's models, game types and rows."""
     conditions = []
     if request.models is not None:
         conditions.append(f"model IN ({sql_literals(request.models)})")
-    if request.game_types is not None and not request.is_rolled_up:
+    if request.game_types is not None and not request.has_rows_over_all_game_types:
         conditions.append(f"game_type IN ({sql_literals(request.game_types)})")
     if request.where is not None:
         conditions.append(request.where.sql)
     return " AND ".join(conditions) or "TRUE"
 
 
-def sql_literals(values: Iterable[str]) -> str:
-    """Format values as a list of SQL strings for IN; `NULL` if there are none."""
-    return ", ".join(map(quote_literal, sorted(values))) or "NULL"
+def sql_literals(strings: Iterable[str]) -> str:
+    """Format strings as a comma-separated list of SQL literals, or `NULL` if there are none."""
+    return ", ".join(map(quote_literal, sorted(strings))) or "NULL"
 
 
-def selects_to_count(metrics: Iterable[str], request: Request) -> dict[str, str]:
-    """Return the SELECTs of the rows that a request counts, as `frames_to_count` does in polars.
+def requested_metric_and_result_selects(metrics: Iterable[str], request: Request) -> dict[str, str]:
+    """Return SQL for the rows of each metric and of `results` that a request counts.
 
     Rows of other game types than the metric's own are not left out here, because most files leave
     them out themselves, and it would take DuckDB a tenth more time.
@@ -314,51 +316,54 @@ def selects_to_count(metrics: Iterable[str], request: Request) -> dict[str, str]
         request: The edition, groups and filters.
     """
     columns = ["game_id", "model", "game_type", "game_index", "is_finished", "is_tested"]
-    columns += request.used_columns
+    columns += request.group_and_filter_columns
     results = _add_game_columns_to_select("SELECT * FROM results", columns, request)
     tested_results = (
         f"SELECT * FROM ({results}) AS rows WHERE is_tested AND {requested_rows_condition(request)}"
     )
     selects_by_metric = {
-        name: f"({_requested_rows_select(name, _COUNT_COLUMNS, request)})" for name in metrics
+        name: f"({_requested_metric_rows_select(name, _COUNT_COLUMNS, request)})"
+        for name in metrics
     }
     return {RESULTS_KEY: f"({tested_results})", **selects_by_metric}
 
 
-def attempts_select(name: str, edition: Edition) -> str:
-    """Return the SELECT for the rows that a metric is about, from the CTE `attempts` of its file.
+def metric_rows_select(name: str, edition: Edition) -> str:
+    """Return a SELECT for all rows that a metric is about, built from the metric's SQL file.
 
     Args:
         name: The name of the metric.
         edition: The edition: paper, release or audited.
     """
     # A metric of another package may have boolean hits.
-    columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_external_metric(name) else "*"
+    columns = (
+        "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_plugin_or_added_metric(name) else "*"
+    )
     return f"{extract_with_clause(metric_sql(name, edition)).text}\nSELECT {columns} FROM attempts"
 
 
-def comparison_select(name: str, edition: Edition) -> str:
-    """Return the SELECT for the rows that a metric is about, with the column `compared_with`.
+def metric_rows_with_comparison_select(name: str, edition: Edition) -> str:
+    """Return a SELECT for all rows that a metric is about, with the column `compared_with`.
 
     Args:
         name: The name of the metric.
         edition: The edition: paper, release or audited.
     """
-    if file := comparison_sql_file(name, edition):
+    if file := comparison_sql_file_name(name, edition):
         return f"{extract_with_clause(metric_sql(name, edition)).text}\n{sql_files.read_file(file)}"
     return (
         f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED_COLUMN} "
-        f"FROM ({attempts_select(name, edition)}) AS rows"
+        f"FROM ({metric_rows_select(name, edition)}) AS rows"
     )
 
 
 def matching_rows_select(
     condition: str, name: str, columns: Iterable[str], request: Request
 ) -> str:
-    """Return the SELECT for the requested rows of a metric that meet a condition.
+    """Return a SELECT for the requested rows of a metric that also meet a condition.
 
-    The rows of `unclear_other_rows` are added if the request asks for them. `hit` is null in rows
-    that are not counted.
+    The rows of `unclear_rows_outside_metric` are added if the request asks for them. `hit` is null
+    in rows that are not counted.
 
     Args:
         condition: The SQL condition on the rows.
@@ -377,24 +382,27 @@ def matching_rows_select(
     if not request.has_unclear_others:
         return (
             f"SELECT {column_list}\n"
-            f"FROM ({_requested_rows_select(name, needed_columns, request)}) AS wanted\n"
+            f"FROM ({_requested_metric_rows_select(name, needed_columns, request)}) AS wanted\n"
             f"WHERE {full_condition}"
         )
-    metric_rows_select = _all_rows_select(name, [*needed_columns, *_ACTION_KEYS], request)
+    all_rows_select = _all_metric_rows_select(name, [*needed_columns, *_ACTION_KEYS], request)
     metric_select = (
         f"SELECT {column_list} FROM of_metric "
         f"WHERE {requested_rows_condition(request)} AND {full_condition}"
     )
     unclear_selects = [
-        _unclear_rows_select(table, columns, request) for table in _action_tables(name)
+        _unclear_rows_outside_metric_select(table, columns, request)
+        for table in _action_tables_named_by_metric(name)
     ]
-    return f"WITH of_metric AS ({metric_rows_select})\n" + "\nUNION ALL\n".join(
+    return f"WITH of_metric AS ({all_rows_select})\n" + "\nUNION ALL\n".join(
         [metric_select, *unclear_selects]
     )
 
 
-def _unclear_rows_select(table: str, columns: Sequence[str], request: Request) -> str:
-    """Return the SELECT for the unclear rows of an action table that are not rows of the metric."""
+def _unclear_rows_outside_metric_select(
+    table: str, columns: Sequence[str], request: Request
+) -> str:
+    """Return a SELECT for the unclear rows of an action table that do not belong to the metric."""
     is_metric_row = " AND ".join(
         f"of_metric.{key} IS NOT DISTINCT FROM acts.{key}" for key in _ACTION_KEYS
     )
@@ -403,7 +411,9 @@ WHERE parse_status <> '{ParseStatus.OK}'
     AND NOT EXISTS (SELECT 1 FROM of_metric WHERE {is_metric_row})"""
     table_columns = TABLES[table].columns()
     rows = _add_game_columns_to_select(
-        unclear_actions, [*filter(table_columns.get, columns), *request.used_columns], request
+        unclear_actions,
+        [*filter(table_columns.get, columns), *request.group_and_filter_columns],
+        request,
     )
     constants = {"is_counted": "FALSE AS is_counted"}
     column_list = ", ".join(
@@ -415,35 +425,40 @@ WHERE parse_status <> '{ParseStatus.OK}'
     return f"SELECT {column_list} FROM ({rows}) AS others WHERE {requested_rows_condition(request)}"
 
 
-def _requested_rows_select(name: str, columns: Sequence[str], request: Request) -> str:
-    """Return the SELECT for the requested rows of a metric, of any game type."""
-    rows = _all_rows_select(name, columns, request)
+def _requested_metric_rows_select(name: str, columns: Sequence[str], request: Request) -> str:
+    rows = _all_metric_rows_select(name, columns, request)
     return f"SELECT * FROM ({rows}) AS attempts WHERE {requested_rows_condition(request)}"
 
 
-def _all_rows_select(name: str, columns: Sequence[str], request: Request) -> str:
-    """Return the SELECT for all rows of a metric."""
-    base_select = comparison_select if COMPARED_COLUMN in columns else attempts_select
+def _all_metric_rows_select(name: str, columns: Sequence[str], request: Request) -> str:
+    base_select = (
+        metric_rows_with_comparison_select if COMPARED_COLUMN in columns else metric_rows_select
+    )
     return _add_game_columns_to_select(
-        base_select(name, request.edition), [*columns, *request.used_columns], request
+        base_select(name, request.edition), [*columns, *request.group_and_filter_columns], request
     )
 
 
-def _add_game_columns_to_select(rows: str, columns: Iterable[str], request: Request) -> str:
-    """Return a SELECT that adds the requested columns of the game to rows."""
-    if not request.used_game_columns:
-        return rows
-    row_columns = [name for name in dict.fromkeys(columns) if name not in request.used_game_columns]
+def _add_game_columns_to_select(rows_sql: str, columns: Iterable[str], request: Request) -> str:
+    """Return a SELECT that adds to other rows the game columns that the request uses."""
+    if not request.game_columns_in_groups_and_filter:
+        return rows_sql
+    row_columns = [
+        name
+        for name in dict.fromkeys(columns)
+        if name not in request.game_columns_in_groups_and_filter
+    ]
     expressions = [f"counted.{quote_identifier(name)}" for name in row_columns]
-    expressions += [_game_column_expression(name) for name in request.used_game_columns]
+    expressions += [
+        _game_column_expression(name) for name in request.game_columns_in_groups_and_filter
+    ]
     return f"""SELECT {", ".join(expressions)}
-FROM ({rows}) AS counted
+FROM ({rows_sql}) AS counted
 LEFT JOIN ({_GAMES_SELECT}) AS games
     ON games.game_id = counted.game_id"""
 
 
 def _game_column_expression(column: str) -> str:
-    """Return SQL for a column of the game, or for a key of its setting as text."""
     json_path = "".join(f'."{key}"' for key in column.split(".")[1:])
     json_value = f"json_extract_string(games.setting, {quote_literal(f'${json_path}')})"
     setting_expression = f"{json_value} AS {quote_identifier(column)}"
@@ -504,7 +519,7 @@ _TERM_COLUMNS = ("edition", "metric", "system", "model", "game_type", "term")
 
 
 def metric_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
-    """Return the SQL views of the metrics, terms, evidence and audits, in an order of creation.
+    """Return all SQL views by name, in an order in which they can be created.
 
     Args:
         num_of_game: For the edition release: only games with a lower number count.
@@ -512,16 +527,16 @@ def metric_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
     Returns:
         The views by name, with the schema if it is not the main one.
     """
-    views = shared_views(num_of_game)
+    views = views_shared_by_metric_queries(num_of_game)
     for edition in EDITIONS:
-        views |= _edition_views(Request(edition=edition, num_of_game=num_of_game))
+        views |= _metric_views_of_edition(Request(edition=edition, num_of_game=num_of_game))
     for audit in sql_files.list_files("audit"):
-        views[f"audit.{audit}"] = _view_from_file(f"audit/{audit}")
-    return views | {name: _view_from_file(name) for name in sql_files.list_files("")}
+        views[f"audit.{audit}"] = _view_from_sql_file(f"audit/{audit}")
+    return views | {name: _view_from_sql_file(name) for name in sql_files.list_files("")}
 
 
 def qualified_view_name(schema: str, edition: Edition, name: str) -> str:
-    """Return the name of a view in the schema of an edition.
+    """Return a view's name with its schema, which depends on the edition.
 
     No view holds two editions. The schemas of the edition paper have no suffix, as in
     `evidence.judgement`.
@@ -535,8 +550,8 @@ def qualified_view_name(schema: str, edition: Edition, name: str) -> str:
     return f"{'_'.join(filter(None, parts[:2]))}.{name}".lstrip(".")
 
 
-def shared_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
-    """Return the shared views that the SQL files of the metrics use.
+def views_shared_by_metric_queries(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
+    """Return the SQL views that the metrics' queries need, in an order of creation.
 
     Args:
         num_of_game: For the edition release: only games with a lower number count.
@@ -556,7 +571,7 @@ def shared_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
 
     # A view is created after the views that it names.
     views = {
-        f"shared.{file}": _view_from_file(f"shared/{file}")
+        f"shared.{file}": _view_from_sql_file(f"shared/{file}")
         for file in sorted(files, key=dependency_depth)
     }
     parameters = f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
@@ -564,14 +579,14 @@ def shared_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
     return views | {name: views[name]._replace(select=parameters)}
 
 
-def _edition_views(request: Request) -> dict[str, SqlView]:
-    """Return the views of an edition: values, attempts, evidence and terms of each metric."""
+def _metric_views_of_edition(request: Request) -> dict[str, SqlView]:
+    """Return the views of one edition: for each metric its values and its rows."""
     edition = request.edition
     # Metrics that were added without SQL have no view.
     names = [name for name in metric_names(edition) if has_sql(name)]
     value_description = f"the value of {{}}, edition {edition}, for one model and game type"
     views = {
-        qualified_view_name("", edition, name): _build_view(
+        qualified_view_name("", edition, name): _build_metric_view(
             metric_sql(name, edition), value_description.format(name), name
         )
         for name in names
@@ -580,7 +595,7 @@ def _edition_views(request: Request) -> dict[str, SqlView]:
         row_description = f"{row}, edition {edition}"
         for name in names:
             meaning = row_description.format(name=name, row=sql_header(name, edition)["row"][0])
-            views[qualified_view_name(schema, edition, name)] = _build_view(
+            views[qualified_view_name(schema, edition, name)] = _build_metric_view(
                 select(name, request), meaning, name
             )
         union = "\nUNION ALL\n".join(
@@ -589,14 +604,14 @@ def _edition_views(request: Request) -> dict[str, SqlView]:
         any_row_description = row_description.format(
             name="a metric", row="one row that a metric is about"
         )
-        views[qualified_view_name(schema, edition, ALL_METRICS_VIEW)] = _build_view(
+        views[qualified_view_name(schema, edition, ALL_METRICS_VIEW)] = _build_metric_view(
             union, any_row_description
         )
     return views
 
 
 def _attempts_view_select(name: str, request: Request) -> str:
-    """Return the SELECT of a view of attempts: all rows that a metric is about."""
+    """Return a SELECT for all rows that a metric is about, counted or not."""
     # `hit` is null in rows that are not counted, so that its mean is the mean over counted rows.
     hit_expression = "CASE WHEN is_counted THEN hit END AS hit"
     columns = ", ".join(
@@ -605,28 +620,28 @@ def _attempts_view_select(name: str, request: Request) -> str:
     return f"""SELECT
     {quote_literal(request.edition)} AS edition, {quote_literal(name)} AS metric,
     {columns}, is_counted
-FROM ({attempts_select(name, request.edition)}) AS attempts"""
+FROM ({metric_rows_select(name, request.edition)}) AS attempts"""
 
 
 def _evidence_view_select(name: str, request: Request) -> str:
-    """Return the SELECT of a view of evidence: the counted rows with their messages."""
+    """Return a SELECT for the counted rows of a metric, with their messages."""
     columns = ", ".join(f"counted.{column}" for column in (*_ATTEMPT_COLUMNS, COMPARED_COLUMN))
     return f"""SELECT
     {quote_literal(request.edition)} AS edition, {quote_literal(name)} AS metric,
     {columns}, messages.content
-FROM ({comparison_select(name, request.edition)}) AS counted
+FROM ({metric_rows_with_comparison_select(name, request.edition)}) AS counted
 LEFT JOIN messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE counted.is_counted"""
 
 
 def _terms_view_select(name: str, request: Request) -> str:
-    """Return the SELECT of a view of terms: hits and counted rows by model, game type and term.
+    """Return a SELECT for the hits and counted rows of each ratio, by model and game type.
 
     A term without a row is left out, unless its denominator is fixed: then it has no hit.
     """
     spec = metric_spec(name, request.edition)
-    row_types = ", ".join(map(quote_literal, request.shown_types(spec)))
+    row_types = ", ".join(map(quote_literal, request.game_types_in_rows(spec)))
     fixed_counts = {
         term.name: term.fixed_count(request.num_of_game) for term in spec.terms if term.fixed_count
     }
@@ -646,12 +661,12 @@ GROUP BY edition, metric, system, model, term, GROUPING SETS ((game_type), ())""
     CASE WHEN n_unknown = 0 THEN hits END AS hits,
     counted,
     n_games
-FROM ({_add_fixed_counts(counted, fixed_counts) if fixed_counts else counted}) AS terms
+FROM ({_with_fixed_denominators(counted, fixed_counts) if fixed_counts else counted}) AS terms
 WHERE game_type IN ({row_types})"""
 
 
-def _add_fixed_counts(counted_select: str, fixed_counts: Mapping[str, int]) -> str:
-    """Return a SELECT that gives terms their fixed denominators and adds terms without a row."""
+def _with_fixed_denominators(counted_select: str, fixed_counts: Mapping[str, int]) -> str:
+    """Return a SELECT that replaces the counted rows of some ratios by fixed numbers."""
     keys = ", ".join(_TERM_COLUMNS)
     absent = "\nUNION ALL\n".join(
         f"SELECT DISTINCT edition, metric, system, model, game_type, {quote_literal(term)} AS "
@@ -693,8 +708,8 @@ _RESERVED_NAMES = {
 }
 
 
-def check_metric_spec(name: str, spec: Metric, other_names: Collection[str]) -> None:
-    """Raise MetricError if a new metric's name is taken or its terms are invalid.
+def check_new_metric_spec(name: str, spec: Metric, other_names: Collection[str]) -> None:
+    """Raise MetricError if a new metric has a name that is taken, or an invalid definition.
 
     Columns of the leaderboard for this metric must not have the same names as those of another
     metric.
@@ -742,23 +757,22 @@ def check_metric_spec(name: str, spec: Metric, other_names: Collection[str]) -> 
 
 @cache
 def check_plugin_metrics() -> None:
-    """Raise PluginError if `check_metric_spec` rejects a metric of another package."""
+    """Raise PluginError if a plugin's metric has a name that is taken, or an invalid definition."""
     plugin_specs = plugin_metrics()
     for plugin in load_plugins(METRICS):
         try:
             other_names = [name for name in (*NAMES, *plugin_specs) if name != plugin.name]
-            check_metric_spec(plugin.name, plugin_specs[plugin.name].declared, other_names)
+            check_new_metric_spec(plugin.name, plugin_specs[plugin.name].declared, other_names)
         except MetricError as error:
             raise PluginError(f"{plugin}: {error}") from None
 
 
-def _build_view(select: str, row: str, name: str = "") -> SqlView:
-    """Build a view of this package, or of the package that adds the metric of this name."""
-    return SqlView(select, row, _COLUMN_DESCRIPTIONS, package_of_metric(name))
+def _build_metric_view(select: str, row_meaning: str, metric_name: str = "") -> SqlView:
+    """Build a view, attributed to the package that its metric comes from."""
+    return SqlView(select, row_meaning, _COLUMN_DESCRIPTIONS, plugin_package_of_metric(metric_name))
 
 
-def _view_from_file(file: str) -> SqlView:
-    """Build a view from a SQL file and its header."""
+def _view_from_sql_file(file: str) -> SqlView:
     header = sql_files.read_header(file)
     column_descriptions = dict(line.split(" | ", 1) for line in header.get("column", []))
     return SqlView(

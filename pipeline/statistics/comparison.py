@@ -90,27 +90,26 @@ _MAX_LATTICE_SIZE: Final = 500_000
 _NEWTON_ITERATIONS, _NEWTON_TOLERANCE = 30, 1e-3
 
 
-def sign_flip_p_value(x: Floats) -> float:
-    """Return the p-value of the test that flips the signs of the settings' differences.
+def sign_flip_p_value(setting_differences: Floats) -> float:
+    """Test whether two models differ, by flipping the signs of the differences in their settings.
 
-    The test compares the sum of the differences with the sums over all patterns of signs. The
-    p-value is a two-sided mid-p value.
+    The test compares the sum of the differences with the sums over all patterns of signs.
 
     Args:
-        x: One number per setting: what the setting adds to the difference of two models' values.
+        setting_differences: What each setting adds to the difference of two models' values.
 
     Returns:
-        The p-value, between 0 and 1; 1 if no setting differs.
+        The two-sided mid-p value, between 0 and 1; 1 if no setting differs.
 
     References:
         Fagerland, Lydersen and Laake (2013); the method is described at the top of this module.
     """
-    magnitudes = np.abs(x)
+    magnitudes = np.abs(setting_differences)
     largest = float(magnitudes.max(initial=0.0))
     # The rounding error of two terms that cancel is not a difference.
     magnitudes[magnitudes <= _TIE_TOLERANCE * largest] = 0.0
     total, max_sum, n_nonzero = (
-        abs(float(x.sum())),
+        abs(float(setting_differences.sum())),
         float(magnitudes.sum()),
         np.count_nonzero(magnitudes),
     )
@@ -130,18 +129,21 @@ def sign_flip_p_value(x: Floats) -> float:
         return 0.5**n_nonzero
     total = total / largest if total > max_sum * _TIE_TOLERANCE else 0.0
     sizes, counts = np.unique((magnitudes[magnitudes > 0] / largest).round(9), return_counts=True)
-    if step := _common_divisor(sizes):
-        above, equal = _tail_probabilities((sizes / step).round(), counts, round(total / step), 2.0)
+    if step := _common_divisor_or_zero(sizes):
+        above, equal = _probabilities_of_larger_and_equal_sums(
+            (sizes / step).round(), counts, round(total / step), 2.0
+        )
         return 1 - equal / 2 if total == 0 else min(1.0, 2 * above)
     if n_nonzero <= MAX_EXACT_SETTINGS:
-        return exact_sign_flip_p_value(x[magnitudes > 0])
-    return min(1.0, 2 * _tail_probabilities(sizes, counts, total)[0])
+        return exact_sign_flip_p_value(setting_differences[magnitudes > 0])
+    return min(1.0, 2 * _probabilities_of_larger_and_equal_sums(sizes, counts, total)[0])
 
 
-def _common_divisor(sizes: Floats) -> float:
+def _common_divisor_or_zero(sizes: Floats) -> float:
     """Return the largest number of which all sizes are multiples, or 0 if it is too small.
 
-    The largest size is 1. The number is found by Euclid's algorithm.
+    Notes:
+        The largest size is 1. The number is found by Euclid's algorithm.
     """
     step = 1.0
     for size in sizes:
@@ -154,23 +156,30 @@ def _common_divisor(sizes: Floats) -> float:
     return step if np.abs(multiples - multiples.round()).max() < _MIN_STEP else 0.0
 
 
-def _tail_probabilities(
+def _probabilities_of_larger_and_equal_sums(
     sizes: Floats, counts: NDArray[np.int64], total: float, step: float = 0.0
 ) -> tuple[float, float]:
-    """Return P(S > T) + ½ P(S = T), and P(S = T) if the sums lie on a lattice of width `step`.
+    """Return the probabilities that a sum with random signs exceeds or equals the observed sum.
+
+    Both probabilities are computed by numerical integration.
 
     Args:
         sizes: The distinct sizes of the differences.
         counts: The number of differences of each size.
         total: The observed sum T, not negative.
         step: The distance between neighboring sums; 0 if the sums lie on no lattice.
+
+    Returns:
+        P(S > T) + ½ P(S = T), and P(S = T), which is only computed if the sums lie on a lattice.
     """
     variance, max_sum = float(counts @ sizes**2), float(counts @ sizes)
     is_noise = np.cumsum(counts * sizes**4) <= (0 if step else _MAX_NOISE_SHARE * variance**2)
     noise = float(counts[is_noise] @ sizes[is_noise] ** 2)
     sizes, counts = sizes[~is_noise], counts[~is_noise]
-    saddle_point = _saddle_point(sizes, counts, noise, total)
-    log_tail = saddle_point * total - _cumulant_function(saddle_point, sizes, counts, noise)
+    saddle_point = _saddle_point_of_tail_integral(sizes, counts, noise, total)
+    log_tail = saddle_point * total - _cumulant_function_of_signed_sum(
+        saddle_point, sizes, counts, noise
+    )
     # The integrand has a pole at 0, so keep a distance from it.
     tilt = max(saddle_point, 2 / math.sqrt(variance))
     # The tail of S is not heavier than that of a normal variable with the same variance (W.
@@ -204,40 +213,51 @@ def _tail_probabilities(
         if not step and np.abs(phi).max() < _NEGLIGIBLE_TERM:
             break
     scale = (
-        math.exp(_cumulant_function(tilt, sizes, counts, noise) - tilt * total) * width / math.pi
+        math.exp(_cumulant_function_of_signed_sum(tilt, sizes, counts, noise) - tilt * total)
+        * width
+        / math.pi
     )
     return scale * above, scale * equal
 
 
-def _saddle_point(sizes: Floats, counts: NDArray[np.int64], noise: float, total: float) -> float:
-    """Return the approximate solution c of K'(c) = T, by Newton's method.
+def _saddle_point_of_tail_integral(
+    sizes: Floats, counts: NDArray[np.int64], noise_variance: float, total: float
+) -> float:
+    """Return the approximate saddle point of the integral for the tail, by Newton's method.
 
-    K' is concave, so no step overshoots.
+    Notes:
+        It is the solution c of K'(c) = T. K' is concave, so no step overshoots.
     """
-    c = total / (float(counts @ sizes**2) + noise)
+    c = total / (float(counts @ sizes**2) + noise_variance)
     for _ in range(_NEWTON_ITERATIONS):
         tanh_sizes = np.tanh(c * sizes)
-        gap = total - float(counts @ (sizes * tanh_sizes)) - noise * c
-        increment = gap / (float(counts @ (sizes**2 * (1 - tanh_sizes**2))) + noise)
+        gap = total - float(counts @ (sizes * tanh_sizes)) - noise_variance * c
+        increment = gap / (float(counts @ (sizes**2 * (1 - tanh_sizes**2))) + noise_variance)
         c += increment
         if increment <= _NEWTON_TOLERANCE * c:
             break
     return c
 
 
-def _cumulant_function(c: float, sizes: Floats, counts: NDArray[np.int64], noise: float) -> float:
-    """Return K(c), the logarithm of the mean of exp(cS)."""
-    scaled_sizes = c * sizes
+def _cumulant_function_of_signed_sum(
+    tilt: float, sizes: Floats, counts: NDArray[np.int64], noise_variance: float
+) -> float:
+    """Return the cumulant function of the sum with random signs.
+
+    Notes:
+        K(c) is the logarithm of the mean of exp(cS).
+    """
+    scaled_sizes = tilt * sizes
     log_cosh = scaled_sizes + np.log1p(np.exp(-2 * scaled_sizes)) - math.log(2)
-    return float(counts @ log_cosh) + noise * c**2 / 2
+    return float(counts @ log_cosh) + noise_variance * tilt**2 / 2
 
 
-def exact_sign_flip_p_value(x: Floats) -> float:
-    """Return the mid-p value of the sum by counting all patterns of signs.
+def exact_sign_flip_p_value(nonzero_differences: Floats) -> float:
+    """Return the p-value of the sign-flip test, computed from all possible patterns of signs.
 
     Args:
-        x: The nonzero differences, at most about `MAX_EXACT_SETTINGS`, because the time and memory
-            grow with 2^(n/2).
+        nonzero_differences: At most about `MAX_EXACT_SETTINGS` numbers n, because the time and
+            memory grow with 2^(n/2).
 
     Returns:
         The two-sided mid-p value.
@@ -245,12 +265,15 @@ def exact_sign_flip_p_value(x: Floats) -> float:
     References:
         Horowitz and Sahni (1974).
     """
-    half = len(x) // 2
+    half = len(nonzero_differences) // 2
     first_sums, second_sums = (
-        _sums_over_sign_patterns(x[:half]),
-        np.sort(_sums_over_sign_patterns(x[half:])),
+        _sums_over_sign_patterns(nonzero_differences[:half]),
+        np.sort(_sums_over_sign_patterns(nonzero_differences[half:])),
     )
-    observed, tolerance = abs(float(x.sum())), _TIE_TOLERANCE * float(np.abs(x).sum())
+    observed, tolerance = (
+        abs(float(nonzero_differences.sum())),
+        _TIE_TOLERANCE * float(np.abs(nonzero_differences).sum()),
+    )
     # The sums of both halves are symmetric about 0, so both tails have the same number of sums.
     min_second_sums = observed - np.sort(first_sums)
     n_above = len(second_sums) - np.searchsorted(
@@ -265,10 +288,10 @@ def exact_sign_flip_p_value(x: Floats) -> float:
     return float((n_above + n_at_least).sum()) / (len(first_sums) * len(second_sums))
 
 
-def _sums_over_sign_patterns(x: Floats) -> Floats:
-    """Return the sum of ±x for every pattern of signs."""
+def _sums_over_sign_patterns(numbers: Floats) -> Floats:
+    """Return the sum of the numbers for each combination of plus and minus signs."""
     sums = np.zeros(1, np.float64)
-    for value in x:
+    for value in numbers:
         sums = np.concatenate([sums + value, sums - value])
     return sums.astype(np.float64)
 
@@ -281,10 +304,10 @@ def is_significant(p: float, confidence: float) -> bool: ...
 @overload
 def is_significant(p: pl.Expr, confidence: float) -> pl.Expr: ...
 def is_significant(p: float | pl.Expr, confidence: float) -> bool | pl.Expr:
-    """Return whether a p-value is significant, that is, at most 1 − confidence.
+    """Return whether a p-value is significant at a confidence level.
 
-    A relative rounding error is tolerated: in floats 1 − 0.9 is a little less than 0.1, and 6 ·
-    0.05 is more than 0.3.
+    It is significant if it is at most 1 − confidence. A rounding error is tolerated: in floats
+    1 − 0.9 is a little less than 0.1, and 6 · 0.05 is more than 0.3.
 
     Args:
         p: The p-value, or an expression of p-values.
@@ -296,12 +319,12 @@ def is_significant(p: float | pl.Expr, confidence: float) -> bool | pl.Expr:
     return p <= 1 - confidence + RELATIVE_ROUNDING
 
 
-def adjust_holm(p: pl.Expr, by: Sequence[str] = ()) -> pl.Expr:
-    """Return p-values adjusted by Holm's method for the number of comparisons in a family.
+def adjust_holm(p_values: pl.Expr, family_columns: Sequence[str] = ()) -> pl.Expr:
+    """Adjust p-values for multiple comparisons by Holm's method.
 
     Args:
-        p: The unadjusted p-values; nulls are not counted and stay null.
-        by: The columns that identify a family; without columns all rows are one family.
+        p_values: The unadjusted p-values; nulls are not counted and stay null.
+        family_columns: The columns that identify a family; without columns all rows are one family.
 
     Returns:
         The adjusted p-values, at most 1.
@@ -309,16 +332,18 @@ def adjust_holm(p: pl.Expr, by: Sequence[str] = ()) -> pl.Expr:
     References:
         S. Holm, Scandinavian Journal of Statistics 6 (1979) 65–70.
     """
-    stepwise = (p.count() - p.rank("min") + 1) * p
-    return stepwise.cum_max().clip(upper_bound=1).over(by or pl.lit(0), order_by=p)
+    stepwise = (p_values.count() - p_values.rank("min") + 1) * p_values
+    return (
+        stepwise.cum_max().clip(upper_bound=1).over(family_columns or pl.lit(0), order_by=p_values)
+    )
 
 
-def compact_letters(is_apart: NDArray[np.bool_]) -> list[str]:
-    """Return the compact letter display: items share a letter unless they differ significantly.
+def compact_letters(is_significantly_different: NDArray[np.bool_]) -> list[str]:
+    """Return letters for each item, so that items without a significant difference share a letter.
 
     Args:
-        is_apart: A square matrix; the entries above the diagonal say which pairs differ
-            significantly.
+        is_significantly_different: A square matrix; the entries above the diagonal say which pairs
+            differ significantly.
 
     Returns:
         A string of letters for each item. The first item has the letter `a`, so sort the items by
@@ -328,9 +353,9 @@ def compact_letters(is_apart: NDArray[np.bool_]) -> list[str]:
         The insert-and-absorb algorithm: H.-P. Piepho, J. Computational and Graphical Statistics 13
         (2004) 456–466.
     """
-    n = len(is_apart)
+    n = len(is_significantly_different)
     columns: list[frozenset[int]] = [frozenset(range(n))] if n else []
-    for first, second in zip(*np.nonzero(np.triu(is_apart, 1)), strict=True):
+    for first, second in zip(*np.nonzero(np.triu(is_significantly_different, 1)), strict=True):
         split: set[frozenset[int]] = set()
         for column in columns:
             has_both = {int(first), int(second)} <= column
@@ -396,12 +421,12 @@ class RateEstimate(NamedTuple):
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> "RateEstimate":
-        """Create an estimate from a row with these fields; `terms` is a list of such rows."""
+        """Create an estimate from a dictionary of its fields; `terms` is a list of dictionaries."""
         terms = tuple(TermRate(**term) for term in fields["terms"])
         return cls(fields["rate"], fields["effective_items"], fields["range"], terms)
 
     def at_rate(self, rate: float) -> "RateEstimate":
-        """Return the estimate at another rate; the rates of its terms are scaled in proportion."""
+        """Return a copy of the estimate at another rate, with its terms scaled in proportion."""
         factor = rate / self.rate if self.rate > 0 else None
         terms = tuple(
             term._replace(rate=rate if factor is None else min(1.0, term.rate * factor))
@@ -409,15 +434,15 @@ class RateEstimate(NamedTuple):
         )
         return self._replace(rate=rate, terms=terms)
 
-    def wilson_interval(self, z: float) -> Interval:
-        """Return the value and its Wilson interval at the normal quantile z, in the metric's unit.
+    def wilson_interval(self, normal_quantile: float) -> Interval:
+        """Return the value with its Wilson interval at a normal quantile, in the metric's unit.
 
-        The interval is at least as wide as MOVER's interval from the intervals of the terms.
+        It is at least as wide as the interval that is combined from the intervals of the terms.
         """
-        interval = wilson_interval(self.rate, self.effective_items, z)
+        interval = wilson_interval(self.rate, self.effective_items, normal_quantile)
         if len(self.terms) > 1:
             term_intervals = [
-                (term.share, wilson_interval(term.rate, term.effective_items, z))
+                (term.share, wilson_interval(term.rate, term.effective_items, normal_quantile))
                 for term in self.terms
             ]
             down = math.sqrt(
@@ -438,7 +463,7 @@ class RateEstimate(NamedTuple):
 
 
 def wilson_interval(rate: float, effective_items: float, z: float) -> Interval:
-    """Return Wilson's interval of a rate.
+    """Return the Wilson interval of a rate.
 
     Args:
         rate: The rate, between 0 and 1.
@@ -460,31 +485,41 @@ def wilson_interval(rate: float, effective_items: float, z: float) -> Interval:
 
 
 def wilson_difference_interval(
-    a: RateEstimate, b: RateEstimate, z: float, correlation: float = 0.0
+    first_rate: RateEstimate,
+    second_rate: RateEstimate,
+    normal_quantile: float,
+    correlation: float = 0.0,
 ) -> Interval:
-    """Return the difference A − B with MOVER's interval from both Wilson intervals.
+    """Return the difference of two rates with an interval made from both Wilson intervals.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
-        z: The normal quantile of the interval.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
+        normal_quantile: The normal quantile of the interval.
         correlation: The correlation of both values.
 
     Returns:
         The difference and its interval, in the unit of the metric.
     """
-    return mover_interval(a.wilson_interval(z), b.wilson_interval(z), correlation)
+    return mover_difference_interval(
+        first_rate.wilson_interval(normal_quantile),
+        second_rate.wilson_interval(normal_quantile),
+        correlation,
+    )
 
 
-def z_where_interval_reaches(
-    a: RateEstimate, b: RateEstimate, number: float, correlation: float = 0.0
+def smallest_z_of_interval_containing(
+    first_rate: RateEstimate,
+    second_rate: RateEstimate,
+    difference_to_contain: float,
+    correlation: float = 0.0,
 ) -> float:
-    """Return the smallest z at which the interval of the difference A − B contains the number.
+    """Return the smallest normal quantile at which a difference's interval contains a number.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
-        number: The number to contain, such as 0.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
+        difference_to_contain: The number to contain, such as 0.
         correlation: The correlation of both values.
 
     Returns:
@@ -495,8 +530,8 @@ def z_where_interval_reaches(
     """
 
     def distance_beyond_end(z: float) -> float:
-        interval = wilson_difference_interval(a, b, z, correlation)
-        return max(interval.low - number, number - interval.high)
+        interval = wilson_difference_interval(first_rate, second_rate, z, correlation)
+        return max(interval.low - difference_to_contain, difference_to_contain - interval.high)
 
     z_previous, low, high, distance_low = 0.0, 0.0, 1.0, distance_beyond_end(0.0)
     if distance_low <= 0:
@@ -529,12 +564,14 @@ def two_sided_p_value(z: float) -> float:
     return math.erfc(z / math.sqrt(2))
 
 
-def mover_interval(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
-    """Return the difference A − B and its interval by the method MOVER.
+def mover_difference_interval(
+    first: Interval, second: Interval, correlation: float = 0.0
+) -> Interval:
+    """Return the difference of two values, with an interval made from both values' intervals.
 
     Args:
-        a: The first value and its interval.
-        b: The second value and its interval.
+        first: The first value and its interval.
+        second: The second value and its interval.
         correlation: The correlation of both values.
 
     Returns:
@@ -544,13 +581,13 @@ def mover_interval(a: Interval, b: Interval, correlation: float = 0.0) -> Interv
         Newcombe (1998); Zou and Donner (2008).
     """
     down_a, up_a, down_b, up_b = (
-        a.value - a.low,
-        a.high - a.value,
-        b.value - b.low,
-        b.high - b.value,
+        first.value - first.low,
+        first.high - first.value,
+        second.value - second.low,
+        second.high - second.value,
     )
-    difference = a.value - b.value
-    if abs(difference) <= RELATIVE_ROUNDING * max(abs(a.value), abs(b.value)):
+    difference = first.value - second.value
+    if abs(difference) <= RELATIVE_ROUNDING * max(abs(first.value), abs(second.value)):
         difference = 0.0
 
     def half_width(distance_a: float, distance_b: float) -> float:
@@ -564,7 +601,7 @@ def mover_interval(a: Interval, b: Interval, correlation: float = 0.0) -> Interv
 
 
 def effective_number_of_settings(*deviations: Floats) -> float:
-    """Return the number of equally variable settings that would have the same variance, 1 / Σ v².
+    """Return how many equally variable settings would have the same variance as these settings.
 
     Args:
         *deviations: For each model one number per setting: the deviation u of its contribution from
@@ -580,94 +617,108 @@ def effective_number_of_settings(*deviations: Floats) -> float:
     return 1 / float((np.mean(squares, axis=0) ** 2).sum())
 
 
-def shrunk_correlation(u_a: Floats, u_b: Floats) -> float:
-    """Return the correlation of two models' contributions by setting, multiplied by (n−1)/(n+1).
+def shrunk_correlation(first_deviations: Floats, second_deviations: Floats) -> float:
+    """Return the correlation of two models over settings, shrunk towards 0 if there are few.
 
     Args:
-        u_a: The deviations of the first model, one per setting: u = Σ_k a_k (h − r·c) / C.
-        u_b: The deviations of the second model in the same settings.
+        first_deviations: The deviations of the first model from its expectation, one per setting:
+            u = Σ_k a_k (h − r·c) / C.
+        second_deviations: The deviations of the second model in the same settings.
 
     Returns:
-        The shrunk correlation, where n is the effective number of settings; 0 if one model does not
-        vary.
+        The correlation times (n−1)/(n+1), where n is the effective number of settings; 0 if one
+        model does not vary.
     """
-    norm = math.sqrt(float((u_a**2).sum()) * float((u_b**2).sum()))
+    norm = math.sqrt(float((first_deviations**2).sum()) * float((second_deviations**2).sum()))
     if norm == 0:
         return 0.0
-    n = effective_number_of_settings(u_a, u_b)
+    n = effective_number_of_settings(first_deviations, second_deviations)
     # A rounding error may make n a little less than 1.
-    return float((u_a * u_b).sum()) / norm * max(0.0, n - 1) / (n + 1)
+    return float((first_deviations * second_deviations).sum()) / norm * max(0.0, n - 1) / (n + 1)
 
 
 def one_sided_p_value(
-    a: RateEstimate, b: RateEstimate, bound: float, correlation: float = 0.0
+    first_rate: RateEstimate, second_rate: RateEstimate, bound: float, correlation: float = 0.0
 ) -> float:
-    """Return the one-sided p-value of the claim that A − B is above the bound.
+    """Return the p-value of the one-sided test that first minus second rate is above a bound.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
         bound: The bound, in the unit of the metric.
         correlation: The correlation of both values.
     """
-    half_p = two_sided_p_value(z_where_interval_reaches(a, b, bound, correlation)) / 2
-    return half_p if a.range * a.rate - b.range * b.rate > bound else 1 - half_p
+    half_p = (
+        two_sided_p_value(
+            smallest_z_of_interval_containing(first_rate, second_rate, bound, correlation)
+        )
+        / 2
+    )
+    return (
+        half_p
+        if first_rate.range * first_rate.rate - second_rate.range * second_rate.rate > bound
+        else 1 - half_p
+    )
 
 
 def drop_p_value(
-    new: RateEstimate, old: RateEstimate, margin: float, p: float, correlation: float = 0.0
+    new: RateEstimate,
+    old: RateEstimate,
+    margin: float,
+    two_sided_p: float,
+    correlation: float = 0.0,
 ) -> float:
-    """Return the one-sided p-value of the claim that the value dropped by more than the margin.
+    """Return the p-value of the one-sided test that a value dropped by more than a margin.
 
     Args:
         new: The rate after the change.
         old: The rate before the change.
         margin: The margin, in the unit of the metric.
-        p: The two-sided p-value of the difference; the result is at least half of it, because a
-            drop beyond a margin is not less surprising than any difference.
+        two_sided_p: The two-sided p-value of the difference; the result is at least half of it,
+            because a drop beyond a margin is not less surprising than any difference.
         correlation: The correlation of both values.
     """
-    return max(one_sided_p_value(old, new, margin, correlation), p / 2)
+    return max(one_sided_p_value(old, new, margin, correlation), two_sided_p / 2)
 
 
 def equivalence_p_value(
-    a: RateEstimate, b: RateEstimate, margin: float, correlation: float = 0.0
+    first_rate: RateEstimate, second_rate: RateEstimate, margin: float, correlation: float = 0.0
 ) -> float:
-    """Return the p-value of the claim that A − B is between −margin and margin.
+    """Return the p-value of the test that two values differ by less than a margin.
 
     Args:
-        a: The rate of the first model.
-        b: The rate of the second model.
+        first_rate: The rate of the first model.
+        second_rate: The rate of the second model.
         margin: The margin, in the unit of the metric.
         correlation: The correlation of both values.
 
     Returns:
-        The larger one of both one-sided p-values.
+        The larger p-value of the tests that the difference is above −margin and below margin.
 
     References:
         Schuirmann (1987).
     """
-    p_above_lower = one_sided_p_value(a, b, -margin, correlation)
-    return max(p_above_lower, one_sided_p_value(b, a, -margin, correlation))
+    p_above_lower = one_sided_p_value(first_rate, second_rate, -margin, correlation)
+    return max(p_above_lower, one_sided_p_value(second_rate, first_rate, -margin, correlation))
 
 
 def minimum_detectable_drop(
-    a: RateEstimate,
-    b: RateEstimate,
+    new: RateEstimate,
+    old: RateEstimate,
     margin: float,
     level: float,
     *,
     power: float = 0.8,
     correlation: float = 0.0,
 ) -> float | None:
-    """Return the smallest drop from B to A that the test detects with probability `power`.
+    """Return the smallest drop of a value that a test detects with a given probability.
 
     The test is the one of `drop_p_value`. It detects a drop if the interval of the change lies
     beyond the margin even after z(power) standard errors are added to its upper end.
 
     Args:
-        a: The model after the change: its effective numbers of items; its rate is varied.
-        b: The rate before the change.
+        new: The model after the change: its effective numbers of items; its rate is varied.
+        old: The rate before the change.
         margin: The margin, in the unit of the metric.
         level: The significance level of the one-sided test.
         power: The probability of detection, between 0 and 1.
@@ -678,14 +729,14 @@ def minimum_detectable_drop(
     """
     normal = NormalDist()
     z_level, z_power = normal.inv_cdf(1 - level), normal.inv_cdf(power)
-    value_before = b.range * b.rate
+    value_before = old.range * old.rate
 
     def is_detected(drop: float) -> bool:
-        after = a.at_rate(min(1.0, max(0.0, (value_before - drop) / a.range)))
-        change = wilson_difference_interval(after, b, z_level, correlation)
+        after = new.at_rate(min(1.0, max(0.0, (value_before - drop) / new.range)))
+        change = wilson_difference_interval(after, old, z_level, correlation)
         error_after, error_before = (
             rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5
-            for rate in (after, b)
+            for rate in (after, old)
         )
         variance = error_after**2 + error_before**2 - 2 * correlation * error_after * error_before
         return change.high + z_power * math.sqrt(max(0.0, variance)) < -margin

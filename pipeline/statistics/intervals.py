@@ -78,7 +78,7 @@ _HALLEY_ITERATIONS = 3
 
 
 def midp_interval(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
-    """Return the mid-p Clopper–Pearson interval of each rate.
+    """Return the Clopper–Pearson confidence interval of each rate, in its mid-p variant.
 
     Args:
         rate: The rates, between 0 and 1.
@@ -97,7 +97,7 @@ def midp_interval(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
     def compute_ends(columns: Sequence[pl.Series]) -> pl.Series:
         rates, item_counts = columns
         hits, misses = rates * item_counts, (1 - rates) * item_counts
-        misses_at_end = _one_minus_upper_end(
+        misses_at_end = _one_minus_upper_bound(
             pl.concat([hits, misses]), pl.concat([misses, hits]), 1 - confidence
         )
         high, low = 1 - misses_at_end.head(len(rates)), misses_at_end.tail(len(rates))
@@ -112,15 +112,16 @@ def midp_interval(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
     )
 
 
-def _one_minus_upper_end(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
-    """Return 1 − the upper end of each interval, for x hits and a misses.
+def _one_minus_upper_bound(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
+    """Return 1 minus the upper bound of each rate's mid-p interval, without losing digits.
 
-    The equation is solved by Halley's method, for the logarithm of the tail as a function of
-    t = log q, which is almost a straight line near the solution. With ρ = p / F − ½, the tail
-    divided by P(X = x),
+    Notes:
+        With x hits and a misses, the equation is solved by Halley's method, for the logarithm of
+        the tail as a function of t = log q, which is almost a straight line near the solution. With
+        ρ = p / F − ½, the tail divided by P(X = x),
 
-        g = log P(X = x) + log ρ − log (level / 2),    g' = (x q/p + a) / 2ρ
-        g'' = g' (a + (1 − x) q/p − (a − x) q / (xq + ap) − g')
+            g = log P(X = x) + log ρ − log (level / 2),    g' = (x q/p + a) / 2ρ
+            g'' = g' (a + (1 − x) q/p − (a − x) q / (xq + ap) − g')
     """
     n, z = x + a, NormalDist().inv_cdf(1 - level / 2)
     # The logarithm of the binomial coefficient, minus the logarithm of the tail's probability.
@@ -130,44 +131,51 @@ def _one_minus_upper_end(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
     constant = pl.Series(choose, dtype=pl.Float64) - math.log(level / 2)
     # Many items or a low confidence level need more levels.
     levels = min(500, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
-    fraction = _continued_fraction(x, a, levels)
+    fraction = _continued_fraction_of_binomial_tail(x, a, levels)
     # Wilson's end, written so that no digits are lost if there are few misses.
     t = (a**2 / (n * (a + z**2 / 2 + z * (a * x / n + z**2 / 4).sqrt()))).log()
     for _ in range(_HALLEY_ITERATIONS):
         q = t.exp()
         p = 1 - q
         odds = q / p
-        rho = p * a / _evaluate_fraction(fraction, a, q) - 0.5
+        rho = p * a / _evaluate_continued_fraction(fraction, a, q) - 0.5
         g, slope = constant + x * p.log() + a * t + rho.log(), (x * odds + a) / (2 * rho)
         step, bend = g / slope, a + (1 - x) * odds - (a - x) * q / (x * q + a * p) - slope
         t = t - step / (1 - step * bend / 2)
     return t.exp()
 
 
-def _continued_fraction(
-    x: pl.Series, a: pl.Series, levels: int
+def _continued_fraction_of_binomial_tail(
+    hits: pl.Series, misses: pl.Series, levels: int
 ) -> list[tuple[pl.Series, pl.Series]]:
-    """Return the numerators and denominators of a·F = a + N₁q / (a+1 + N₂q / (a+2 + …)).
+    """Return the numerators and denominators of the continued fraction for a binomial tail.
 
     This form of the continued fraction needs no divisions for its coefficients.
+
+    Notes:
+        a·F = a + N₁q / (a+1 + N₂q / (a+2 + …)), where a is the number of misses.
     """
-    n = x + a
+    n = hits + misses
     return [
-        ((x + (1 - m)) * m if j == 2 * m else -(a + m) * (n + (1 + m)), a + j)
+        ((hits + (1 - m)) * m if j == 2 * m else -(misses + m) * (n + (1 + m)), misses + j)
         for j in range(1, levels + 1)
         for m in [j // 2]
     ]
 
 
-def _evaluate_fraction(
-    fraction: Sequence[tuple[pl.Series, pl.Series]], a: pl.Series, q: pl.Series
+def _evaluate_continued_fraction(
+    fraction: Sequence[tuple[pl.Series, pl.Series]], misses: pl.Series, miss_rate: pl.Series
 ) -> pl.Series:
-    """Return a·F at q, evaluated from the last level upwards."""
+    """Evaluate the continued fraction at a rate of misses, from its last level upwards.
+
+    Notes:
+        The result is a·F, as in `_continued_fraction_of_binomial_tail`.
+    """
     numerator, value = fraction[-1]
     for next_numerator, denominator in reversed(fraction[:-1]):
-        value = denominator + numerator * q / value
+        value = denominator + numerator * miss_rate / value
         numerator = next_numerator
-    return a + numerator * q / value
+    return misses + numerator * miss_rate / value
 
 
 # Sums of floats that do not depend on the order of the rows.
@@ -182,36 +190,36 @@ RELATIVE_ROUNDING = 10.0**-SIGNIFICANT_DIGITS
 _FINE_GRID = 2**60
 
 
-def exact_sum(x: pl.Expr) -> pl.Expr:
-    """Return the sum of many numbers of about 1, such as hits, independent of the row order.
+def exact_sum(numbers: pl.Expr) -> pl.Expr:
+    """Return a sum of numbers of about 1, such as hits, that does not depend on the row order.
 
     Each number is split into a multiple of 1 / `COARSE_GRID` and a small rest. Both parts have so
     few digits that the sums of millions of them are exact; the result is rounded once.
 
     Args:
-        x: The numbers, of the magnitude of 1.
+        numbers: The numbers, of the magnitude of 1.
 
     Returns:
         An expression of the sum.
     """
-    coarse = (x * COARSE_GRID).round() / COARSE_GRID
-    return coarse.sum() + (x - coarse).sum()
+    coarse = (numbers * COARSE_GRID).round() / COARSE_GRID
+    return coarse.sum() + (numbers - coarse).sum()
 
 
-def scaled_sum(x: pl.Expr) -> pl.Expr:
-    """Return the sum of a few numbers of any magnitude, independent of the order of the rows.
+def scaled_sum(numbers: pl.Expr) -> pl.Expr:
+    """Return a sum of a few numbers of any size that does not depend on the row order.
 
     The numbers are divided by the largest one and split as in `exact_sum`, with a remainder of 60
     bits. Sorting the numbers first would not help, because polars removes a sort before a sum.
 
     Args:
-        x: The numbers; nulls are ignored.
+        numbers: The numbers; nulls are ignored.
 
     Returns:
         An expression of the sum; 0 if no number differs from 0.
     """
-    largest = x.abs().max()
-    share = x / largest
+    largest = numbers.abs().max()
+    share = numbers / largest
     coarse = (share * COARSE_GRID).round() / COARSE_GRID
     remainder = ((share - coarse) * _FINE_GRID).round() / _FINE_GRID
     return pl.when(largest > 0).then(largest * (coarse.sum() + remainder.sum())).otherwise(0.0)
@@ -244,46 +252,46 @@ _LOW, _HIGH = (pl.col("ends").struct[end] for end in ENDS)
 
 
 def confidence_intervals(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
+    sums: pl.LazyFrame, terms: pl.LazyFrame, group_columns: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """Return the confidence interval of each group's value.
+    """Return the confidence interval of each group's value, by clusters of dependent games.
 
     Args:
-        sums: The columns of `by`, then stratum, cluster, term, h (hits), c (counted items). Rows of
-            one cluster, stratum and term are added up.
-        terms: The columns of `by`, then term, weight, counted. The value of a group is the sum of
-            weight × hits / counted over its terms. A group or term without counted items in `sums`
-            is ignored.
-        by: The columns that identify a group.
+        sums: The columns of `group_columns`, then stratum, cluster, term, h (hits), c (counted
+            items). Rows of one cluster, stratum and term are added up.
+        terms: The columns of `group_columns`, then term, weight, counted. The value of a group is
+            the sum of weight × hits / counted over its terms. A group or term without counted items
+            in `sums` is ignored.
+        group_columns: The columns that identify a group.
         confidence: The confidence level, between 0 and 1.
 
     Returns:
-        One row per group with the columns `by` and those of `INTERVAL`: `ci_low` and `ci_high` in
-        the unit of the value, and `effective_items`, a number of items (not of games).
+        One row per group with the columns `group_columns` and those of `INTERVAL`: `ci_low` and
+        `ci_high` in the unit of the value, and `effective_items`, a number of items (not of games).
     """
-    return rate_estimates(sums, terms, by, confidence).select(*by, *INTERVAL)
+    return rate_estimates(sums, terms, group_columns, confidence).select(*group_columns, *INTERVAL)
 
 
 def rate_estimates(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
+    sums: pl.LazyFrame, terms: pl.LazyFrame, group_columns: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """Return each group's confidence interval with the rate and the terms that it is made of.
+    """Return the rate of each group with its confidence interval and the ratios it is made of.
 
     Args:
         sums: Hits and counted items by cluster, as in `confidence_intervals`.
         terms: The weight of each term, as in `confidence_intervals`.
-        by: The columns that identify a group.
+        group_columns: The columns that identify a group.
         confidence: The confidence level, between 0 and 1.
 
     Returns:
-        One row per group with the columns `by` and those of `RATE`.
+        One row per group with the columns `group_columns` and those of `RATE`.
     """
     # Rounding can move MOVER's ends beyond the range by a last digit, so they are clipped.
     low = pl.min_horizontal(_LOW, (_Y - pl.col("down")).clip(0))
     high = pl.max_horizontal(_HIGH, (_Y + pl.col("up")).clip(upper_bound=1))
-    groups = _group_estimates(sums, terms, by, confidence).with_columns(
-        ends=midp_interval(_Y, _N, confidence)
-    )
+    groups = _values_and_interval_distances_by_group(
+        sums, terms, group_columns, confidence
+    ).with_columns(ends=midp_interval(_Y, _N, confidence))
     columns = {
         "ci_low": low * pl.col("range"),
         "ci_high": high * pl.col("range"),
@@ -292,13 +300,13 @@ def rate_estimates(
         "range": pl.col("range"),
         "terms": pl.col("parts"),
     }
-    return groups.select(*by, **columns).cast(RATE)
+    return groups.select(*group_columns, **columns).cast(RATE)
 
 
-def _term_shares(
-    sums_by_cell: pl.LazyFrame, numbered_terms: pl.LazyFrame, by: Sequence[str]
+def _term_ratios_and_shares_of_range(
+    sums_by_cell: pl.LazyFrame, numbered_terms: pl.LazyFrame, group_columns: Sequence[str]
 ) -> pl.LazyFrame:
-    """Return group, number of items, ratio r, and share `a` of the value's range for each term."""
+    """Return the ratio of each term (r), its number of items, and its share of the value (a)."""
     totals = sums_by_cell.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
     # A fixed denominator can differ from the number of items, so the weight is scaled by their
     # quotient. If both are equal, the quotient is exactly 1, so that the range equals the value of
@@ -306,10 +314,10 @@ def _term_shares(
     weight = pl.col("weight") * (pl.col("total") / pl.col("counted"))
     weighted = numbered_terms.join(totals, on="k").with_columns(weight=weight)
     range_of_value, group = scaled_sum(pl.col("weight")), pl.col("k").min()
-    if by:
-        range_of_value, group = range_of_value.over(by), group.over(by)
+    if group_columns:
+        range_of_value, group = range_of_value.over(group_columns), group.over(group_columns)
     return weighted.select(
-        *by,
+        *group_columns,
         "k",
         "r",
         "total",
@@ -319,8 +327,10 @@ def _term_shares(
     )
 
 
-def _cluster_contributions(sums_by_cell: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
-    """Return h, c and the contribution z of each cluster to each term."""
+def _contributions_of_clusters_to_terms(
+    sums_by_cell: pl.LazyFrame, shares: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Return the hits, items and contribution to the variance (z) of each cluster in each term."""
     strata = sums_by_cell.group_by("k", "stratum").agg(
         n=pl.len(),
         h_mean=exact_sum(_H) / pl.len(),
@@ -338,8 +348,10 @@ def _cluster_contributions(sums_by_cell: pl.LazyFrame, shares: pl.LazyFrame) -> 
     )
 
 
-def _term_variances(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
-    """Add to each term its effective number of items and the factors of z and c.
+def _effective_items_and_factors_of_terms(
+    clusters: pl.LazyFrame, shares: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Add to each term its effective number of items, and two factors for its clusters.
 
     The factors multiply z and c of the clusters before these are added up over the terms.
     """
@@ -362,23 +374,31 @@ def _term_variances(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFram
     )
 
 
-def _group_estimates(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
+def _values_and_interval_distances_by_group(
+    sums: pl.LazyFrame, terms: pl.LazyFrame, group_columns: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """Return y, n, range and terms of each group, and the distances of MOVER's ends from y."""
+    """Return each group's value between 0 and 1, and how far the interval ends are from it.
+
+    The columns are those of the group, the value y, the effective number of items n, the range, the
+    terms (`parts`), and the distances `down` and `up` of the ends by the method MOVER.
+    """
     # Each of these frames is used twice; the optimizer does not always notice that.
-    numbered_terms = terms.sort(*by, "term").with_row_index("k").cache()
+    numbered_terms = terms.sort(*group_columns, "term").with_row_index("k").cache()
     # h and c by term number k, stratum and cluster.
     sums_by_cell = (
-        sums.join(numbered_terms.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
+        sums.join(
+            numbered_terms.select("k", *group_columns, "term"),
+            on=[*group_columns, "term"],
+            nulls_equal=True,
+        )
         .group_by("k", "stratum", "cluster")
         .agg(h=exact_sum(_H), c=_C.sum().cast(pl.Float64))
         .filter(_C > 0)
         .cache()
     )
-    shares = _term_shares(sums_by_cell, numbered_terms, by).cache()
-    clusters = _cluster_contributions(sums_by_cell, shares).cache()
-    term_estimates = _term_variances(clusters, shares)
+    shares = _term_ratios_and_shares_of_range(sums_by_cell, numbered_terms, group_columns).cache()
+    clusters = _contributions_of_clusters_to_terms(sums_by_cell, shares).cache()
+    term_estimates = _effective_items_and_factors_of_terms(clusters, shares)
     term_estimates = term_estimates.with_columns(
         ends=midp_interval(_R, pl.col("n_effective"), confidence)
     ).cache()
@@ -393,7 +413,7 @@ def _group_estimates(
     # Decided by the counted items, because a sum of shares may differ from 1 in its last digit.
     y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(scaled_sum(_A * _R))
     groups = term_estimates.group_by("group").agg(
-        pl.col(*by, "range").first(),
+        pl.col(*group_columns, "range").first(),
         y=y,
         is_mixed=has_hit & has_miss,
         down=scaled_sum((_A * (_R - _LOW)) ** 2).sqrt(),
@@ -426,78 +446,90 @@ def _group_estimates(
 PERCENT = 100.0
 
 
-def area(axes: Sequence[str]) -> pl.Expr:
-    """Return the area of the polygon of these columns on the axes of a radar chart.
+def area(axis_columns: Sequence[str]) -> pl.Expr:
+    """Return the area of a radar chart's polygon with the values of these columns.
 
     Args:
-        axes: The columns, in the order around the center. Values are between 0 and 1.
+        axis_columns: The columns, in the order around the center. Values are between 0 and 1.
 
     Returns:
         An expression of the area in square percent; null if a column is null.
     """
     products = [
         pl.col(axis) * pl.col(next_axis)
-        for axis, next_axis in zip(axes, _rotate_axes(axes), strict=True)
+        for axis, next_axis in zip(axis_columns, _rotate_axes(axis_columns), strict=True)
     ]
-    return _area_factor(axes) * pl.sum_horizontal(products, ignore_nulls=False)
+    return _square_percent_area_factor(axis_columns) * pl.sum_horizontal(
+        products, ignore_nulls=False
+    )
 
 
 def radar_areas(
     values: pl.DataFrame,
     sums: pl.DataFrame,
     terms: pl.DataFrame,
-    by: Sequence[str],
+    group_columns: Sequence[str],
     confidence: float,
     *,
     axes: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the area of each group's radar polygon with its confidence interval.
+    """Return the area of each group's radar chart with its confidence interval.
 
     Args:
-        values: The columns of `by` and one column per axis, with values between 0 and 1.
+        values: The columns of `group_columns` and one column per axis, with values between 0 and 1.
         sums: Hits and counted items as in `confidence_intervals`, with a column `metric` that names
             the axis.
         terms: The weights as in `confidence_intervals`, with a column `metric`.
-        by: The columns that identify a group.
+        group_columns: The columns that identify a group.
         confidence: The confidence level, between 0 and 1.
         axes: The axes, in the order around the center.
 
     Returns:
-        One row per group with the columns `by`, `area`, `ci_low` and `ci_high`, in square percent.
-        The ends are null if all values are 0. Groups without an area are left out.
+        One row per group with the columns `group_columns`, `area`, `ci_low` and `ci_high`, in
+        square percent. The ends are null if all values are 0. Groups without an area are left out.
 
     References:
         arXiv 2311.08562 for the area; see above for the interval.
     """
     slopes = [
-        (_area_factor(axes) * (pl.col(previous_axis) + pl.col(next_axis))).alias(axis)
+        (_square_percent_area_factor(axes) * (pl.col(previous_axis) + pl.col(next_axis))).alias(
+            axis
+        )
         for axis, previous_axis, next_axis in zip(
             axes, _rotate_axes(axes, -1), _rotate_axes(axes), strict=True
         )
     ]
-    areas = values.select(*by, *slopes, area=area(axes)).drop_nulls("area")
-    slopes_by_axis = areas.unpivot(axes, index=by, variable_name="metric", value_name="slope")
+    areas = values.select(*group_columns, *slopes, area=area(axes)).drop_nulls("area")
+    slopes_by_axis = areas.unpivot(
+        axes, index=group_columns, variable_name="metric", value_name="slope"
+    )
     term = pl.format("{}: {}", "metric", "term")
     weighted_terms = terms.join(
-        slopes_by_axis.filter(pl.col("slope") > 0), on=[*by, "metric"], nulls_equal=True
+        slopes_by_axis.filter(pl.col("slope") > 0), on=[*group_columns, "metric"], nulls_equal=True
     )
     polygon_terms = weighted_terms.with_columns(
         term=term, weight=pl.col("weight") * pl.col("slope")
     )
     polygon_sums = sums.with_columns(term=term)
     intervals = confidence_intervals(
-        polygon_sums.lazy(), polygon_terms.lazy(), by, confidence
+        polygon_sums.lazy(), polygon_terms.lazy(), group_columns, confidence
     ).collect()
-    joined = areas.join(intervals, on=by, how="left", nulls_equal=True, maintain_order="left")
+    joined = areas.join(
+        intervals, on=group_columns, how="left", nulls_equal=True, maintain_order="left"
+    )
     low, high = pl.col("ci_low") - pl.col("area"), pl.col("ci_high") - pl.col("area")
-    return joined.select(*by, "area", ci_low=low.clip(0), ci_high=high)
+    return joined.select(*group_columns, "area", ci_low=low.clip(0), ci_high=high)
 
 
-def _area_factor(axes: Sequence[str]) -> float:
-    """Return the factor ½ · sin(2π/n) in square percent."""
+def _square_percent_area_factor(axes: Sequence[str]) -> float:
+    """Return what the products of neighboring values are multiplied by in the area.
+
+    Notes:
+        It is ½ · sin(2π/n), in square percent.
+    """
     return math.sin(2 * math.pi / len(axes)) / 2 * PERCENT**2
 
 
 def _rotate_axes(axes: Sequence[str], step: int = 1) -> list[str]:
-    """Return the axes rotated by `step` positions, so that each is aligned with its neighbor."""
+    """Return the axes rotated by a number of places, so that each is aligned with its neighbor."""
     return [axes[(position + step) % len(axes)] for position in range(len(axes))]

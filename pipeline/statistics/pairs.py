@@ -8,8 +8,8 @@ items that either model counted in each term. All reported numbers are then abou
 settings, in which both models are given the same number of items (`CommonSettings`). p is the
 p-value of the sign-flip test over the settings. The interval is MOVER's, from both models'
 intervals over the common settings and the correlation of their contributions by setting. If the
-sign-flip test does not fit the values (`CommonSettings.is_uneven`), p is at least the significance
-level at which this interval reaches 0.
+sign-flip test does not fit the values (`CommonSettings.is_unfit_for_sign_flip_test`), p is at least
+the significance level at which this interval reaches 0.
 
 Otherwise the comparison is unpaired: the difference and MOVER's interval are computed from all
 settings of each model, and p is the significance level at which the interval reaches 0, with
@@ -37,11 +37,11 @@ from pipeline.statistics.comparison import (
     RateEstimate,
     effective_number_of_settings,
     is_significant,
-    mover_interval,
+    mover_difference_interval,
     shrunk_correlation,
     sign_flip_p_value,
+    smallest_z_of_interval_containing,
     two_sided_p_value,
-    z_where_interval_reaches,
 )
 from pipeline.statistics.intervals import (
     MIN_SETTINGS_OF_UNEVEN_TERM,
@@ -131,7 +131,9 @@ class CountedCells:
         weight = pl.col("weight") * (n_items / pl.col("counted"))
         joined = by_cell.filter(_C > 0).join(terms, on=["model", "term"])
         self.cells = joined.with_columns(weight=weight, counted=n_items).collect()
-        numbered = self.cells.with_columns(_encode_as_integers(self.cells[name]) for name in _CELL)
+        numbered = self.cells.with_columns(
+            _encode_names_as_integers(self.cells[name]) for name in _CELL
+        )
         all_cells = numbered.group_by(_CELL).agg(pl.col("is_same").any()).sort(_CELL)
         numbered_cells = all_cells.with_row_index("cell")
         self._all_keys = _CellKeys(*(numbered_cells[name].to_numpy() for name in _CELL))
@@ -146,7 +148,6 @@ class CountedCells:
         self._first_model_cells: tuple[str | None, Floats] = (None, np.zeros(0))
 
     def _model_counts(self, model_cells: pl.DataFrame, n_games: int | None) -> ModelCounts:
-        """Return what a model counted, from its cells with their terms' numbers."""
         values_by_term = np.zeros((2, self._all_keys.term[-1] + 1))
         values_by_term[:, model_cells["term"]] = (
             model_cells.select("weight", "counted").to_numpy().T
@@ -155,8 +156,8 @@ class CountedCells:
         weight, counted = values_by_term
         return ModelCounts(cell, h, c, weight, counted, counted.sum() / n_games if n_games else 1.0)
 
-    def common_settings(self, first_model: str, second_model: str) -> "CommonSettings":
-        """Return what two models counted in the settings that both played."""
+    def counts_in_common_settings(self, first_model: str, second_model: str) -> "CommonSettings":
+        """Return the hits and items that two models counted in the settings that both played."""
         first, second = self._counts_by_model[first_model], self._counts_by_model[second_model]
         numbered_cells, n_cells = self._all_keys, len(self._all_keys.term)
         if len(first.cell) == len(second.cell) == n_cells and not self._is_same.any():
@@ -188,9 +189,11 @@ class CountedCells:
 def _correlation_by_identical_games(
     counts: tuple[ModelCounts, ModelCounts], term: Ints, items_by_cell: Floats
 ) -> float:
-    """Return the correlation of two models' values that is due to cells with identical games.
+    """Return the correlation that two models' values have due to cells with identical games.
 
-    It is the mean over the terms of √(p_A p_B), where p is a model's share of items in such cells.
+    Notes:
+        It is the mean over the terms of √(p_A p_B), where p is a model's share of items in such
+        cells.
     """
     counted = np.stack([model_counts.counted for model_counts in counts])
     items = np.stack(
@@ -202,8 +205,8 @@ def _correlation_by_identical_games(
     )
 
 
-def _encode_as_integers(names: pl.Series) -> pl.Series:
-    """Encode names as integers in alphabetical order, 0 for null; integers are joined faster."""
+def _encode_names_as_integers(names: pl.Series) -> pl.Series:
+    """Encode names as integers in alphabetical order, which are joined faster; null becomes 0."""
     strings = names.cast(pl.String)
     number = strings.cast(pl.Enum(strings.drop_nulls().unique().sort())).to_physical()
     return (number.cast(pl.Int64) + 1).fill_null(0)
@@ -240,10 +243,10 @@ class CommonSettings:
         self.w = c.sum(axis=0) / 2
         self.h = self.w * h / c
         term_of_run = keys.term[self._terms.starts]
-        self.total = self._terms.run_sums(self.w)
+        self.total = self._terms.sums_by_run(self.w)
         self.weight = (counts[0].weight + counts[1].weight)[term_of_run] / 2
         items = np.zeros((2, len(counts[0].counted)))
-        items[:, term_of_run] = self._terms.run_sums(c)
+        items[:, term_of_run] = self._terms.sums_by_run(c)
         shares = [
             common_items[model_counts.counted > 0] / model_counts.counted[model_counts.counted > 0]
             for common_items, model_counts in zip(items, counts, strict=True)
@@ -257,40 +260,41 @@ class CommonSettings:
         self.is_replayed = bool((games.max(axis=0) >= REPLAY_RATIO * games.min(axis=0)).any())
 
     @property
-    def is_uneven(self) -> bool:
-        """Whether one model replayed the settings, or one term has far fewer settings than another.
+    def is_unfit_for_sign_flip_test(self) -> bool:
+        """Whether one model replayed the settings, or a term has far fewer of them than another.
 
         In both cases the sign-flip test does not fit the values. The mean of ten games is rarely as
         far from the truth as a single game. And models that differ in two terms in opposite
         directions can have equal values, which the few settings of one of the terms seldom show.
         """
-        n = self.total**2 / self._terms.run_sums(self.w**2)
+        n = self.total**2 / self._terms.sums_by_run(self.w**2)
         is_thin = n.min() < MIN_SETTINGS_OF_UNEVEN_TERM and n.max() >= UNEVEN_TERM_RATIO * n.min()
         return self.is_replayed or bool(is_thin)
 
     @property
     def setting_differences(self) -> Floats:
-        """What each setting adds to the difference of the values."""
-        return self._by_setting(self.h[0] - self.h[1])
+        """How much each setting adds to the difference of both models' values."""
+        return self._weighted_sums_by_setting(self.h[0] - self.h[1])
 
     @cached_property
-    def u(self) -> tuple[Floats, Floats]:
-        """Each model's contributions by setting, as deviations from their expectation."""
+    def deviations_by_setting(self) -> tuple[Floats, Floats]:
+        """How far each model's contribution in each setting deviates from its expectation."""
         terms, strata = self._terms, self._keys.strata
-        deviations = self.h - terms.spread(terms.run_sums(self.h) / self.total) * self.w
-        first, second = deviations - strata.spread(strata.run_sums(deviations) / strata.sizes)
-        return self._by_setting(first), self._by_setting(second)
+        deviations = self.h - terms.repeat_by_run(terms.sums_by_run(self.h) / self.total) * self.w
+        first, second = deviations - strata.repeat_by_run(
+            strata.sums_by_run(deviations) / strata.sizes
+        )
+        return self._weighted_sums_by_setting(first), self._weighted_sums_by_setting(second)
 
-    def _by_setting(self, values_by_cell: Floats) -> Floats:
-        """Add up the values by setting, weighted by the share of their term."""
-        share_per_item = self._terms.spread(self.weight / self.total)
+    def _weighted_sums_by_setting(self, values_by_cell: Floats) -> Floats:
+        share_per_item = self._terms.repeat_by_run(self.weight / self.total)
         return np.bincount(self._keys.cluster, share_per_item * values_by_cell)[
             self._keys.is_present
         ].astype(np.float64)
 
     def weighted_cells(self) -> pl.DataFrame:
-        """Return the common cells with the hits of both models, items, and weight of the term."""
-        repeat_by_term = self._terms.spread
+        """Return a frame of the common cells with both models' hits, items, and term weights."""
+        repeat_by_term = self._terms.repeat_by_run
         return pl.DataFrame(
             {
                 **{name: getattr(self._keys, name) for name in _CELL},
@@ -318,12 +322,10 @@ class _EqualKeyRuns:
         self.starts = np.flatnonzero(is_new)
         self.sizes = np.diff(self.starts, append=len(is_new))
 
-    def run_sums(self, values: Floats) -> Floats:
-        """Return the sum of the values of each run."""
+    def sums_by_run(self, values: Floats) -> Floats:
         return np.add.reduceat(values, self.starts, axis=-1) if len(self.starts) else values
 
-    def spread(self, values: Floats) -> Floats:
-        """Repeat the value of each run for all cells of the run."""
+    def repeat_by_run(self, values: Floats) -> Floats:
         return np.repeat(values, self.sizes, axis=-1)
 
 
@@ -406,18 +408,21 @@ def pairwise_differences(
     """
     counted = CountedCells(sums, terms, n_games)
     # Estimated at the first use, because only some pairs need the rates over all settings.
-    estimate_rates_by_model = cache(lambda: _estimate_rates(counted.cells, ["model"], confidence))
+    estimate_rates_by_model = cache(
+        lambda: _rate_fields_by_group(counted.cells, ["model"], confidence)
+    )
     n_models = max(1, counted.cells["model"].n_unique())
     batch_size = max(1, MAX_CELLS_PER_BATCH * n_models // max(1, counted.cells.height))
     rows: list[tuple[Any, ...]] = []
     for start in range(0, len(pairs), batch_size):
         batch = [
-            _test_pair(counted, pair, confidence) for pair in pairs[start : start + batch_size]
+            _apply_sign_flip_test_if_paired(counted, pair, confidence)
+            for pair in pairs[start : start + batch_size]
         ]
         pairs_with_rates = [
             tested_pair for tested_pair in batch if with_intervals or tested_pair.needs_interval
         ]
-        common_rates = _iter_common_rates(
+        common_rates = _iter_rates_over_common_settings(
             [
                 tested_pair.common
                 for tested_pair in pairs_with_rates
@@ -433,14 +438,14 @@ def pairwise_differences(
                     if tested_pair.uses_all_settings
                     else next(common_rates)
                 )
-            rows.append(_difference_row(tested_pair, rates_of_pair, confidence))
+            rows.append(_difference_row_of_pair(tested_pair, rates_of_pair, confidence))
     return pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA, orient="row")
 
 
 def pilot_data(
     sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]]
 ) -> list[PilotData]:
-    """Return the number of common settings of each pair and the correlation of the models in them.
+    """Return the number of common settings and the correlation of each pair of models.
 
     Args:
         sums: Hits and counted items, as in `pairwise_differences`.
@@ -454,10 +459,10 @@ def pilot_data(
     return [
         PilotData(
             common.n_settings,
-            effective_number_of_settings(*common.u),
-            shrunk_correlation(*common.u),
+            effective_number_of_settings(*common.deviations_by_setting),
+            shrunk_correlation(*common.deviations_by_setting),
         )
-        for common in (counted.common_settings(*pair) for pair in pairs)
+        for common in (counted.counts_in_common_settings(*pair) for pair in pairs)
     ]
 
 
@@ -478,43 +483,55 @@ class _TestedPair(NamedTuple):
 
     @property
     def uses_all_settings(self) -> bool:
-        """Whether the rates are over all settings of each model, not only over the common ones."""
+        """Whether the models are compared over all of their settings, not only the common ones."""
         return self.sign_flip_p is None or self.common.is_all
 
 
-def _test_pair(counted: CountedCells, pair: tuple[str, str], confidence: float) -> _TestedPair:
-    """Test a pair with the sign-flip test if enough of its items are in common settings."""
-    common = counted.common_settings(*pair)
+def _apply_sign_flip_test_if_paired(
+    counted: CountedCells, pair: tuple[str, str], confidence: float
+) -> _TestedPair:
+    """Apply the sign-flip test to a pair of models, if they have enough settings in common."""
+    common = counted.counts_in_common_settings(*pair)
     if common.share_paired < MIN_SHARE_PAIRED:
         return _TestedPair(pair, common, None, needs_interval=True)
     p = sign_flip_p_value(common.setting_differences)
-    needs_interval = is_significant(p, min(_PRECHECK_CONFIDENCE, confidence)) and common.is_uneven
+    needs_interval = (
+        is_significant(p, min(_PRECHECK_CONFIDENCE, confidence))
+        and common.is_unfit_for_sign_flip_test
+    )
     return _TestedPair(pair, common, p, needs_interval)
 
 
-def _difference_row(
+def _difference_row_of_pair(
     tested_pair: _TestedPair, rates: Sequence[dict[str, Any]], confidence: float
 ) -> tuple[Any, ...]:
-    """Return a row of `DIFFERENCE_SCHEMA`; difference and interval are None without rates."""
+    """Return the row of a pair of models, without difference and interval if there are no rates."""
     common, p = tested_pair.common, tested_pair.sign_flip_p or 0.0
     basis: dict[str, Any] | None = None
     interval: tuple[Any, ...] = (None,) * 4
     if rates:
         correlation = (
-            common.tie if tested_pair.sign_flip_p is None else shrunk_correlation(*common.u)
+            common.tie
+            if tested_pair.sign_flip_p is None
+            else shrunk_correlation(*common.deviations_by_setting)
         )
         basis = dict(zip(_PAIR, rates, strict=True)) | {"correlation": correlation}
         if tested_pair.needs_interval:
             first, second, _ = rates_from_basis(basis)
-            p = max(p, two_sided_p_value(z_where_interval_reaches(first, second, 0.0, correlation)))
-        interval = _interval_consistent_with_p(basis, p, confidence)
+            p = max(
+                p,
+                two_sided_p_value(
+                    smallest_z_of_interval_containing(first, second, 0.0, correlation)
+                ),
+            )
+        interval = _interval_and_method_consistent_with_p(basis, p, confidence)
     method = UNPAIRED if tested_pair.sign_flip_p is None else PAIRED
     pairing = (common.n_settings, common.share_paired, common.is_replayed)
     return (*tested_pair.pair, *interval, p, method, *pairing, basis)
 
 
 def rates_from_basis(basis: dict[str, Any]) -> tuple[RateEstimate, RateEstimate, float]:
-    """Return both rates of a difference, and their correlation, from the column `basis`.
+    """Unpack two rates and their correlation from a value of the column `basis`.
 
     Args:
         basis: A value of the column `basis` of `pairwise_differences`.
@@ -529,15 +546,15 @@ def rates_from_basis(basis: dict[str, Any]) -> tuple[RateEstimate, RateEstimate,
     )
 
 
-def _interval_consistent_with_p(
+def _interval_and_method_consistent_with_p(
     basis: dict[str, Any], p: float, confidence: float
 ) -> tuple[float, float, float, str]:
-    """Return MOVER's interval and `ci_method`; the end next to 0 is moved if p disagrees."""
+    """Return the interval of a difference, with one end moved if the p-value contradicts it."""
     first, second = (
         Interval(side["rate"] * side["range"], side["ci_low"], side["ci_high"])
         for side in (basis["one"], basis["other"])
     )
-    value, low, high = mover_interval(first, second, basis["correlation"])
+    value, low, high = mover_difference_interval(first, second, basis["correlation"])
     is_apart = is_significant(p, confidence)
     if is_apart == (low > 0 or high < 0):
         return value, low, high, MOVER_METHOD
@@ -548,20 +565,22 @@ def _interval_consistent_with_p(
     return value, low, 0.0 - moved_end, METHOD_HIGH_END_MOVED
 
 
-def _estimate_rates(
-    cells: pl.DataFrame, by: Sequence[str], confidence: float
+def _rate_fields_by_group(
+    hits_by_cell: pl.DataFrame, group_columns: Sequence[str], confidence: float
 ) -> dict[Any, dict[str, Any]]:
-    """Return a row of `RATE` for each group, by the values of its columns `by`."""
-    terms = cells.select(*by, "term", "weight", "counted").unique()
-    estimates = rate_estimates(cells.lazy(), terms.lazy(), by, confidence).collect()
+    """Return the rate, interval and terms of each group as a dictionary, by the group's values."""
+    terms = hits_by_cell.select(*group_columns, "term", "weight", "counted").unique()
+    estimates = rate_estimates(
+        hits_by_cell.lazy(), terms.lazy(), group_columns, confidence
+    ).collect()
     rows = estimates.select(RATE.names()).iter_rows(named=True)
-    return dict(zip(estimates.select(by).iter_rows(), rows, strict=True))
+    return dict(zip(estimates.select(group_columns).iter_rows(), rows, strict=True))
 
 
-def _iter_common_rates(
+def _iter_rates_over_common_settings(
     settings_of_pairs: Sequence[CommonSettings], confidence: float
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rates of both models over their common settings, pair by pair."""
+    """Yield for each pair the rates of both models over the settings that both played."""
     if not settings_of_pairs:
         return iter(())
     cells = pl.concat(
@@ -571,7 +590,7 @@ def _iter_common_rates(
     cells_by_side = pl.concat(
         cells.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR
     )
-    rates = _estimate_rates(cells_by_side, ["pair", "side"], confidence)
+    rates = _rate_fields_by_group(cells_by_side, ["pair", "side"], confidence)
     return ([rates[n, side] for side in _PAIR] for n in range(len(settings_of_pairs)))
 
 
@@ -588,7 +607,7 @@ def required_settings(
     level: float = 0.05,
     is_paired: bool = True,
 ) -> int | None:
-    """Return the number of settings that each of two models must play to detect a difference.
+    """Return how many settings two models must play so that a test detects a difference.
 
     Args:
         difference: The difference to detect, in the unit of the metric.
@@ -612,7 +631,7 @@ def required_settings(
     return needed if needed <= MAX_SETTINGS else None
 
 
-def t_test_power(n: int, effect: float, level: float, *, is_paired: bool) -> float:
+def t_test_power(n_settings: int, effect: float, level: float, *, is_paired: bool) -> float:
     """Return the power of a two-sided t-test.
 
     The other tail (a significant result with the wrong sign) is left out, because scipy returns NaN
@@ -620,7 +639,7 @@ def t_test_power(n: int, effect: float, level: float, *, is_paired: bool) -> flo
     levels.
 
     Args:
-        n: The number of settings per model, at least 2.
+        n_settings: The number of settings per model, at least 2.
         effect: The difference divided by the standard deviation of a setting.
         level: The significance level.
         is_paired: Whether both models play the same settings.
@@ -631,22 +650,27 @@ def t_test_power(n: int, effect: float, level: float, *, is_paired: bool) -> flo
     from scipy.stats import nct, t
 
     df, noncentrality_per_effect = (
-        (n - 1, math.sqrt(n)) if is_paired else (2 * n - 2, math.sqrt(n / 2))
+        (n_settings - 1, math.sqrt(n_settings))
+        if is_paired
+        else (2 * n_settings - 2, math.sqrt(n_settings / 2))
     )
     return float(nct.sf(t.isf(level / 2, df), df, effect * noncentrality_per_effect))
 
 
-def upper_bound_of_variance(variance: float, degrees: float, *, assurance: float = 0.8) -> float:
-    """Return a value that the true variance exceeds only with probability 1 − `assurance`.
+def upper_bound_of_variance(
+    variance: float, degrees_of_freedom: float, *, assurance: float = 0.8
+) -> float:
+    """Return an upper confidence bound for the variance that a pilot study observed.
 
     A pilot study's own variance is too low in half of all pilot studies.
 
     Args:
         variance: The variance that the pilot study observed.
-        degrees: Its degrees of freedom.
+        degrees_of_freedom: Its degrees of freedom.
         assurance: The probability that the result is above the true variance.
 
     Returns:
+        A value that the true variance exceeds only with probability 1 − assurance:
         variance × df / χ²₍₁₋assurance₎(df).
 
     References:
@@ -654,21 +678,24 @@ def upper_bound_of_variance(variance: float, degrees: float, *, assurance: float
     """
     from scipy.stats import chi2
 
-    return variance * degrees / float(chi2.ppf(1 - assurance, degrees))
+    return variance * degrees_of_freedom / float(chi2.ppf(1 - assurance, degrees_of_freedom))
 
 
-def degrees_of_freedom(pilot: PilotData) -> float:
-    """Return the degrees of freedom of a pilot study's variance: min(n − 1, 2 / (Σ v² − 1/n)).
+def degrees_of_freedom_of_pilot(pilot: PilotData) -> float:
+    """Return the degrees of freedom of the variance that a pilot study observed.
 
-    v is a setting's share of the sum of squares. The squared coefficient of variation of that sum
-    is Σ v² − 1/n, and that of χ² with d degrees of freedom is 2/d. The result is about n for normal
-    differences, where Σ v² is about 3/n, and smaller for rare ones.
+    The result is about the number of settings n for normal differences, and smaller for rare ones.
 
     Args:
         pilot: The number of settings and their effective number, 1 / Σ v².
 
     Returns:
         The degrees of freedom, at most n − 1; n − 1 if no setting varies.
+
+    Notes:
+        The result is min(n − 1, 2 / (Σ v² − 1/n)), where v is a setting's share of the sum of
+        squares. The squared coefficient of variation of that sum is Σ v² − 1/n, and that of χ² with
+        d degrees of freedom is 2/d. For normal differences Σ v² is about 3/n.
 
     References:
         F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110–114.
@@ -687,11 +714,12 @@ def standard_deviation_per_setting(
     difference: float,
     is_paired: bool,
 ) -> float | None:
-    """Return the cautious standard deviation of a setting's difference, or of one model's setting.
+    """Return a cautious estimate, from a pilot study, of the standard deviation between settings.
 
-    The rates of a pilot's models can be closer to each other than the difference to detect, and
-    then vary less than rates that are so far apart: near 0 or 1 far less. So the lower rate is
-    moved down or the higher one up, whichever gives the larger variance.
+    It is that of a setting's difference if both models play the same settings, otherwise that of a
+    setting of one model. The rates of a pilot's models can be closer to each other than the
+    difference to detect, and then vary less than rates that are so far apart: near 0 or 1 far less.
+    So the lower rate is moved down or the higher one up, whichever gives the larger variance.
 
     Args:
         first_rate: The rate of one model in the pilot.
@@ -713,7 +741,8 @@ def standard_deviation_per_setting(
     def variances(*rates: float) -> list[float]:
         sides_at_rates = zip(sides, rates, strict=True)
         return [
-            n * _smoothed_variance(value._replace(rate=rate)) for (value, n), rate in sides_at_rates
+            n * _variance_with_a_hit_and_a_miss_added(value._replace(rate=rate))
+            for (value, n), rate in sides_at_rates
         ]
 
     (low, _), (high, _) = sides
@@ -735,11 +764,13 @@ def standard_deviation_per_setting(
         max_variance = max(
             max_variance, variance_sum - 2 * covariance if is_paired else variance_sum / 2
         )
-    return math.sqrt(upper_bound_of_variance(max_variance, sum(map(degrees_of_freedom, pilots))))
+    return math.sqrt(
+        upper_bound_of_variance(max_variance, sum(map(degrees_of_freedom_of_pilot, pilots)))
+    )
 
 
-def _smoothed_variance(value: RateEstimate) -> float:
-    """Return the variance of a value, at the observed rate with one hit and one miss added."""
+def _variance_with_a_hit_and_a_miss_added(value: RateEstimate) -> float:
+    """Return the variance of a value after one hit and one miss are added to its items."""
     n = value.effective_items
     rate = (value.rate * n + 1) / (n + 2)
     return value.range**2 * rate * (1 - rate) / n

@@ -10,8 +10,8 @@ combination of these.
 
 Columns of the design matrix may be linearly dependent. Then only some linear combinations of the
 coefficients are estimable: `is_difference_estimable` checks it for the difference of two
-coefficients, and `Fit.weighted_sum` returns an estimable combination with its standard error. A fit
-is finite if the rows overlap, see `rows_without_separation`.
+coefficients, and `Fit.weighted_sum_and_standard_error` returns an estimable combination with its
+standard error. A fit is finite if the rows overlap, see `rows_not_perfectly_separated`.
 """
 
 import warnings
@@ -55,7 +55,7 @@ _ODDS_SCHEMA = {
 
 
 def rate_sides(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """Return a rating for each tested model on each of its sides.
+    """Rate each tested model on each side, such as the hidden side, by its odds of winning.
 
     Args:
         seats: Rows of `players` with a column `hit`: 1 if the hidden side won the game, 0 if the
@@ -69,12 +69,14 @@ def rate_sides(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """
     has_different_nodes = [pl.col(name).n_unique().over("game_id") > 1 for name in _NODE]
     rated_seats = seats.filter(has_different_nodes)
-    tested_models = _summarize_nodes(rated_seats.filter("is_tested"))
+    tested_models = _games_and_best_results_by_node(rated_seats.filter("is_tested"))
     # Only games that are not perfectly separated enter the fit.
-    games, rows = _design_matrix(rated_seats, _summarize_nodes(rated_seats))
-    games_in_fit = games[rows_without_separation(rows, games["hit"].to_numpy())]
+    games, rows = _games_and_design_matrix(
+        rated_seats, _games_and_best_results_by_node(rated_seats)
+    )
+    games_in_fit = games[rows_not_perfectly_separated(rows, games["hit"].to_numpy())]
     fitted_seats = rated_seats.join(games_in_fit, on="game_id", how="semi")
-    odds = pl.DataFrame(list(_iter_odds(fitted_seats, confidence)), schema=_ODDS_SCHEMA)
+    odds = pl.DataFrame(list(_iter_odds_of_nodes(fitted_seats, confidence)), schema=_ODDS_SCHEMA)
     # Count the games of each type that are left out.
     omitted_games = (
         rated_seats.join(fitted_seats, on="game_id", how="anti")
@@ -105,8 +107,8 @@ def rate_sides(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
     )
 
 
-def _summarize_nodes(seats: pl.DataFrame) -> pl.DataFrame:
-    """Return n_games, n_settings, and the worst and best result of each node (`least`, `most`)."""
+def _games_and_best_results_by_node(seats: pl.DataFrame) -> pl.DataFrame:
+    """Return the games, settings, worst and best result of each model on each side."""
     side_result = pl.when(_IS_HIDDEN).then(_HIT).otherwise(1 - _HIT)
     n_settings = pl.col("setting_id").n_unique().cast(pl.Int64)
     return (
@@ -121,21 +123,23 @@ def _summarize_nodes(seats: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _iter_odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the odds of every node, one pool after the other, including untested models."""
+def _iter_odds_of_nodes(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
+    """Yield the winning odds of each model on each side, with interval, or the reason for none."""
     if seats.is_empty():
         return
-    nodes = _summarize_nodes(seats)
-    games, rows = _design_matrix(seats, nodes)
+    nodes = _games_and_best_results_by_node(seats)
+    games, rows = _games_and_design_matrix(seats, nodes)
     hits = games["hit"].to_numpy()
     clusters = games["setting_id"].rank("dense").to_numpy()
-    estimable_directions = row_space(rows)
+    estimable_directions = orthonormal_basis_of_row_space(rows)
     is_enough = len(rows) > len(estimable_directions) and len({*clusters}) > 1
     fit = fit_logistic_regression(rows, estimable_directions, hits, clusters) if is_enough else None
     model_names = nodes["model"].to_list()
     tested = seats.filter("is_tested").select(*_NODE).unique()
-    inseparable_nodes = _find_inseparable_nodes(rows, nodes, tested)
-    for number, pool in enumerate(_group_into_pools(nodes, estimable_directions), start=1):
+    inseparable_nodes = _nodes_with_same_games_as_another(rows, nodes, tested)
+    for number, pool in enumerate(
+        _group_nodes_into_comparable_pools(nodes, estimable_directions), start=1
+    ):
         pool_rows = rows[:, pool]
         games_of_pool = rows[pool_rows.any(axis=1)]
         mean = games_of_pool.mean(axis=0)
@@ -151,7 +155,7 @@ def _iter_odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any
             weights = mean.copy()
             weights[node] = pool_share
             n_free = nodes["n_settings"][node] - 1
-            logit, error = fit.weighted_sum(weights) if fit else (0.0, 0.0)
+            logit, error = fit.weighted_sum_and_standard_error(weights) if fit else (0.0, 0.0)
             spread = float(error * student.ppf((1 + confidence) / 2, max(1, n_free)))
             reason = (
                 _reason_without_odds(logit, error, spread, n_free) if fit else _REASON_FEW_GAMES
@@ -169,33 +173,43 @@ def _iter_odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any
             }
 
 
-def _find_inseparable_nodes(rows: Floats, nodes: pl.DataFrame, tested: pl.DataFrame) -> set[int]:
-    """Return the tested nodes that played the same games as another tested node of their side."""
+def _nodes_with_same_games_as_another(
+    rows: Floats, nodes: pl.DataFrame, tested_nodes: pl.DataFrame
+) -> set[int]:
+    """Return the tested nodes (a model on a side) that only ever played together with another one.
+
+    Both nodes are on the same side in exactly the same games, so their strengths cannot be told
+    apart.
+    """
     is_in = rows[:, : nodes.height] != 0
     games_of_nodes = [column.tobytes() for column in is_in.T]
     nodes_with_same_games = (
         nodes.select(*_NODE)
         .with_row_index("node")
         .with_columns(games=pl.Series(games_of_nodes, dtype=pl.Binary))
-        .join(tested, on=_NODE, how="semi", nulls_equal=True)
+        .join(tested_nodes, on=_NODE, how="semi", nulls_equal=True)
         .filter(pl.len().over("side", "games") > 1)
     )
     return {*nodes_with_same_games["node"]}
 
 
-def _reason_without_odds(logit: float, error: float, spread: float, n_free: int) -> str | None:
-    """Return the reason why a node has no odds, or None if it has odds."""
-    if n_free < 1:
+def _reason_without_odds(
+    logit: float, standard_error: float, half_width: float, degrees_of_freedom: int
+) -> str | None:
+    """Return why the odds of a model cannot be reported, or None if they can."""
+    if degrees_of_freedom < 1:
         return _REASON_ONE_SETTING
-    if not (abs(logit) <= _MAX_LOGIT and np.isfinite(error)):
+    if not (abs(logit) <= _MAX_LOGIT and np.isfinite(standard_error)):
         return _REASON_EXTREME
-    if spread > np.log(1000):
+    if half_width > np.log(1000):
         return _REASON_WIDE_INTERVAL
-    return _REASON_NO_VARIATION if error < _MIN_STANDARD_ERROR else None
+    return _REASON_NO_VARIATION if standard_error < _MIN_STANDARD_ERROR else None
 
 
-def _design_matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[pl.DataFrame, Floats]:
-    """Return the games, and a matrix of a row per game and a column per node and per game type."""
+def _games_and_design_matrix(
+    seats: pl.DataFrame, nodes: pl.DataFrame
+) -> tuple[pl.DataFrame, Floats]:
+    """Return the games and the regression's design matrix, with one row per game."""
     games = seats.unique("game_id").sort("setting_id", "game_id").with_row_index("row")
     numbered_nodes = nodes.select(*_NODE).with_row_index("node")
     weight = pl.when(_IS_HIDDEN).then(1.0).otherwise(-1.0) / pl.len().over("game_id", "side")
@@ -212,8 +226,10 @@ def _design_matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[pl.DataFra
     return games, rows
 
 
-def _group_into_pools(nodes: pl.DataFrame, estimable_directions: Floats) -> list[list[int]]:
-    """Group the nodes of each side that can be compared; the largest groups come first."""
+def _group_nodes_into_comparable_pools(
+    nodes: pl.DataFrame, estimable_directions: Floats
+) -> list[list[int]]:
+    """Group the models of each side into pools within which their strengths can be compared."""
     pools: list[list[int]] = []
     sides = nodes["side"].to_list()
     for node, side in enumerate(sides):
@@ -242,8 +258,8 @@ class Fit(NamedTuple):
     covariance: Floats
     directions: Floats
 
-    def weighted_sum(self, weights: Floats) -> tuple[float, float]:
-        """Return a linear combination of the columns' coefficients, and its standard error.
+    def weighted_sum_and_standard_error(self, weights: Floats) -> tuple[float, float]:
+        """Return a weighted sum of the coefficients and its standard error.
 
         Args:
             weights: One weight per column of the design matrix.
@@ -257,8 +273,8 @@ class Fit(NamedTuple):
         return float(projected_weights @ self.coefficients), float(np.sqrt(variance))
 
 
-def row_space(rows: Floats) -> Floats:
-    """Return an orthonormal basis of the row space, which holds the estimable directions.
+def orthonormal_basis_of_row_space(rows: Floats) -> Floats:
+    """Return an orthonormal basis of a matrix's row space: the directions that can be estimated.
 
     Args:
         rows: The design matrix.
@@ -274,16 +290,18 @@ def row_space(rows: Floats) -> Floats:
     return estimable_directions
 
 
-def is_difference_estimable(estimable_directions: Floats, first: int, second: int) -> bool:
-    """Return whether the games determine the difference of the coefficients of two columns.
+def is_difference_estimable(
+    estimable_directions: Floats, first_column: int, second_column: int
+) -> bool:
+    """Return whether the games determine the difference between two columns' coefficients.
 
     Args:
-        estimable_directions: The basis, as returned by `row_space`.
-        first: The number of the first column.
-        second: The number of the second column.
+        estimable_directions: The basis, as returned by `orthonormal_basis_of_row_space`.
+        first_column: The number of the first column.
+        second_column: The number of the second column.
     """
     weights = np.zeros(estimable_directions.shape[1])
-    weights[[first, second]] = 1, -1
+    weights[[first_column, second_column]] = 1, -1
     return bool(
         np.allclose(
             estimable_directions.T @ (estimable_directions @ weights),
@@ -293,8 +311,8 @@ def is_difference_estimable(estimable_directions: Floats, first: int, second: in
     )
 
 
-def rows_without_separation(rows: Floats, hits: Floats) -> NDArray[np.int64]:
-    """Return the numbers of the rows that are not perfectly separated.
+def rows_not_perfectly_separated(rows: Floats, hits: Floats) -> NDArray[np.int64]:
+    """Return the numbers of the rows whose result the columns do not predict with certainty.
 
     A row is separated if, along some direction of the coefficients, its hit (0 or 1) becomes more
     and more certain while no row becomes less likely. A fit of separated rows diverges. The fit of

@@ -19,8 +19,8 @@ from pipeline.metrics import NAMES, metric_spec, metrics
 from pipeline.metrics.registry import metric_names, metric_sql_file
 from pipeline.metrics.request import Request
 from pipeline.metrics.row_queries import (
-    attempts_select,
     metric_rows,
+    metric_rows_select,
     metric_views,
     qualified_view_name,
 )
@@ -304,7 +304,7 @@ def test_what_is_unknown_has_no_word(tables):
         by_sql = asked(
             lake,
             *(
-                f"SELECT {selected} FROM ({attempts_select(name, PAPER)})"
+                f"SELECT {selected} FROM ({metric_rows_select(name, PAPER)})"
                 for name in metric_names(PAPER)
             ),
         )

@@ -13,7 +13,12 @@ from random_tables import event_tables
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import played_games
-from pipeline.metrics.estimates import CountQuery, Counts, choose_clusters, count_with_engine
+from pipeline.metrics.estimates import (
+    CountQuery,
+    Counts,
+    choose_settings_or_games_as_clusters,
+    count_with_engine,
+)
 from pipeline.metrics.registry import metric_names, metric_spec
 from pipeline.metrics.request import Request, parse_condition
 from pipeline.metrics.row_queries import metric_rows
@@ -41,7 +46,9 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
         declared = {name: metric_spec(name, edition) for name in metric_names(edition)}
         of_settings = (
-            choose_clusters(played_games(lake), request) if data.draw(st.booleans()) else None
+            choose_settings_or_games_as_clusters(played_games(lake), request)
+            if data.draw(st.booleans())
+            else None
         )
         question = CountQuery(declared, request, with_games=[*declared], clusters=of_settings)
         expected = looped(lake, question)
@@ -55,7 +62,7 @@ Records = tuple[dict[tuple, tuple], dict[tuple, tuple], dict[tuple, int]]
 
 def records(counts: Counts, question: CountQuery) -> Records:
     """The rows of each frame by its keys; of games, those of groups that have any."""
-    n = 1 + len(question.request.finest_group_columns)
+    n = 1 + len(question.request.counted_group_columns)
     at = n + (1 if question.clusters is None else 3)
     sums = {row[:at]: (round(row[at], 12), *row[at + 1 :]) for row in known(counts.sums)}
     games = {row[:n]: row[n:] for row in counts.games.iter_rows() if any(row[n:])}
@@ -75,7 +82,7 @@ def looped(lake: StoredLake, question: CountQuery) -> Records:
     games = defaultdict(lambda: (set(), set()))
     for name, declared in question.metrics.items():
         for row in metric_rows(declared, lake.table, request).collect().iter_rows(named=True):
-            group = (name, *(row[column] for column in request.finest_group_columns))
+            group = (name, *(row[column] for column in request.counted_group_columns))
             is_by_game = (row["model"] or "", row["competition"]) in by_game
             cluster = f"game {row['game_id']}" if is_by_game else row["setting_id"]
             is_unknown = row["hit"] is None
@@ -110,6 +117,6 @@ def sides(lake: StoredLake, request: Request) -> dict[tuple, int]:
         is_numbered = number is not None and number < request.num_of_game
         is_scoped = request.edition != RELEASE or is_numbered
         is_unfinished = not row["is_finished"] and is_scoped
-        own = unfinished[tuple(row[column] for column in request.finest_group_columns)]
+        own = unfinished[tuple(row[column] for column in request.counted_group_columns)]
         own.update([row["game_id"]] * is_unfinished)
     return {key: len(games) for key, games in unfinished.items()}

@@ -17,7 +17,7 @@ from servers import Served
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, metric_spec
-from pipeline.metrics.registry import Metric, Rows, Term, use_metrics
+from pipeline.metrics.registry import Metric, Rows, Term, register_metrics_temporarily
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS_PER_PAGE
 from pipeline.registry import MENU
@@ -303,7 +303,7 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
     whole = given.evidence("high_shares")
     assert whole.is_duplicated().any()
     assert whole.height > 2 * ROWS_PER_PAGE
-    with use_metrics(given._added):
+    with register_metrics_temporarily(given._added):
         assert pages_of(given, "evidence", metric="high_shares").equals(whole)
 
 

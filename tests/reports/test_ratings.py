@@ -318,7 +318,9 @@ def test_without_an_interval_there_are_no_odds(case: str) -> None:
 def test_a_fit_that_ends_nowhere_gives_no_odds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last guard: whatever a fit is, no odds are not finite."""
     for logit, error in ((np.nan, 1.0), (13.0, 1.0), (1.0, np.nan), (1.0, np.inf)):
-        monkeypatch.setattr(Fit, "weighted_sum", lambda *_, given=(logit, error): given)
+        monkeypatch.setattr(
+            Fit, "weighted_sum_and_standard_error", lambda *_, given=(logit, error): given
+        )
         found = rate_sides(seats(MIXED), 0.95)
         assert {*found["reason"]} == {module._REASON_EXTREME}
         assert found["odds"].null_count() == found.height

@@ -20,15 +20,15 @@ from pipeline.statistics.comparison import (
     compact_letters,
     effective_number_of_settings,
     exact_sign_flip_p_value,
-    mover_interval,
+    mover_difference_interval,
     shrunk_correlation,
     sign_flip_p_value,
+    smallest_z_of_interval_containing,
     two_sided_p_value,
-    z_where_interval_reaches,
 )
 from pipeline.statistics.pairs import (
     PilotData,
-    degrees_of_freedom,
+    degrees_of_freedom_of_pilot,
     required_settings,
     upper_bound_of_variance,
 )
@@ -231,7 +231,7 @@ def test_mover_without_correlation_is_newcombes_interval(case):
     from statsmodels.stats.proportion import confint_proportions_2indep
 
     hits_a, n_a, hits_b, n_b = case
-    found = mover_interval(wilson(hits_a, n_a), wilson(hits_b, n_b))
+    found = mover_difference_interval(wilson(hits_a, n_a), wilson(hits_b, n_b))
     low, high = confint_proportions_2indep(
         hits_a, n_a, hits_b, n_b, method="newcomb", compare="diff"
     )
@@ -241,7 +241,9 @@ def test_mover_without_correlation_is_newcombes_interval(case):
 
 def test_correlation_narrows_the_interval():
     a, b = wilson(12, 20), wilson(8, 20)
-    widths = [(one := mover_interval(a, b, rho)).high - one.low for rho in (0.0, 0.5, 0.9)]
+    widths = [
+        (one := mover_difference_interval(a, b, rho)).high - one.low for rho in (0.0, 0.5, 0.9)
+    ]
     assert widths == sorted(widths, reverse=True)
 
 
@@ -314,7 +316,7 @@ def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
     Of 20 settings: if all have the same share, or none differs, 19; if one has everything,
     2 / (1 − 1/20); of two settings never more than 1.
     """
-    of = degrees_of_freedom
+    of = degrees_of_freedom_of_pilot
     assert of(PilotData(20, 20.0, 0.0)) == of(PilotData(20, 0.0, 0.0)) == 19
     assert of(PilotData(20, 1.0, 0.0)) == pytest.approx(2 / 0.95)
     assert of(PilotData(2, 2.0, 0.0)) == of(PilotData(2, 1.5, 0.0)) == 1
@@ -336,7 +338,7 @@ def test_games_that_two_states_share_raise_no_more_alarms(n_old: int, n_new: int
         after = RateEstimate((old + new) / (n_old + n_new), n_old + n_new)
         is_alarm[old, new] = (
             two_sided_p_value(
-                z_where_interval_reaches(after, RateEstimate(old / n_old, n_old), 0.0, tie)
+                smallest_z_of_interval_containing(after, RateEstimate(old / n_old, n_old), 0.0, tie)
             )
             <= 0.05
         )

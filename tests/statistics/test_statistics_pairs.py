@@ -12,10 +12,10 @@ from polars.testing import assert_frame_equal
 from pipeline.statistics.comparison import (
     Interval,
     RateEstimate,
-    mover_interval,
+    mover_difference_interval,
+    smallest_z_of_interval_containing,
     two_sided_p_value,
     wilson_difference_interval,
-    z_where_interval_reaches,
 )
 from pipeline.statistics.pairs import (
     METHOD_HIGH_END_MOVED,
@@ -86,7 +86,7 @@ def test_who_replayed_is_decided_by_items():
     one, other, correlation = rates_from_basis(found[3]["basis"])
     assert (
         found[3]["p_value"]
-        == two_sided_p_value(z_where_interval_reaches(one, other, 0.0, correlation))
+        == two_sided_p_value(smallest_z_of_interval_containing(one, other, 0.0, correlation))
         > 0.05
     )
 
@@ -131,7 +131,7 @@ def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
     one, other, correlation = rates_from_basis(found["basis"])
     assert (
         found["p_value"]
-        == two_sided_p_value(z_where_interval_reaches(one, other, 0.0, correlation))
+        == two_sided_p_value(smallest_z_of_interval_containing(one, other, 0.0, correlation))
         > 0.01
     )
     assert found["is_replayed"] is False
@@ -163,7 +163,7 @@ def test_the_interval_is_movers_where_it_agrees_with_p():
     u = [np.square(np.array(hits) - np.mean(hits)) for hits in (hits_a, hits_b)]
     n = 1 / float((np.mean([one / one.sum() for one in u], axis=0) ** 2).sum())
     rho = float(np.corrcoef(hits_a, hits_b)[0, 1]) * (n - 1) / (n + 1)
-    expected = mover_interval(exact(0.6, 20), exact(0.45, 20), rho)
+    expected = mover_difference_interval(exact(0.6, 20), exact(0.45, 20), rho)
     found = compared(a, b)
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
         tuple(expected)
@@ -218,7 +218,7 @@ def test_too_little_in_common_is_unpaired():
     assert found["share_paired"] == 9 / 20 < MIN_SHARE_PAIRED
     assert found["method"] == UNPAIRED
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
-        tuple(mover_interval(exact(0.5, 20), exact(0.5, 20)))
+        tuple(mover_difference_interval(exact(0.5, 20), exact(0.5, 20)))
     )
     apart = compared(a, sums_of("b", {"x": (1, 1)}))
     assert (apart["share_paired"], apart["n_settings"]) == (0.0, 0)
