@@ -14,8 +14,12 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import fewer_games_notes
 from pipeline.metrics.registry import MISSING_COLUMNS, metric_title
 from pipeline.render import table as folds
-from pipeline.render.table import Estimate, Table, declare_table, short_id
-from pipeline.render.value_tables import group_columns, missing_games_note, small_sample_note
+from pipeline.render.table import Estimate, Table, make_table_function, short_id
+from pipeline.render.value_tables import (
+    column_specs_of_rows,
+    missing_games_notes,
+    small_sample_notes,
+)
 from pipeline.reports import diff as changes, plan as plans, ranking as radars
 from pipeline.reports.compare import SETTINGS_APART_COLUMNS
 from pipeline.reports.compare.differences import ALL_COLUMNS
@@ -68,7 +72,7 @@ def compare(
     return Table(
         "compare",
         rows,
-        {**group_columns(rows), **ALL_COLUMNS},
+        {**column_specs_of_rows(rows), **ALL_COLUMNS},
         estimates=[
             Estimate("difference", "ci_low", "ci_high", _SMALL_SAMPLE_COLUMNS, reason="reason"),
             Estimate("value", missing=tuple(MISSING_COLUMNS)),
@@ -84,15 +88,15 @@ def compare(
             folds.move_first_label_to_titles,
         ),
         notes=[
-            _family_note(rows),
+            _holm_family_note(rows),
             *([] if margin is None else [_VERDICT_NOTE.format(margin)]),
-            *common_settings_note(rows),
-            *replay_note(rows),
-            *small_sample_note(rows, *_SMALL_SAMPLE_COLUMNS),
-            *missing_games_note(_stack_sides(rows, label_column)),
-            *fewer_games_notes(lake, _stack_sides(rows, label_column), expected),
-            *_reason_notes(rows, hidden),
-            *_zero_bound_notes(rows),
+            *differences_over_common_settings_notes(rows),
+            *unequal_replays_notes(rows),
+            *small_sample_notes(rows, *_SMALL_SAMPLE_COLUMNS),
+            *missing_games_notes(_missing_games_of_both_sides(rows, label_column)),
+            *fewer_games_notes(lake, _missing_games_of_both_sides(rows, label_column), expected),
+            *_missing_difference_and_unpaired_notes(rows, hidden),
+            *_signed_zero_bound_notes(rows),
         ],
     )
 
@@ -123,7 +127,7 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **options: Any
     )
 
 
-def _stack_sides(rows: pl.DataFrame, label_column: str) -> pl.DataFrame:
+def _missing_games_of_both_sides(rows: pl.DataFrame, label_column: str) -> pl.DataFrame:
     """Return model, n_missing and n_expected of both sides, for the sides that have a value."""
     other_model = pl.col("other" if label_column == "model" else "model").alias("model")
     other_columns = {name: f"other_{name}" for name in ("value", *MISSING_COLUMNS)}
@@ -131,7 +135,7 @@ def _stack_sides(rows: pl.DataFrame, label_column: str) -> pl.DataFrame:
     return pl.concat(sides).drop_nulls("value")
 
 
-def _family_note(rows: pl.DataFrame) -> str:
+def _holm_family_note(rows: pl.DataFrame) -> str:
     """Return the note that says for how many p-values they are adjusted."""
     if rows.is_empty():
         return "nothing to compare: there are fewer than two models or groups"
@@ -149,7 +153,7 @@ def _family_note(rows: pl.DataFrame) -> str:
     return f"p (Holm) is adjusted for a family of {size} {family_text}"
 
 
-def replay_note(rows: pl.DataFrame) -> list[str]:
+def unequal_replays_notes(rows: pl.DataFrame) -> list[str]:
     """Return the note for metrics in which one model played the common settings more often.
 
     Args:
@@ -166,7 +170,7 @@ def replay_note(rows: pl.DataFrame) -> list[str]:
     return [note] if metrics else []
 
 
-def common_settings_note(
+def differences_over_common_settings_notes(
     rows: pl.DataFrame, values: tuple[str, str] = ("value", "other_value")
 ) -> list[str]:
     """Return the note for rows whose difference is not that of the displayed values.
@@ -200,10 +204,10 @@ def common_settings_note(
             "common_value", "other_common_value", *displayed_labels
         ).iter_rows()
     ]
-    return [f"{note}; values over the common settings: {folds.list_first_names(value_texts)}"]
+    return [f"{note}; values over the common settings: {folds.join_first_names(value_texts)}"]
 
 
-def _reason_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
+def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     """Return notes that say why there is no difference, and which pairs are unpaired."""
     label_columns = [
         name for name in rows.columns[: rows.columns.index("value")] if name not in hidden
@@ -218,7 +222,7 @@ def _reason_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
         for labels in rows.filter(method=UNPAIRED)[label_columns].rows()
     ]
     unpaired_notes = [
-        f"unpaired, because there are too few common settings: {folds.list_first_names(unpaired)}"
+        f"unpaired, because there are too few common settings: {folds.join_first_names(unpaired)}"
     ]
     if "game_types" in rows.columns and unpaired:
         types = rows["game_types"].explode().unique().sort()
@@ -229,7 +233,7 @@ def _reason_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     return [*notes, *(unpaired_notes if unpaired else [])]
 
 
-def _zero_bound_notes(rows: pl.DataFrame) -> list[str]:
+def _signed_zero_bound_notes(rows: pl.DataFrame) -> list[str]:
     """Return a note on the sign of a bound that is displayed as 0, if there is such a bound."""
     note = "an end of +.00 is just above 0, an end of -.00 just below it"
     return [note] * any(map(is_shown_as_zero, (*rows["ci_low"], *rows["ci_high"])))
@@ -247,7 +251,7 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
         "nothing can be compared" if n_changed_games else "both states count the same games"
     )
     displayed_rows = rows if all_values else changed_rows
-    common_notes = common_settings_note(displayed_rows, ("new_value", "value"))
+    common_notes = differences_over_common_settings_notes(displayed_rows, ("new_value", "value"))
     return Table(
         "diff",
         displayed_rows,
@@ -269,26 +273,26 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
             folds.merge_columns(
                 "games", "n_common", "n_removed", "n_new", note="games: in both, removed, new"
             ),
-            folds.replace_flag_by_star(
+            folds.replace_flag_column_by_stars(
                 "is_significant", "difference", note="significant", starred_value=True
             ),
         ),
         notes=[
-            _summary_note(rows),
+            _change_summary_note(rows),
             f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
             if size
             else f"no p-values: {no_p_values_reason}",
             *([_DETECTABLE_DROP_NOTE] if "detectable_drop" in rows.columns else []),
             *common_notes,
-            *replay_note(displayed_rows),
-            *small_sample_note(displayed_rows, *_DIFF_SMALL_SAMPLE_COLUMNS),
-            *_zero_bound_notes(displayed_rows),
+            *unequal_replays_notes(displayed_rows),
+            *small_sample_notes(displayed_rows, *_DIFF_SMALL_SAMPLE_COLUMNS),
+            *_signed_zero_bound_notes(displayed_rows),
         ],
         hints=[] if displayed_rows.height == rows.height else ["to list all values: --all"],
     )
 
 
-def _summary_note(rows: pl.DataFrame) -> str:
+def _change_summary_note(rows: pl.DataFrame) -> str:
     """Return how many values changed significantly, and which models are new or removed."""
     changed_flags = rows["is_significant"].drop_nulls()
     n_changed, n_values_text = changed_flags.sum(), format_count(len(changed_flags), "value")
@@ -308,7 +312,7 @@ def _summary_note(rows: pl.DataFrame) -> str:
             ~pl.col("model").is_in(models).fill_null(value=False)
         )
         texts += (
-            [f"{format_count(len(models), 'model')} {adjective}: {folds.list_first_names(models)}"]
+            [f"{format_count(len(models), 'model')} {adjective}: {folds.join_first_names(models)}"]
             if models
             else []
         )
@@ -327,7 +331,7 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
         hidden=("metric", "power", "level", "games_per_setting", "reason"),
         layout_steps=[folds.move_columns_to_titles("model")],
         notes=[
-            *small_sample_note(rows, *_SMALL_SAMPLE_COLUMNS),
+            *small_sample_notes(rows, *_SMALL_SAMPLE_COLUMNS),
             *(
                 f"– {model or UNNAMED_MODEL} and {other_model or UNNAMED_MODEL}: {reason}"
                 for model, other_model, reason in rows.drop_nulls("reason")
@@ -375,12 +379,12 @@ def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
 
 # The settings that differ most (terminals display short ids, and pages also link the games), and
 # the games that only one of two states has.
-settings_apart = declare_table(
+settings_apart = make_table_function(
     "settings_apart",
     SETTINGS_APART_COLUMNS,
     brief=lambda rows: rows.with_columns(map(short_id, ("setting_id", "game", "other_game"))),
 )
-diff_games = declare_table(
+diff_games = make_table_function(
     "diff_games",
     changes.CHANGED_GAMES_COLUMNS,
     layout_steps=(
@@ -422,9 +426,9 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
         transposed_by="model",
         notes=[
             AREA_NOTE,
-            *small_sample_note(rows, "small_sample_terms"),
+            *small_sample_notes(rows, "small_sample_terms"),
             *model_notes,
-            *missing_games_note(rows),
+            *missing_games_notes(rows),
         ],
         nothing="the lake has no game of a tested model",
     ).in_percent(*metrics)

@@ -19,12 +19,12 @@ from pipeline.render import table
 from pipeline.render.table import (
     Estimate,
     Table,
-    declare_table,
-    first_game_hint,
+    make_table_function,
     short_id,
-    shorten_texts,
+    shorten_ids_and_contents,
+    show_first_game_hints,
 )
-from pipeline.render.value_tables import group_columns
+from pipeline.render.value_tables import column_specs_of_rows
 from pipeline.reports import (
     audit as audit_report,
     completeness as completeness_report,
@@ -53,13 +53,13 @@ def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False,
         evidence_report.EVIDENCE_COLUMNS,
         hidden=[*["term"] * (not has_terms), *(() if unclear else _UNCLEAR_COLUMNS)],
         page_columns=("term",),
-        brief=partial(shorten_rows, columns=_EVIDENCE_COLUMNS),
+        brief=partial(select_and_shorten_columns, columns=_EVIDENCE_COLUMNS),
     )
 
 
-def shorten_rows(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+def select_and_shorten_columns(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Return the given columns of the rows, with short ids and texts."""
-    return shorten_texts(rows).select(columns)
+    return shorten_ids_and_contents(rows).select(columns)
 
 
 def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
@@ -79,7 +79,7 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
     return Table(
         "audit",
         rows,
-        {**group_columns(rows), **audit_report.AUDIT_COLUMNS},
+        {**column_specs_of_rows(rows), **audit_report.AUDIT_COLUMNS},
         hidden=("title", "effect"),
         page_columns=("title", "effect"),
         layout_steps=(table.move_columns_to_titles("kind", "metric"),),
@@ -120,7 +120,7 @@ def _search_hints(
         f"{search_result.n_searched:,} of {search_result.n_messages:,} messages"
     )
     if search_result.key is None:
-        return [found_text, *first_game_hint(search_result.rows)]
+        return [found_text, *show_first_game_hints(search_result.rows)]
     stopping_option = (
         f"--limit {limit}" if search_result.stopped == "limit" else f"--timeout {timeout:g}"
     )
@@ -128,7 +128,7 @@ def _search_hints(
     return [
         f"{found_text}; stopped by {stopping_option}",
         continue_hint,
-        *first_game_hint(search_result.rows),
+        *show_first_game_hints(search_result.rows),
     ]
 
 
@@ -152,7 +152,7 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
             table.move_constants_to_note("models", "role", "score", "outcome"),
             table.move_columns_to_titles("role"),
         ),
-        hints=first_game_hint(rows),
+        hints=show_first_game_hints(rows),
         nothing="no game in the lake matches",
     )
 
@@ -208,19 +208,19 @@ def completeness(
         layout_steps=(
             table.move_constants_to_note(*_CONSTANT_COLUMNS),
             table.move_columns_to_titles("model"),
-            table.replace_flag_by_star(
+            table.replace_flag_column_by_stars(
                 "is_complete", "competition", note="not complete", starred_value=False
             ),
         ),
         notes=[
-            _completeness_note(rows, model),
+            _incomplete_models_note(rows, model),
             *fewer_games_notes(lake, rows, expected),
-            *([] if lake is None else _quarantine_notes(lake)),
+            *([] if lake is None else _quarantined_documents_notes(lake)),
         ],
     )
 
 
-def _completeness_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
+def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
     """Return a note that says which models are incomplete, and how many games they lack."""
     incomplete = incomplete_models(rows)
     if rows.is_empty() or not rows["n_games"].sum():
@@ -249,7 +249,7 @@ def incomplete_models(rows: pl.DataFrame) -> list[str | None]:
     return rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
 
 
-def _quarantine_notes(lake: StoredLake) -> list[str]:
+def _quarantined_documents_notes(lake: StoredLake) -> list[str]:
     """Return a note if whole documents are quarantined, because they can be missing games."""
     n_documents = (
         lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
@@ -273,7 +273,7 @@ def readability(
                 "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
             ),
             table.move_columns_to_titles("model"),
-            table.replace_flag_by_star(
+            table.replace_flag_column_by_stars(
                 "is_complete", "metric", note="not complete", starred_value=False
             ),
         ),
@@ -318,10 +318,10 @@ def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Ta
     return Table("tables", rows, lake_tables.TABLE_COLUMNS, hints=hints)
 
 
-def _schema_display_rows(rows: pl.DataFrame) -> pl.DataFrame:
+def _format_schema_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of a schema with key and null marks, and with their allowed values."""
     mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
-    values = [_allowed_values(row) for row in rows.iter_rows(named=True)]
+    values = [_describe_allowed_values(row) for row in rows.iter_rows(named=True)]
     return rows.select(
         pl.concat_str("column", mark.otherwise(pl.lit(""))),
         "type",
@@ -330,7 +330,7 @@ def _schema_display_rows(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _allowed_values(row: dict[str, Any]) -> str:
+def _describe_allowed_values(row: dict[str, Any]) -> str:
     """Describe the values that a column can have: a list, a pattern or a range."""
     if row["words"]:
         return ", ".join(row["words"])
@@ -341,7 +341,7 @@ def _allowed_values(row: dict[str, Any]) -> str:
     return "" if row["low"] is None else f"≥ {row['low']:g}"
 
 
-models = declare_table(
+models = make_table_function(
     "models",
     game_reports.MODELS_COLUMNS,
     brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
@@ -349,20 +349,20 @@ models = declare_table(
     hints=["to count several names as one model, pass a map of names to commands: --names FILE"],
     nothing="no game in the lake names a model",
 )
-usage = declare_table(
+usage = make_table_function(
     "usage",
     game_reports.USAGE_COLUMNS,
     layout_steps=(table.move_columns_to_titles("model"),),
     hints=["cost is in US dollars; a game counts if its log states it for all seats of the model"],
     nothing="no log in the lake says what a model used",
 )
-findings = declare_table(
+findings = make_table_function(
     "findings",
     audit_report.FINDING_COLUMNS,
-    brief=partial(shorten_rows, columns=("game_id", *_FINDING_COLUMNS, "system")),
+    brief=partial(select_and_shorten_columns, columns=("game_id", *_FINDING_COLUMNS, "system")),
 )
 # Pages also display the format, the size and the ingest of each document.
-documents = declare_table(
+documents = make_table_function(
     "documents",
     document_reports.DOCUMENT_COLUMNS,
     hidden=("format", "n_bytes", "ingest_id"),
@@ -372,10 +372,10 @@ documents = declare_table(
     layout_steps=(table.move_columns_to_titles("source"), table.move_columns_to_titles("status")),
     nothing="no document in the lake matches",
 )
-document_counts = declare_table(
+document_counts = make_table_function(
     "document_counts",
     document_reports.COUNT_COLUMNS,
     layout_steps=(table.move_columns_to_titles("source"), table.move_columns_to_titles("status")),
     hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
 )
-schema = declare_table("schema", brief=_schema_display_rows)
+schema = make_table_function("schema", brief=_format_schema_rows)

@@ -55,7 +55,7 @@ _PROGRAM_COLUMNS = (
 )
 
 
-def metric_estimate(name: str, metric: str) -> Estimate:
+def leaderboard_estimate(name: str, metric: str) -> Estimate:
     """Return the estimate that combines the columns of a metric in the leaderboard.
 
     Args:
@@ -82,10 +82,10 @@ def metrics(
 ) -> Table:
     """Make the table of metric values, with notes about samples, missing games and replays."""
     notes = [
-        *small_sample_note(rows, "small_sample_terms"),
-        *missing_competitions_note(rows),
-        *missing_games_note(rows.drop_nulls("value")),
-        *undecided_votes_note(rows),
+        *small_sample_notes(rows, "small_sample_terms"),
+        *missing_competitions_notes(rows),
+        *missing_games_notes(rows.drop_nulls("value")),
+        *undecided_rows_notes(rows),
         *replay_notes(rows),
         *fewer_games_notes(lake, rows, expected),
     ]
@@ -97,7 +97,7 @@ def metrics(
     return Table(
         "metrics",
         rows,
-        {**group_columns(rows), **METRIC_VALUE_COLUMNS},
+        {**column_specs_of_rows(rows), **METRIC_VALUE_COLUMNS},
         estimates=(VALUE_ESTIMATE,),
         hidden=_PROGRAM_COLUMNS,
         optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
@@ -123,7 +123,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         estimates=(replace(VALUE_ESTIMATE, counted=None, has_evidence=False),),
         optional=("weight", "n_unknown", "reason"),
         brief=lambda rows: rows.with_columns(pl.col("term").fill_null("value")),
-        notes=[*small_sample_note(rows, "small_sample_terms"), *missing_competitions_note(rows)],
+        notes=[*small_sample_notes(rows, "small_sample_terms"), *missing_competitions_notes(rows)],
     )
 
 
@@ -154,7 +154,7 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
     )
 
 
-def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
+def column_specs_of_rows(rows: pl.DataFrame) -> dict[str, Column]:
     """Return the column specs of the rows, from the tables of games and players.
 
     Args:
@@ -203,24 +203,24 @@ def leaderboard(
     )
     notes = [
         *slice_note,
-        *(letters_note(rows, confidence) if "win_rate" in names else ()),
-        *small_sample_note(rows, *(f"{name}_small_sample_terms" for name in names)),
-        *missing_competitions_note(
-            _unpivot_metric_columns(rows, "missing_competitions", "_missing_competitions")
+        *(group_letters_notes(rows, confidence) if "win_rate" in names else ()),
+        *small_sample_notes(rows, *(f"{name}_small_sample_terms" for name in names)),
+        *missing_competitions_notes(
+            _unpivot_columns_with_suffix(rows, "missing_competitions", "_missing_competitions")
         ),
-        *_incomplete_model_notes(rows),
-        *undecided_votes_note(_unpivot_metric_columns(rows, "n_undecided", "_undecided")),
+        *_notes_of_incomplete_models(rows),
+        *undecided_rows_notes(_unpivot_columns_with_suffix(rows, "n_undecided", "_undecided")),
         *replay_notes(rows),
         *fewer_games_notes(lake, rows, expected),
-        *_missing_value_notes(rows, names),
-        *(() if columns else _range_note(rows, names)),
+        *_notes_of_missing_value_reasons(rows, names),
+        *(() if columns else _values_above_1_notes(rows, names)),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
     ]
     return Table(
         "leaderboard",
         rows,
-        {**group_columns(rows), **leaderboard_columns(names)},
-        estimates=[metric_estimate(name, metric_name if columns else name) for name in names],
+        {**column_specs_of_rows(rows), **leaderboard_columns(names)},
+        estimates=[leaderboard_estimate(name, metric_name if columns else name) for name in names],
         headings={name: name for name in names if columns},
         hidden=(
             *(
@@ -243,7 +243,7 @@ def leaderboard(
     )
 
 
-def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def _values_above_1_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Return a note that explains values above 1 by the range of their metrics."""
     ranges = [
         f"{metric_title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
@@ -253,7 +253,7 @@ def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     return [f"values above 1: {', '.join(ranges)}"] if ranges else []
 
 
-def small_sample_note(rows: pl.DataFrame, *columns: str) -> list[str]:
+def small_sample_notes(rows: pl.DataFrame, *columns: str) -> list[str]:
     """Return the note that explains the mark for small samples, if any value has it.
 
     Args:
@@ -268,7 +268,7 @@ def small_sample_note(rows: pl.DataFrame, *columns: str) -> list[str]:
     return [SMALL_SAMPLE_NOTE] if has_small_sample else []
 
 
-def missing_competitions_note(rows: pl.DataFrame) -> list[str]:
+def missing_competitions_notes(rows: pl.DataFrame) -> list[str]:
     """Return the note that explains the star of values that cover fewer competitions.
 
     Args:
@@ -301,7 +301,7 @@ def missing_competitions_note(rows: pl.DataFrame) -> list[str]:
     )
 
 
-def missing_games_note(rows: pl.DataFrame) -> list[str]:
+def missing_games_notes(rows: pl.DataFrame) -> list[str]:
     """Return the note that explains the star of models with missing games.
 
     If the values of a model are of different games, the note has the highest number of missing
@@ -329,7 +329,7 @@ def missing_games_note(rows: pl.DataFrame) -> list[str]:
     ] * bool(model_texts)
 
 
-def undecided_votes_note(rows: pl.DataFrame) -> list[str]:
+def undecided_rows_notes(rows: pl.DataFrame) -> list[str]:
     """Return the note that explains the star of rows that were not counted.
 
     Such rows were not registered by the game, and no text decides them.
@@ -357,7 +357,7 @@ def undecided_votes_note(rows: pl.DataFrame) -> list[str]:
     ] * bool(count_texts)
 
 
-def _unpivot_metric_columns(rows: pl.DataFrame, name: str, suffix: str) -> pl.DataFrame:
+def _unpivot_columns_with_suffix(rows: pl.DataFrame, name: str, suffix: str) -> pl.DataFrame:
     """Return model, metric and, in the column `name`, the leaderboard columns with this suffix."""
     values = rows.select("model", cs.ends_with(suffix))
     if values.width == 1:
@@ -366,7 +366,7 @@ def _unpivot_metric_columns(rows: pl.DataFrame, name: str, suffix: str) -> pl.Da
     return columns.with_columns(pl.col("metric").str.strip_suffix(suffix))
 
 
-def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
+def group_letters_notes(rows: pl.DataFrame, confidence: float) -> list[str]:
     """Return the note that explains the letters and the number of compared pairs.
 
     Args:
@@ -390,11 +390,11 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
     ]
 
 
-def _incomplete_model_notes(rows: pl.DataFrame) -> list[str]:
+def _notes_of_incomplete_models(rows: pl.DataFrame) -> list[str]:
     """Return notes about models that lack games or whole competitions."""
     columns = ("rank", "model", "n_missing", "n_expected", "missing_competitions")
     incomplete = rows.filter(~rows["is_complete"]).select(columns).rows()
-    notes = missing_games_note(
+    notes = missing_games_notes(
         rows.filter(pl.col("missing_competitions").list.len().fill_null(0) == 0)
     )
     for rank, model, n_missing, n_expected, missing_competitions in incomplete:
@@ -410,7 +410,7 @@ def _incomplete_model_notes(rows: pl.DataFrame) -> list[str]:
     return notes
 
 
-def _missing_value_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def _notes_of_missing_value_reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Return notes that say why values are missing: each reason once, with its models."""
     empty_metrics = [name for name in names if not rows[name].count()]
     models_by_reason: dict[str, dict[str, None]] = {}

@@ -115,7 +115,7 @@ def audit(
     [(96, 4, 'judgement')]
     """
     by, kinds, models = as_list(by) or (), as_list(kind) or FINDING_KINDS, as_list(model)
-    _check_kinds_and_columns(by, kinds)
+    _check_kinds_and_group_columns(by, kinds)
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # a log is compared with itself
     # Planning a query takes time even without rows, so kinds whose tables are empty are left out.
@@ -125,8 +125,8 @@ def audit(
         for kind, tables in needs.items()
         if not tables or any(map(lake.file_sizes_bytes, tables.split(", ")))
     ] or kinds
-    selects = [_summary_select(kind, by, models) for kind in kinds_with_rows]
-    with connect_with_memory_limit(lake, {}, _referenced_tables(*selects)) as connection:
+    selects = [_finding_counts_select(kind, by, models) for kind in kinds_with_rows]
+    with connect_with_memory_limit(lake, {}, _join_event_table_names(*selects)) as connection:
         summaries = pl.concat(
             [part for select in selects for part in iter_parts(connection, select)]
         )
@@ -174,7 +174,7 @@ def iter_findings(
         UsageError: If the kind or a model is unknown.
     """
     models = as_list(model)
-    _check_kinds_and_columns((), (kind,))
+    _check_kinds_and_group_columns((), (kind,))
     check_players(lake, models)
     columns = ", ".join(
         f"findings.{sql_files.quote_identifier(name)}"
@@ -186,21 +186,21 @@ def iter_findings(
         rows=sql_files.read_select(f"audit/{kind}"),
         columns=columns,
         messages=message_lengths_select(lake),
-        wanted=_model_condition(models),
+        wanted=_sql_condition_on_models(models),
     )
     lake = lake.with_failures(EXCLUDE)
     with connect_with_memory_limit(
-        lake, {}, _referenced_tables(select), sorts_texts=True
+        lake, {}, _join_event_table_names(select), sorts_texts=True
     ) as connection:
         yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
-def _referenced_tables(*selects: str) -> str:
+def _join_event_table_names(*selects: str) -> str:
     """Return the names of the event tables that occur in the SELECTs, separated by spaces."""
     return " ".join(TABLES.keys() & {word for select in selects for word in _WORD.findall(select)})
 
 
-def _summary_select(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
+def _finding_counts_select(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
     """Return the SELECT that counts and sums the checked rows of one kind by the columns `by`."""
     table_names = ("findings" if name in _PLAYER_COLUMNS else "games" for name in by)
     columns = [
@@ -215,17 +215,17 @@ def _summary_select(kind: str, by: Sequence[str], models: Sequence[str] | None) 
         metric=sql_files.read_header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
         games="" if set(by) <= set(_PLAYER_COLUMNS) else _JOIN_GAMES,
-        wanted=_model_condition(models),
+        wanted=_sql_condition_on_models(models),
         grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
     )
 
 
-def _model_condition(models: Sequence[str] | None) -> str:
+def _sql_condition_on_models(models: Sequence[str] | None) -> str:
     """Return the SQL condition that a finding belongs to one of the models; TRUE for None."""
     return "TRUE" if models is None else f"findings.model IN ({sql_literals(models)})"
 
 
-def _check_kinds_and_columns(by: Sequence[str], kinds: Sequence[str]) -> None:
+def _check_kinds_and_group_columns(by: Sequence[str], kinds: Sequence[str]) -> None:
     """Raise UsageError for an unknown kind, and for unknown or repeated grouping columns."""
     check_known_names("kind", kinds, FINDING_KINDS)
     allowed_columns = (*_PLAYER_COLUMNS, *_GAME_COLUMNS)

@@ -249,7 +249,7 @@ def readability(
     query = CountQuery(specs, request, with_games=(), clusters=Clusters(), extra_sums=_BOUND_SUMS)
     counts = count_with_engine(lake, query, "polars")
     setting_sums = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
-    missing_by_setting = _missing_games(lake, request)
+    missing_by_setting = _count_missing_games_by_setting(lake, request)
     values = compute_values(counts, specs, request).join(
         complete(lake, specs, request), on=["metric", "model"], how="left", nulls_equal=True
     )
@@ -258,7 +258,7 @@ def readability(
     return rows.filter(selection_condition(model=model))
 
 
-def _missing_games(lake: StoredLake, request: Request) -> pl.DataFrame:
+def _count_missing_games_by_setting(lake: StoredLake, request: Request) -> pl.DataFrame:
     """Return the missing games that a value would count: model, competition, setting_id, n_games.
 
     A model misses games of a setting if it finished fewer than expected or fewer than the model
@@ -306,7 +306,7 @@ def _add_value_bounds(
         # The order is kept, because a float sum in another order can give a bound beyond the value.
         .join(term_sums, on=term_keys, how="left", nulls_equal=True, maintain_order="left")
         .join(
-            _estimate_missing_rows(counts, missing),
+            _estimate_row_counts_of_missing_games(counts, missing),
             on=term_keys,
             how="left",
             nulls_equal=True,
@@ -323,8 +323,10 @@ def _add_value_bounds(
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
     )
-    lower_bounds = _value_bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
-    upper_bounds = _value_bound(
+    lower_bounds = _compute_values_for_assumed_hits(
+        "value_min", metrics, terms, pl.col("hits") - pl.col("lost")
+    )
+    upper_bounds = _compute_values_for_assumed_hits(
         "value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added")
     )
     has_rows = pl.col("value").is_not_null() | (pl.col("uncounted") > 0)
@@ -348,7 +350,7 @@ def _add_value_bounds(
     ).select(list(READABILITY_COLUMNS))
 
 
-def _value_bound(
+def _compute_values_for_assumed_hits(
     name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
 ) -> pl.DataFrame:
     """Return metric, model and, in the column `name`, the value for the given number of hits."""
@@ -366,7 +368,9 @@ def _value_bound(
     return values.select("metric", "model", pl.col("value").alias(name)).collect()
 
 
-def _estimate_missing_rows(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
+def _estimate_row_counts_of_missing_games(
+    counts: pl.DataFrame, missing: pl.DataFrame
+) -> pl.DataFrame:
     """Return the estimated number of rows in the missing games, by metric, model and term.
 
     A missing game is assumed to have the mean number of rows of a game of its setting, for the

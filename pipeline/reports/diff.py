@@ -41,10 +41,10 @@ from pipeline.metrics.request import (
 from pipeline.parameters import option_spec
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
-    add_holm_p_values,
+    add_holm_adjusted_p_values,
     check_margin,
     compute_differences,
-    pair_models,
+    pair_rows_of_models,
 )
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import drop_p_value, is_significant, minimum_detectable_drop
@@ -54,7 +54,7 @@ from pipeline.vocabulary import Edition
 SAME_GAMES = "the same games"
 ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
 _STATE_COLUMNS = ("value", "common_value", "small_sample_terms")
-_LakeRequest = tuple[StoredLake, Request]
+_LakeAndRequest = tuple[StoredLake, Request]
 _GAME_COUNT_COLUMNS: Mapping[str, column.Column] = {
     "n_common": column.count_column(
         "games that count in both lakes, in the same competitions and settings"
@@ -184,7 +184,9 @@ def diff(
     >>> lake.diff("lake/").select("n_removed", "n_new").unique().rows()
     [(0, 0)]
     """
-    lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
+    lake_requests = _lakes_with_requests_for_tested_models(
+        *_restrict_lakes_to_same_system(before, after), edition, model
+    )
     game_types = {name for lake, _ in lake_requests for name in lake.game_types}
     check_margin(margin, metric, edition, game_types, may_be_0=True)
     metrics = requested_metrics(metric, edition)
@@ -192,7 +194,7 @@ def diff(
         compute_metrics(lake, request, names=metrics, confidence=confidence)
         for lake, request in lake_requests
     ]
-    games = _classify_games(lake_requests, metrics)
+    games = _counted_games_with_change(lake_requests, metrics)
     # A game in which a model has several roles counts in several competitions but is one game. It
     # is common if it is common in all of them.
     change = pl.col("change")
@@ -202,7 +204,7 @@ def diff(
         n_new=(change == "new").any(),
     )
     changes_by_model = game_changes.group_by("metric", "model")
-    rows = _compare_states(results, games, confidence).join(
+    rows = _compute_differences_between_lakes(results, games, confidence).join(
         changes_by_model.agg(pl.col(_GAME_COUNT_SCHEMA.names()).sum().cast(pl.Int64)),
         on=["metric", "model"],
         how="left",
@@ -220,9 +222,9 @@ def diff(
         ci_method=pl.when(~is_same).then("ci_method"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    rows = add_holm_p_values(rows, [])
+    rows = add_holm_adjusted_p_values(rows, [])
     if margin is not None:
-        rows = _add_regression_test(rows, margin, confidence)
+        rows = _add_drop_test_columns(rows, margin, confidence)
     return rows.with_columns(
         is_significant=pl.when(is_same)
         .then(pl.col("difference") != 0)
@@ -236,7 +238,7 @@ def diff(
     )
 
 
-def _restrict_to_same_system(
+def _restrict_lakes_to_same_system(
     before: StoredLake, after: StoredLake | str | Path
 ) -> tuple[StoredLake, StoredLake]:
     """Return both lakes restricted to one system.
@@ -258,9 +260,9 @@ def _restrict_to_same_system(
     return before, after.for_system(before.system)
 
 
-def _lake_requests(
+def _lakes_with_requests_for_tested_models(
     before: StoredLake, after: StoredLake, edition: Edition, model: str | Sequence[str] | None
-) -> list[_LakeRequest]:
+) -> list[_LakeAndRequest]:
     """Return each lake with a copy of the request for the requested models that it tests.
 
     Raises UsageError for a model that neither lake tests.
@@ -279,11 +281,13 @@ def _lake_requests(
     ]
 
 
-def _add_regression_test(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
+def _add_drop_test_columns(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
     """Add p_drop (one-sided, adjusted by Holm), detectable_drop and is_regression to the rows."""
     level = (1 - confidence) / max(1, rows["p_value"].count())
     drop_tests = [
-        _test_drop(basis, p, margin, level) if p is not None else (None, None)
+        _drop_p_value_and_detectable_drop(basis, p, margin, level)
+        if p is not None
+        else (None, None)
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
     drop_columns = pl.DataFrame(
@@ -295,13 +299,13 @@ def _add_regression_test(rows: pl.DataFrame, margin: float, confidence: float) -
         .then(is_below_margin)
         .otherwise(is_significant(pl.col("p_drop"), confidence))
     )
-    tested = add_holm_p_values(
+    tested = add_holm_adjusted_p_values(
         pl.concat([rows, drop_columns], how="horizontal"), [], "raw", "p_drop"
     )
     return tested.with_columns(is_regression=is_regression)
 
 
-def _test_drop(
+def _drop_p_value_and_detectable_drop(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
     """Return the p-value of a drop by more than the margin, and the smallest detectable drop."""
@@ -310,7 +314,7 @@ def _test_drop(
     return drop_p_value(new, old, margin, p, correlation), detectable_drop
 
 
-def _compare_states(
+def _compute_differences_between_lakes(
     results: Sequence[MetricResult], games: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
     """Return the differences of each metric and model between the two states.
@@ -324,7 +328,7 @@ def _compare_states(
         for result, state in zip(results, ("before", "after"), strict=True)
     ]
     request = replace(results[0].request, by=("model", "state"))
-    joined_result = _mark_unchanged_settings(
+    joined_result = _mark_settings_with_unchanged_games(
         MetricResult.concatenate(labeled_results, request), games
     )
     lacking = (
@@ -333,7 +337,9 @@ def _compare_states(
         .when(pl.col("other_entity").is_null())
         .then(pl.lit(ONLY_AFTER))
     )
-    pairs = pair_models(joined_result, [("after", "before")], "state").with_columns(lacking=lacking)
+    pairs = pair_rows_of_models(joined_result, [("after", "before")], "state").with_columns(
+        lacking=lacking
+    )
     order = pl.col("metric").cast(pl.Enum(metric_names(joined_result.request.edition)))
     differences = compute_differences(
         joined_result, pairs.sort(order, "model"), confidence, label="state"
@@ -342,7 +348,7 @@ def _compare_states(
     return differences.rename(renamed | {f"other_{name}": name for name in _STATE_COLUMNS})
 
 
-def _mark_unchanged_settings(result: MetricResult, games: pl.DataFrame) -> MetricResult:
+def _mark_settings_with_unchanged_games(result: MetricResult, games: pl.DataFrame) -> MetricResult:
     """Return the result with `is_same` in its sums: whether a setting's games are the same in both.
 
     Such settings are not paired, because they would be compared with themselves. If no game of a
@@ -357,13 +363,15 @@ def _mark_unchanged_settings(result: MetricResult, games: pl.DataFrame) -> Metri
     return result._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
 
 
-def _classify_games(lake_requests: Sequence[_LakeRequest], metrics: Sequence[str]) -> pl.DataFrame:
+def _counted_games_with_change(
+    lake_requests: Sequence[_LakeAndRequest], metrics: Sequence[str]
+) -> pl.DataFrame:
     """Return the games that either lake counts, with `change`: `common`, `removed` or `new`.
 
     The other columns are those of `CHANGED_GAMES_COLUMNS` and the `cluster` of each game.
     """
     counted_games = pl.concat(
-        _counted_games(lake, request, metrics).with_columns(change=pl.lit(change))
+        _sum_hits_by_metric_and_game(lake, request, metrics).with_columns(change=pl.lit(change))
         for (lake, request), change in zip(lake_requests, ("removed", "new"), strict=True)
     )
     change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
@@ -371,7 +379,9 @@ def _classify_games(lake_requests: Sequence[_LakeRequest], metrics: Sequence[str
     return grouped_games.agg(pl.col("cluster", "hits", "counted").first(), change=change)
 
 
-def _counted_games(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
+def _sum_hits_by_metric_and_game(
+    lake: StoredLake, request: Request, metrics: Sequence[str]
+) -> pl.DataFrame:
     """Return the games that each metric counts, with their hits, counted rows and clusters."""
     game_request = replace(request, by=_GAME_KEY)
     specs = metric_specs(lake, metrics, game_request)
@@ -399,10 +409,14 @@ def diff_games(
     >>> lake.diff_games("lake/").height
     0
     """
-    lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
+    lake_requests = _lakes_with_requests_for_tested_models(
+        *_restrict_lakes_to_same_system(before, after), edition, model
+    )
     metrics = requested_metrics(metric, edition)
     order = pl.col("metric").cast(pl.Enum(metric_names(edition)))
-    changed = _classify_games(lake_requests, metrics).filter(pl.col("change") != "common")
+    changed = _counted_games_with_change(lake_requests, metrics).filter(
+        pl.col("change") != "common"
+    )
     return (
         changed.select(*CHANGED_GAMES_COLUMNS)
         .sort(order, *_GAME_KEY, nulls_last=True)

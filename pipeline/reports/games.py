@@ -180,7 +180,7 @@ def games(
         is_unfinished_match = ~pl.col("is_finished") & (UNFINISHED in outcomes)
         game_rows = game_rows.filter(is_unfinished_match | pl.col("outcome").is_in(outcomes))
     if sort in _SEAT_COLUMNS:
-        game_rows = _add_seat_columns(lake, game_rows, is_selected)
+        game_rows = _add_columns_of_selected_seats(lake, game_rows, is_selected)
     page = sorted_page(
         game_rows.with_columns(counting=_NATURAL_SORT_KEY),
         GAMES_COLUMNS,
@@ -192,11 +192,11 @@ def games(
     ).collect()
     if sort not in _SEAT_COLUMNS:
         is_on_page = pl.col("game_id").is_in(page["game_id"].to_list())
-        page = _add_seat_columns(lake, page.lazy(), is_selected, is_on_page).collect()
+        page = _add_columns_of_selected_seats(lake, page.lazy(), is_selected, is_on_page).collect()
     return page.select(*GAMES_COLUMNS)
 
 
-def _add_seat_columns(
+def _add_columns_of_selected_seats(
     lake: StoredLake, game_rows: pl.LazyFrame, is_selected: pl.Expr, is_read: pl.Expr | bool = True
 ) -> pl.LazyFrame:
     """Add the columns `_SEAT_COLUMNS`, which describe the selected seats of each game.
@@ -218,8 +218,8 @@ def _add_seat_columns(
     score = pl.col("final_score").filter("is_selected")
     seat_columns = seats.agg(
         models=_sorted_model_names("is_tested"),
-        role=_join_seat_values("role"),
-        side=_join_seat_values("side"),
+        role=_join_distinct_values_of_selected_seats("role"),
+        side=_join_distinct_values_of_selected_seats("side"),
         score=pl.when(score.n_unique() == 1).then(score.first()),
     )
     has_all_results = pl.col("result").null_count() == 0
@@ -227,7 +227,7 @@ def _add_seat_columns(
         results.with_columns(result=RESULT_EXPRESSION, is_selected=is_selected)
         .group_by("game_id")
         .agg(
-            result=_join_seat_values("result"),
+            result=_join_distinct_values_of_selected_seats("result"),
             winners=pl.when(has_all_results).then(_sorted_model_names(pl.col("result") == "won")),
         )
     )
@@ -240,7 +240,7 @@ def _sorted_model_names(condition: pl.Expr | str) -> pl.Expr:
     return pl.col("model").filter(condition).drop_nulls().unique().sort().implode()
 
 
-def _join_seat_values(name: str) -> pl.Expr:
+def _join_distinct_values_of_selected_seats(name: str) -> pl.Expr:
     """Return the distinct values of the selected seats as one string; null if any is unknown."""
     values = pl.col(name).filter("is_selected")
     has_all_values = (values.len() > 0) & (values.null_count() == 0)
@@ -309,7 +309,7 @@ def models(lake: StoredLake) -> pl.DataFrame:
     >>> lake.models().filter(model="sim-atlas").rows()
     [('sim-atlas', 28, 0, False, None)]
     """
-    return _model_name_rows(lake).select(*MODELS_COLUMNS)
+    return _count_games_by_model_name(lake).select(*MODELS_COLUMNS)
 
 
 @report(columns=USAGE_COLUMNS, is_of_system=False)
@@ -370,12 +370,14 @@ def similar_names(lake: StoredLake) -> list[str]:
         that stand for no model are one group.
     """
     groups = (
-        _model_name_rows(lake).drop_nulls("looks_like").group_by("looks_like", maintain_order=True)
+        _count_games_by_model_name(lake)
+        .drop_nulls("looks_like")
+        .group_by("looks_like", maintain_order=True)
     )
     return groups.agg(pl.col("spelling").str.join(", "))["spelling"].sort().to_list()
 
 
-def _model_name_rows(lake: StoredLake) -> pl.DataFrame:
+def _count_games_by_model_name(lake: StoredLake) -> pl.DataFrame:
     """Return one row for each model name: its numbers of games, and the similar names.
 
     `sql/shared/alike_names.sql` computes the same. This function does not use DuckDB, so that an

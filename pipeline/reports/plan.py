@@ -21,7 +21,7 @@ from pipeline.reports.compare.differences import (
     check_pairs,
     compute_differences,
     models_in_pairs,
-    pair_models,
+    pair_rows_of_models,
 )
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import RateEstimate
@@ -170,8 +170,8 @@ def plan(
     check_pairs(pairs)
     request = Request(edition=edition, by=("model",), models=models_in_pairs(pairs))
     result = compute_metrics(lake, request, names=[metric], confidence=confidence)
-    pairs = pairs or _ranked_pairs(lake, result, all_pairs=all_pairs)
-    rows = compute_differences(result, pair_models(result, pairs), confidence)
+    pairs = pairs or _neighbouring_or_all_ranked_pairs(lake, result, all_pairs=all_pairs)
+    rows = compute_differences(result, pair_rows_of_models(result, pairs), confidence)
     observed_difference = (
         pl.col("value") - pl.col("other_value") if unpaired else pl.col("difference")
     )
@@ -193,7 +193,7 @@ def plan(
     )
 
 
-def _ranked_pairs(
+def _neighbouring_or_all_ranked_pairs(
     lake: StoredLake, result: MetricResult, *, all_pairs: bool
 ) -> list[tuple[str, str]]:
     """Return each ranked model with the next one, or all pairs of models with `all_pairs`."""

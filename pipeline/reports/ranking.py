@@ -45,7 +45,11 @@ from pipeline.metrics.registry import (
 )
 from pipeline.metrics.request import Request, as_list, check_known_names, parse_condition
 from pipeline.parameters import flag_spec, option_spec
-from pipeline.reports.compare.differences import add_holm_p_values, compute_differences, pair_models
+from pipeline.reports.compare.differences import (
+    add_holm_adjusted_p_values,
+    compute_differences,
+    pair_rows_of_models,
+)
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import compact_letters, is_significant
 from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, radar_areas
@@ -142,7 +146,7 @@ def leaderboard(
     >>> by_role.select("model", "civilian", "non_chameleon").rows()[0]
     ('sim-atlas', 0.75, 0.25)
     """
-    metrics, displayed_names = _select_metrics(edition, metric, columns)
+    metrics, displayed_names = _metrics_to_compute_and_to_display(edition, metric, columns)
     groups = as_list(by) or ()
     split_by = [*groups, *(as_list(columns) or ())]
     is_split_by_type = "game_type" in split_by and game_type in (None, ALL_GAME_TYPES)
@@ -180,7 +184,7 @@ def leaderboard(
     if columns is not None:
         board, displayed_names = _pivot_by_column_values(values, columns, groups)
     elif is_slice:
-        board = _slice_rows(values, displayed_names, groups)
+        board = _unranked_rows_by_model_and_group(values, displayed_names, groups)
     else:
         ranked_rows = rank_models(
             values,
@@ -190,7 +194,7 @@ def leaderboard(
         ranked_models = ranked_rows.filter(pl.col("rank").is_not_null())["model"]
         is_ranked = pl.col("model").is_in(ranked_models.implode())
         win_rates = result._replace(rows=values.filter(is_ranked, metric="win_rate"))
-        letters = compute_letters(win_rates, confidence)
+        letters = compute_group_letters(win_rates, confidence)
         board = ranked_rows.join(letters, on="model", how="left", maintain_order="left")
         board = board.select(*leaderboard_columns(displayed_names))
     check_known_names("metric" if columns is None else "column", sort, displayed_names)
@@ -201,7 +205,7 @@ def leaderboard(
     return board.sort(-pl.col(sort).round(SIGNIFICANT_DIGITS), "rank", "model", nulls_last=True)
 
 
-def _select_metrics(
+def _metrics_to_compute_and_to_display(
     edition: Edition, metric: str | Sequence[str] | None, columns: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the metrics to compute and the metrics to display.
@@ -253,10 +257,14 @@ def _pivot_by_column_values(
         raise UsageError(
             f"a value of `{column}` has the name of another column: {duplicate_names[0]}"
         )
-    return _slice_rows(rows_in_groups.with_columns(heading), value_names, by), value_names
+    return _unranked_rows_by_model_and_group(
+        rows_in_groups.with_columns(heading), value_names, by
+    ), value_names
 
 
-def _slice_rows(rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+def _unranked_rows_by_model_and_group(
+    rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]
+) -> pl.DataFrame:
     """Return one row for each model and group of a slice, sorted by these, without a rank."""
     columns = polars_schema(leaderboard_columns(metrics, SLICE_ESTIMATE_COLUMNS))
     keys = list(dict.fromkeys(["model", *by]))
@@ -319,7 +327,9 @@ def rank_models(
     )
 
 
-def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
+def compute_group_letters(
+    result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
+) -> pl.DataFrame:
     """Return a compact letter display of the models: models that share a letter do not differ.
 
     All pairs of models are compared by their values, with Holm's adjustment for the number of
@@ -344,10 +354,10 @@ def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
         unlettered = pl.DataFrame({"model": models, "group_letters": None}, schema=schema)
         return unlettered.with_columns(family=pl.lit(None, pl.Int64))
     pairs = list(combinations(models, 2))
-    differences = add_holm_p_values(
+    differences = add_holm_adjusted_p_values(
         compute_differences(
             result_with_values,
-            pair_models(result_with_values, pairs),
+            pair_rows_of_models(result_with_values, pairs),
             confidence,
             with_intervals=False,
         ),

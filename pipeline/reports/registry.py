@@ -125,7 +125,7 @@ def report(
             method: Any = decorate_per_system(function)
         else:
             method = lake_method(column.document_columns(columns)(function), bind=bind)
-        method.__signature__ = _without_option_specs(function_signature)
+        method.__signature__ = _signature_without_option_specs(function_signature)
         heading = title or column.display_name(function.__name__).capitalize()
         flags = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
         method.report = Report(
@@ -136,7 +136,7 @@ def report(
     return declare
 
 
-def _without_option_specs(function_signature: Signature) -> Signature:
+def _signature_without_option_specs(function_signature: Signature) -> Signature:
     """Return the signature without the option specs in its annotations, as Python displays it."""
     return function_signature.replace(
         parameters=[
@@ -160,11 +160,11 @@ def _bind_checked_arguments(
     for parameter in parameters:
         value = bound.arguments.get(parameter.name, parameter.default)
         if value is not parameter.default:
-            bound.arguments[parameter.name] = _check_value(parameter, value)
+            bound.arguments[parameter.name] = _check_and_convert_value(parameter, value)
     return bound
 
 
-def _check_value(parameter: Parameter, value: Any) -> Any:
+def _check_and_convert_value(parameter: Parameter, value: Any) -> Any:
     """Return the value in the parameter's type; raise UsageError if it is invalid."""
     name, value_type, is_repeatable, _, spec = parameter
     if spec.suggested == "games.game_type_names":

@@ -79,7 +79,7 @@ def unknown_table_message(name: str, view_names: Collection[str]) -> str:
         For a view, how to query it; otherwise similar names of tables or views.
     """
     if name in view_names:
-        hint = f" or `{method}`" if (method := _lake_method_call(name)) else ""
+        hint = f" or `{method}`" if (method := _python_call_for_view(name)) else ""
         return f'`{name}` is a view, not a table: use `lake.sql("FROM {name}")`{hint}'
     hint = (
         suggest_similar_names([name], TABLES)
@@ -89,7 +89,7 @@ def unknown_table_message(name: str, view_names: Collection[str]) -> str:
     return f"no table `{name}`: {hint}"
 
 
-def _lake_method_call(view: str) -> str | None:
+def _python_call_for_view(view: str) -> str | None:
     """Return a call of the lake's method that returns the rows of a view; None if there is none."""
     schema, _, name = view.rpartition(".")
     if schema == "evidence" and name != ALL_METRICS_VIEW:
@@ -157,7 +157,9 @@ def computed_views() -> dict[str, ComputedView]:
         ):
             compute_rows = partial(compute, edition=edition)
             views[qualified_view_name("", edition, name)] = ComputedView(
-                partial(_compute_for_each_system, compute_rows, list(view_columns_by_name)),
+                partial(
+                    _compute_view_rows_of_all_systems, compute_rows, list(view_columns_by_name)
+                ),
                 column_schema(view_columns_by_name),
                 f"{row_meaning}, edition {edition}, with {DEFAULT_CONFIDENCE:.0%} "
                 "confidence intervals",
@@ -166,7 +168,7 @@ def computed_views() -> dict[str, ComputedView]:
     return views
 
 
-def _compute_for_each_system(
+def _compute_view_rows_of_all_systems(
     compute_rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
 ) -> pl.DataFrame:
     """Compute a view's rows for each system of the lake, with the given columns."""
@@ -193,11 +195,11 @@ def suggest_grouping(column: str, views: Collection[str]) -> str | None:
             if is_queried and column in (
                 common_row_schema(metric) if metric else _COMMON_GROUP_COLUMNS
             ):
-                return _grouping_hint(metric, edition, column)
+                return _metrics_command_hint(metric, edition, column)
     return None
 
 
-def _grouping_hint(metric: str | None, edition: Edition, column: str) -> str:
+def _metrics_command_hint(metric: str | None, edition: Edition, column: str) -> str:
     """Return the hint to run `magic metrics` grouped by model and the column."""
     all_options = {"metric": metric, "edition": None if edition == PAPER else edition}
     given_options = {name: value for name, value in all_options.items() if value}

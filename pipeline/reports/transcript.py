@@ -25,7 +25,7 @@ from pipeline.reports.transcript_items import (
     TranscriptItem,
     format_transcript,
     game_title,
-    metric_source_tables,
+    source_tables_by_metric,
     transcript_items,
 )
 from pipeline.sql_files import quote_identifier, quote_literal
@@ -117,7 +117,7 @@ def transcript(
     # takes as long as reading the game.
     if len(game) == ID_LENGTH and (full_id_match := next(read_transcripts([game]), None)):
         return full_id_match
-    return next(read_transcripts([_find_game_id(lake, game)]))
+    return next(read_transcripts([_find_game_id_by_prefix_or_path(lake, game)]))
 
 
 @lake_method
@@ -140,16 +140,16 @@ def transcripts(
     metric_names(edition)  # raises for an unknown edition, before anything is read
     request = Request(edition=edition, num_of_game=num_of_game)
     check_number_of_games(request)
-    tables = _load_game_tables(lake, game_ids)
+    tables = _load_table_rows_of_games(lake, game_ids)
     if tables["games"].is_empty():
         return iter(())
-    counted = _load_counted_rows(lake, tables, request)
-    return _iter_transcripts(
-        game_ids, tables, counted, edition, metric_source_tables(counted["metric"].unique())
+    counted = _load_rows_counted_by_metrics(lake, tables, request)
+    return _iter_transcripts_from_tables(
+        game_ids, tables, counted, edition, source_tables_by_metric(counted["metric"].unique())
     )
 
 
-def _iter_transcripts(
+def _iter_transcripts_from_tables(
     game_ids: Sequence[str],
     tables: dict[str, pl.DataFrame],
     counted: pl.DataFrame,
@@ -178,7 +178,7 @@ def _iter_transcripts(
             )
 
 
-def _load_game_tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _load_table_rows_of_games(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Return the rows of the games, for each table of games.
 
     If the lake does not know which rows belong to a game, DuckDB finds them with the Bloom filters
@@ -217,7 +217,7 @@ def _partition_by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(game_id): part for (game_id,), part in parts.items()}
 
 
-def _load_counted_rows(
+def _load_rows_counted_by_metrics(
     lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
 ) -> pl.DataFrame:
     """Return the rows of these games that the metrics counted, as in the whole lake."""
@@ -237,7 +237,9 @@ def _load_counted_rows(
         is_selected_game = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
         for system_lake in map(lake.for_system, sorted(systems)) if spanning_tables else [lake]:
             counted_rows = evidence_rows(
-                partial(_choose_table, tables, system_lake, spanning_tables), metric, request
+                partial(_rows_of_selected_or_all_games, tables, system_lake, spanning_tables),
+                metric,
+                request,
             )
             counted_rows = (
                 counted_rows.filter(is_selected_game) if spanning_tables else counted_rows
@@ -254,7 +256,7 @@ def _load_counted_rows(
     )
 
 
-def _choose_table(
+def _rows_of_selected_or_all_games(
     tables: dict[str, pl.DataFrame],
     lake: StoredLake,
     spanning_tables: Collection[object],
@@ -266,7 +268,7 @@ def _choose_table(
     )
 
 
-def _find_game_id(lake: StoredLake, game: str) -> str:
+def _find_game_id_by_prefix_or_path(lake: StoredLake, game: str) -> str:
     """Return the id of the only game that matches the id, its first characters or the path."""
     matches = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
     games = (

@@ -78,7 +78,7 @@ class Action(Struct, frozen=True):
     facts: tuple[tuple[str, object], ...]
 
 
-def metric_source_tables(names: Iterable[str]) -> SourceTables:
+def source_tables_by_metric(names: Iterable[str]) -> SourceTables:
     """Return the tables whose rows each of the metrics counts.
 
     The result is stored with a transcript, because two lakes can have metrics of the same name, and
@@ -93,7 +93,7 @@ def metric_source_tables(names: Iterable[str]) -> SourceTables:
     return {name: frozenset(rows.table for rows in metric_spec(name).rows) for name in names}
 
 
-def actions_to_display(
+def uncounted_or_contradicted_actions(
     actions: Iterable[Action], counted: Rows, source_tables: SourceTables
 ) -> list[Action]:
     """Return the actions of a message that no metric counted or whose text contradicts the log."""
@@ -104,11 +104,11 @@ def actions_to_display(
         action
         for action in actions
         if action.table not in counted_tables
-        or any(name.startswith(contradiction_prefixes) for name, _ in _visible_facts(action))
+        or any(name.startswith(contradiction_prefixes) for name, _ in _facts_to_display(action))
     ]
 
 
-def round_starts(rounds: Iterable[int | None]) -> list[int | None]:
+def rounds_started_by_items(rounds: Iterable[int | None]) -> list[int | None]:
     """Return, for each item, the round that begins with it, or None.
 
     Args:
@@ -128,7 +128,7 @@ def round_starts(rounds: Iterable[int | None]) -> list[int | None]:
 
 
 @cache
-def _fact_columns(table: str) -> tuple[str, ...]:
+def _columns_that_become_facts(table: str) -> tuple[str, ...]:
     """Return the columns of an event table that become facts of an action."""
     names = (name for name in table_schema(table) if name not in SeatActionRow.columns())
     return tuple(name for name in names if name not in _MESSAGE_TEXT_COLUMNS)
@@ -136,7 +136,7 @@ def _fact_columns(table: str) -> tuple[str, ...]:
 
 def action_from_row(table: str, row: Mapping[str, Any]) -> Action:
     """Return the action that a row of an event table describes."""
-    names = _fact_columns(table)
+    names = _columns_that_become_facts(table)
     facts = tuple(
         (name, row[name]) for name in names if name in _TARGET_COLUMNS or row[name] is not None
     )
@@ -158,13 +158,13 @@ class TurnOrder:
         self._messages = messages.drop_nulls("round").rows()
         self._last = last_message_index(tables["messages"])
 
-    def action_rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
+    def action_position_in_round(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
         """Return the position of an action in the order of its round."""
         ranked_value = next((value for name, value in facts if name in _RANKED_COLUMNS), None)
         candidates = (name for name in (f"{table}.{ranked_value}", table) if name in self._order)
         return next(map(self._order.index, candidates), len(self._order))
 
-    def message_before(self, round_: int | None, rank: int) -> int | None:
+    def last_message_before_action(self, round_: int | None, rank: int) -> int | None:
         """Return the index of the message after which an action of this rank is displayed.
 
         It is the last message up to the end of the round, without messages of later phases.
@@ -180,7 +180,7 @@ class TurnOrder:
 
     def last_message_of_round(self, round_: int | None) -> int | None:
         """Return the index of the last message up to the end of a round; for None, of the game."""
-        return self._last if round_ is None else self.message_before(round_, len(self._order))
+        return self._last if round_ is None else self.last_message_before_action(round_, len(self._order))
 
 
 def last_message_index(messages: pl.DataFrame) -> int | None:
@@ -188,7 +188,7 @@ def last_message_index(messages: pl.DataFrame) -> int | None:
     return messages["message_index"][-1] if messages.height else None
 
 
-def shared_facts(actions: Sequence[Action]) -> tuple[tuple[str, object], ...]:
+def facts_shared_by_all_actions(actions: Sequence[Action]) -> tuple[tuple[str, object], ...]:
     """Return the facts that all actions share and that are displayed once; empty for one action."""
     if len(actions) < 2:
         return ()
@@ -205,7 +205,7 @@ def format_action_lines(actions: Iterable[Action], player: str | None) -> list[t
     pairs = []
     for (table, _), group in groupby(actions, key=lambda action: (action.table, action.player)):
         table_actions = list(group)
-        common_facts = shared_facts(table_actions)
+        common_facts = facts_shared_by_all_actions(table_actions)
         action_texts = "; ".join(
             format_action(action, common_facts, player) for action in table_actions
         )
@@ -227,7 +227,7 @@ def format_action(
 
     The `excluded_facts` are left out, and so is the name of the action's player if it is `player`.
     """
-    facts = {fact[0]: fact[1] for fact in _visible_facts(action) if fact not in excluded_facts}
+    facts = {fact[0]: fact[1] for fact in _facts_to_display(action) if fact not in excluded_facts}
     targets = [name for name in _TARGET_COLUMNS if name in facts]
     subjects = [_format_value(facts.pop(name)) for name in _SUBJECT_COLUMNS if name in facts]
     kind = column.display_name(str(facts.pop("kind", "")))
@@ -240,7 +240,7 @@ def format_action(
     return (", " if arrow else ": ").join(part for part in (head, details) if part)
 
 
-def _visible_facts(action: Action) -> list[tuple[str, object]]:
+def _facts_to_display(action: Action) -> list[tuple[str, object]]:
     """Return the facts to display, without seats of named players and without repetitions."""
     facts = dict(action.facts)
     hidden_columns = {*_REDUNDANT_COLUMNS.get(action.table, ())}
@@ -329,13 +329,17 @@ def counted_marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tupl
     """Return the marks of counted rows, for display next to an action or a message of a player."""
     return tuple(
         CountedMark(
-            row["metric"], row["what"], row["hit"], row["player"], _owner_suffix(row, player)
+            row["metric"],
+            row["what"],
+            row["hit"],
+            row["player"],
+            _owner_suffix_unless_player(row, player),
         )
         for row in rows
     )
 
 
-def _owner_suffix(row: Mapping[str, Any], player: str | None) -> str:
+def _owner_suffix_unless_player(row: Mapping[str, Any], player: str | None) -> str:
     """Return a suffix that names the owner of a counted row; empty if it is the given player."""
     if row["player"] is None:
         names = [column.display_name(row[name]) for name in ("role", "model") if row[name]]
@@ -492,7 +496,9 @@ def transcript_items(
     counted_by_message = {index: rows.to_dicts() for (index,), rows in counted_partitions.items()}
     counted_without_message = counted_by_message.pop(None, [])
     items_by_message = (
-        _items_of_silent_actions(silent_actions, counted_without_message, tables, sources)
+        _items_without_message_by_previous_message(
+            silent_actions, counted_without_message, tables, sources
+        )
         if silent_actions or counted_without_message
         else {}
     )
@@ -501,12 +507,12 @@ def transcript_items(
         # The result of the game is known only after all actions that follow the last message.
         counted_by_message[last_index] = [row for row in rows_at_end if row["round"] is not None]
         if game_rows := [row for row in rows_at_end if row["round"] is None]:
-            _add_item(items_by_message, last_index, None, None, counted=game_rows)
+            _append_item_after_message(items_by_message, last_index, None, None, counted=game_rows)
     items = [*items_by_message.get(None, ())]
     for message in tables["messages"].iter_rows(named=True):
         index, player = message["message_index"], message["player"]
         message_rows = counted_by_message.get(index, [])
-        displayed_actions = actions_to_display(
+        displayed_actions = uncounted_or_contradicted_actions(
             actions_by_message.get(index, []), message_rows, sources
         )
         items.append(
@@ -524,11 +530,11 @@ def transcript_items(
             )
         )
         items += items_by_message.get(index, ())
-    starts = round_starts(item.round for item in items)
+    starts = rounds_started_by_items(item.round for item in items)
     return [replace(item, started_round=begins) for item, begins in zip(items, starts, strict=True)]
 
 
-def _items_of_silent_actions(
+def _items_without_message_by_previous_message(
     silent_actions: list[Action],
     counted: Rows,
     tables: Mapping[str, pl.DataFrame],
@@ -540,26 +546,29 @@ def _items_of_silent_actions(
     for row in counted:
         remaining_rows.setdefault((row["player"], row["round"]), []).append(row)
     silent_actions.sort(
-        key=lambda action: (action.round or 0, turn_order.action_rank(action.table, action.facts))
+        key=lambda action: (action.round or 0, turn_order.action_position_in_round(action.table, action.facts))
     )
     items_by_message: dict[int | None, list[TranscriptItem]] = {}
-    find_message_before = cache(turn_order.message_before)
+    find_message_before = cache(turn_order.last_message_before_action)
 
     def group_key(action: Action) -> tuple[int | None, str, int | None]:
         message_index = find_message_before(
-            action.round, turn_order.action_rank(action.table, action.facts)
+            action.round, turn_order.action_position_in_round(action.table, action.facts)
         )
         return message_index, action.table, action.round
 
     for (index, table, round_), actions in groupby(silent_actions, group_key):
         actions_with_rows = [
-            (action, _take_counted_rows(remaining_rows, action, sources)) for action in actions
+            (action, _pop_rows_counted_in_action(remaining_rows, action, sources))
+            for action in actions
         ]
-        _add_item(items_by_message, index, table, round_, actions_with_rows=actions_with_rows)
+        _append_item_after_message(
+            items_by_message, index, table, round_, actions_with_rows=actions_with_rows
+        )
     rows = list(chain.from_iterable(remaining_rows.values()))
     rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
     for round_, round_rows in groupby(rows, key=lambda row: row["round"]):
-        _add_item(
+        _append_item_after_message(
             items_by_message,
             turn_order.last_message_of_round(round_),
             None,
@@ -569,7 +578,7 @@ def _items_of_silent_actions(
     return items_by_message
 
 
-def _take_counted_rows(
+def _pop_rows_counted_in_action(
     remaining_rows: dict[tuple[object, object], Rows], action: Action, sources: SourceTables
 ) -> Rows:
     """Remove the rows that were counted in an action from the remaining rows, and return them."""
@@ -580,7 +589,7 @@ def _take_counted_rows(
     return counted
 
 
-def _add_item(
+def _append_item_after_message(
     items_by_message: dict[int | None, list[TranscriptItem]],
     index: int | None,
     table: str | None,
@@ -595,11 +604,11 @@ def _add_item(
     rows of the whole game.
     """
     items = items_by_message.setdefault(index, [])
-    common_facts = shared_facts([action for action, _ in actions_with_rows])
+    common_facts = facts_shared_by_all_actions([action for action, _ in actions_with_rows])
     items.append(
         TranscriptItem(
             place=f"a{'' if index is None else index}-{len(items)}",
-            title=_item_title(table, round_, common_facts),
+            title=_title_of_item_without_message(table, round_, common_facts),
             phase_and_round=f"without words{_round_suffix(round_)}" if table else "",
             round=round_,
             actions=tuple(
@@ -649,7 +658,7 @@ def format_transcript(heading: str, items: Sequence[TranscriptItem]) -> str:
     return "\n".join(text_lines) + "\n"
 
 
-def _item_title(
+def _title_of_item_without_message(
     table: str | None, round_: int | None, common_facts: Sequence[tuple[str, object]]
 ) -> str:
     """Return the title of a group of actions: their table and the facts that all of them share."""

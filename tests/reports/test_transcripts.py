@@ -16,7 +16,7 @@ from pipeline.reports.transcript_items import (
     format_action_lines,
     hit_sign,
     player_table,
-    round_starts,
+    rounds_started_by_items,
     transcript_items as parts_of,
 )
 
@@ -229,8 +229,8 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
 
 
 def test_a_round_begins_once() -> None:
-    assert list(round_starts([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
-    assert list(round_starts([None, 1, 1])) == [None, None, None]
+    assert list(rounds_started_by_items([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
+    assert list(rounds_started_by_items([None, 1, 1])) == [None, None, None]
 
 
 @pytest.mark.slow

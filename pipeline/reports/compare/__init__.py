@@ -41,16 +41,16 @@ from pipeline.parameters import GAME_TYPES_OPTION, option_spec, split_names
 from pipeline.reports.compare.differences import (
     COLUMNS,
     SCHEMA,
-    add_holm_p_values,
+    add_holm_adjusted_p_values,
     check_margin,
     check_pairs,
-    common_value,
+    common_settings_value_expression,
     compute_differences,
-    finish_comparison,
+    drop_basis_and_add_verdict,
     models_in_pairs,
-    pair_groups,
-    pair_models,
-    use_game_types_as_strata,
+    pair_rows_of_groups,
+    pair_rows_of_models,
+    replace_competition_strata_by_game_types,
 )
 from pipeline.reports.registry import report
 from pipeline.sql_files import quote_identifier
@@ -82,12 +82,12 @@ def system_of(lake: StoredLake, name: str) -> str | None:
     is_of_system = (
         _SYSTEM_SEPARATOR in name
         and system in lake.systems
-        and name not in lake.compute_once(_models_with_separator)
+        and name not in lake.compute_once(_models_with_separator_in_name)
     )
     return system if is_of_system else None
 
 
-def _models_with_separator(lake: StoredLake) -> set[str]:
+def _models_with_separator_in_name(lake: StoredLake) -> set[str]:
     """Return the models whose own names contain the separator."""
     players = lake.table("players").filter(
         pl.col("model").cast(pl.String).str.contains(_SYSTEM_SEPARATOR)
@@ -171,7 +171,8 @@ def _common_game_types(
     """Return the requested game types that all systems play; raise UsageError if rules differ."""
     requested_types = request.game_types
     rules = pl.concat(
-        _game_rules(system_lake, system, request) for system, system_lake in lakes_by_system.items()
+        _rules_text_by_game_type(system_lake, system, request)
+        for system, system_lake in lakes_by_system.items()
     )
     common_types = sorted(
         set.intersection(
@@ -210,7 +211,7 @@ def _common_game_types(
     return game_types
 
 
-def _game_rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
+def _rules_text_by_game_type(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
     """Return the rules of each game type of a lake as text: numbers of players, roles and sides.
 
     If the request has a condition on games, only the selected games are considered.
@@ -253,7 +254,7 @@ METHOD_COLUMNS: Mapping[str, column.Column] = {
 _WITH, _WITHOUT = "with", "without"
 
 
-def pair_by_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
+def pair_models_by_name_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
     """Return pairs of models whose names differ only in the suffix of a method.
 
     Args:
@@ -266,7 +267,7 @@ def pair_by_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
     Raises:
         UsageError: If there is no such pair.
     """
-    pairs = _find_suffix_pairs(set(models), method)
+    pairs = _find_models_with_and_without_suffix(set(models), method)
     if not pairs:
         raise UsageError(
             f"no model exists with and without `{method}`: specify a suffix of model names, "
@@ -275,14 +276,14 @@ def pair_by_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _find_suffix_pairs(models: set[str], method: str) -> list[tuple[str, str]]:
+def _find_models_with_and_without_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
     """Return each model whose name ends with the method, with the model of the remaining name."""
     pattern = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
     matches = ((name, pattern.fullmatch(name)) for name in sorted(models))
     return [(name, match[1]) for name, match in matches if match and match[1] in models]
 
 
-def pair_by_value(
+def compute_with_and_without_column_value(
     compute_result: Callable[[str], MetricResult],
     method: str,
     where: str | None,
@@ -313,7 +314,7 @@ def pair_by_value(
     )
     model_sets = [{*result.rows["model"].drop_nulls()} for result in (result_with, result_without)]
     if not (models := set.intersection(*model_sets)):
-        has_suffix_pairs = _find_suffix_pairs(set.union(*model_sets), value)
+        has_suffix_pairs = _find_models_with_and_without_suffix(set.union(*model_sets), value)
         hint = (
             f"; names of models end with it, so specify `{value}` only" if has_suffix_pairs else ""
         )
@@ -324,7 +325,7 @@ def pair_by_value(
     return MetricResult.concatenate([result_with, result_without], result_without.request), pairs
 
 
-def append_mean_differences(
+def append_mean_difference_rows(
     result: MetricResult, rows: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
     """Append to the rows of each metric the mean difference over its models.
@@ -367,7 +368,8 @@ def append_mean_differences(
     if not mean_differences:
         return model_rows
     mean_rows = means.join(pl.concat(mean_differences), on="metric").with_columns(
-        common_value=common_value("one"), other_common_value=common_value("other")
+        common_value=common_settings_value_expression("one"),
+        other_common_value=common_settings_value_expression("other"),
     )
     metric_order = {
         name: position for position, name in enumerate(rows["metric"].unique(maintain_order=True))
@@ -428,7 +430,7 @@ def settings_apart(
         "where": where,
     }
     keys = ["setting_id", "game_type"]
-    values = _values_by_columns(lake, options, keys)
+    values = _values_by_game_type_and_columns(lake, options, keys)
     model_values, other_values = (
         values.filter(model=name).select(*keys, "value") for name in (model, other)
     )
@@ -438,14 +440,14 @@ def settings_apart(
         .sort(-pl.col("difference").abs(), *keys)
         .head(limit)
     )
-    games = _first_counted_games(lake, options, differences["setting_id"].to_list())
+    games = _first_counted_game_ids(lake, options, differences["setting_id"].to_list())
     for name, game in ((model, "game"), (other, "other_game")):
         game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(game))
         differences = differences.join(game_ids, on="setting_id", how="left", maintain_order="left")
     return pl.concat([empty, differences.select(*SETTINGS_APART_COLUMNS)])
 
 
-def _values_by_columns(
+def _values_by_game_type_and_columns(
     lake: StoredLake, options: Mapping[str, Any], by: Sequence[str]
 ) -> pl.DataFrame:
     """Return the values of both models by columns, one of which is the game type."""
@@ -453,7 +455,7 @@ def _values_by_columns(
     return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
 
-def _first_counted_games(
+def _first_counted_game_ids(
     lake: StoredLake, options: Mapping[str, Any], settings: Sequence[str]
 ) -> pl.DataFrame:
     """Return the first counted game of each model and setting: model, setting_id, game_id."""
@@ -461,7 +463,7 @@ def _first_counted_games(
     where = (
         f"({options['where']}) AND {setting_condition}" if options["where"] else setting_condition
     )
-    game_values = _values_by_columns(
+    game_values = _values_by_game_type_and_columns(
         lake, {**options, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
     )
     sorted_games = game_values.sort("game_index", "game_id", nulls_last=True)
@@ -592,8 +594,10 @@ def compare(
         combinations(models, 2)
     )
     family = [] if pairs else ["metric"]
-    rows = compute_differences(result, pair_models(result, compared_pairs), confidence)
-    comparison = finish_comparison(add_holm_p_values(rows, family), margin, confidence, family)
+    rows = compute_differences(result, pair_rows_of_models(result, compared_pairs), confidence)
+    comparison = drop_basis_and_add_verdict(
+        add_holm_adjusted_p_values(rows, family), margin, confidence, family
+    )
     if not has_several_systems:
         return comparison.with_columns(system=pl.lit(lake.system, pl.String))
     common_types = {*(result.request.game_types or ())}
@@ -655,10 +659,10 @@ def contrast(
         expected=expected,
     )
     result = compute_metrics(lake, request, names=names, confidence=confidence)
-    result = use_game_types_as_strata(result, lake.compute_once(played_games))
-    pairs = pair_groups(result, by)
+    result = replace_competition_strata_by_game_types(result, lake.compute_once(played_games))
+    pairs = pair_rows_of_groups(result, by)
     rows = compute_differences(result, pairs, confidence, label=by)
-    return finish_comparison(add_holm_p_values(rows, []), margin, confidence, [])
+    return drop_basis_and_add_verdict(add_holm_adjusted_p_values(rows, []), margin, confidence, [])
 
 
 @report(columns=METHOD_COLUMNS, is_for_papers=True, title="With and without a method")
@@ -717,13 +721,15 @@ def compare_with(
 
     if has_value:
         parse_condition(metrics, where)  # checked before it becomes part of another condition
-        result, pairs = pair_by_value(compute_result, method, where, common_row_schema(metrics[0]))
+        result, pairs = compute_with_and_without_column_value(
+            compute_result, method, where, common_row_schema(metrics[0])
+        )
     else:
         result = compute_result(where)
-        pairs = pair_by_suffix(result.rows["model"].drop_nulls(), method)
-    rows = compute_differences(result, pair_models(result, pairs), confidence)
-    return finish_comparison(
-        add_holm_p_values(append_mean_differences(result, rows, confidence), []),
+        pairs = pair_models_by_name_suffix(result.rows["model"].drop_nulls(), method)
+    rows = compute_differences(result, pair_rows_of_models(result, pairs), confidence)
+    return drop_basis_and_add_verdict(
+        add_holm_adjusted_p_values(append_mean_difference_rows(result, rows, confidence), []),
         margin,
         confidence,
         [],

@@ -82,12 +82,12 @@ def models_in_pairs(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(name for pair in pairs for name in pair)) or None
 
 
-def with_entity_ids(result: MetricResult) -> pl.DataFrame:
+def result_rows_with_entity_ids(result: MetricResult) -> pl.DataFrame:
     """Return the rows of the result with the column `entity`, a number that identifies the row."""
     return result.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
-def pair_models(
+def pair_rows_of_models(
     result: MetricResult, pairs: Sequence[tuple[str, str]], label: str = "model"
 ) -> pl.DataFrame:
     """Return one row for each metric, group and pair of models.
@@ -102,7 +102,7 @@ def pair_models(
         `other_entity` (null if the model has no row), and `lacking`, the reason why a row is
         missing.
     """
-    all_rows = with_entity_ids(result)
+    all_rows = result_rows_with_entity_ids(result)
     rows = all_rows.filter(pl.col(label).is_not_null())
     by = ["metric", *(name for name in result.request.by if name != label)]
     pair_rows = pl.DataFrame(
@@ -130,7 +130,7 @@ def pair_models(
     return paired_rows.with_columns(lacking=pl.coalesce("nothing", missing_reason)).drop("nothing")
 
 
-def pair_groups(result: MetricResult, by: str) -> pl.DataFrame:
+def pair_rows_of_groups(result: MetricResult, by: str) -> pl.DataFrame:
     """Return one row for each metric and pair of groups of one model, in the order of the groups.
 
     Args:
@@ -143,7 +143,9 @@ def pair_groups(result: MetricResult, by: str) -> pl.DataFrame:
     Raises:
         UsageError: If a metric has more than `MAX_GROUPS` groups.
     """
-    rows = with_entity_ids(result).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
+    rows = result_rows_with_entity_ids(result).filter(
+        pl.col("model").is_not_null(), pl.col(by).is_not_null()
+    )
     if by == "game_type":
         rows = rows.filter(pl.col(by) != ALL_GAME_TYPES)
     n_groups = rows.group_by("metric").len()["len"].max() or 0
@@ -172,7 +174,9 @@ def pair_groups(result: MetricResult, by: str) -> pl.DataFrame:
     return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
 
 
-def use_game_types_as_strata(result: MetricResult, settings: pl.DataFrame) -> MetricResult:
+def replace_competition_strata_by_game_types(
+    result: MetricResult, settings: pl.DataFrame
+) -> MetricResult:
     """Return the result with game types as strata instead of competitions.
 
     So the roles of a model can be paired by setting, although each role is a competition of its
@@ -295,7 +299,7 @@ def compute_differences(
         The rows of `pairs` with the columns of `SCHEMA` and with `basis`, the estimates behind each
         difference. The columns `p_holm` and `family` are null.
     """
-    rows, keys = with_entity_ids(result), result.request.key_columns
+    rows, keys = result_rows_with_entity_ids(result), result.request.key_columns
     entity_rows = rows.select(*keys, "entity")
     terms, sums = (
         frame.join(entity_rows, on=keys, nulls_equal=True)
@@ -315,7 +319,7 @@ def compute_differences(
     paired_values = (
         pairs.join(values, on="entity", how="left", maintain_order="left")
         .join(other_values, on="other_entity", how="left", maintain_order="left")
-        .with_columns(reason=_incomparable_reason())
+        .with_columns(reason=_incomparable_reason_expression())
     )
     comparable = paired_values.filter(pl.col("reason").is_null()).drop_nulls(ENTITY_COLUMNS)
     n_games = dict(rows.select("entity", "n_games").iter_rows())
@@ -338,8 +342,8 @@ def compute_differences(
         paired_values.join(differences, on=ENTITY_COLUMNS, how="left", maintain_order="left")
         .with_columns(
             reason=pl.coalesce(missing_row_reason, "reason"),
-            common_value=common_value("one"),
-            other_common_value=common_value("other"),
+            common_value=common_settings_value_expression("one"),
+            other_common_value=common_settings_value_expression("other"),
             p_holm=pl.lit(None, pl.Float64),
             family=pl.lit(None, pl.Int64),
         )
@@ -351,7 +355,7 @@ def compute_differences(
     )
 
 
-def common_value(side: str) -> pl.Expr:
+def common_settings_value_expression(side: str) -> pl.Expr:
     """Return the expression of one side's value on the common settings; null if unpaired.
 
     Args:
@@ -365,7 +369,7 @@ def common_value(side: str) -> pl.Expr:
     return pl.when(pl.col("method") == PAIRED).then(value)
 
 
-def _incomparable_reason() -> pl.Expr:
+def _incomparable_reason_expression() -> pl.Expr:
     """Return why two entities cannot be compared; null if they can, or if one has no row."""
     value_reasons, term_reasons = [], []
     for prefix, other_prefix in (("", "other_"), ("other_", "")):
@@ -425,7 +429,7 @@ def check_margin(
         )
 
 
-def add_holm_p_values(
+def add_holm_adjusted_p_values(
     rows: pl.DataFrame,
     by: Sequence[str],
     p_column: str = "p_value",
@@ -449,7 +453,7 @@ def add_holm_p_values(
     )
 
 
-def finish_comparison(
+def drop_basis_and_add_verdict(
     rows: pl.DataFrame, margin: float | None, confidence: float, by: Sequence[str]
 ) -> pl.DataFrame:
     """Remove the column `basis`, and add the verdict if there is a margin.
@@ -473,7 +477,9 @@ def finish_comparison(
     rows_with_p_values = rows.drop("basis").with_columns(
         p_alike=pl.Series(p_values, dtype=pl.Float64)
     )
-    rows_with_p_values = add_holm_p_values(rows_with_p_values, by, "p_alike", "p_alike_holm")
+    rows_with_p_values = add_holm_adjusted_p_values(
+        rows_with_p_values, by, "p_alike", "p_alike_holm"
+    )
     is_different, is_positive = (
         is_significant(pl.col("p_holm"), confidence),
         pl.col("difference") > 0,
