@@ -56,17 +56,17 @@ class Transcript(Struct, frozen=True):
 
     @property
     def game(self) -> dict[str, object]:
-        """The game's row of `games`, by column."""
+        """The game's row of the table `games`: values by column."""
         return self.tables["games"].row(0, named=True)
 
     @property
     def players(self) -> pl.DataFrame:
-        """The game's rows of `players`, one for each seat."""
+        """The game's rows of the table `players`, one for each seat."""
         return self.tables["players"]
 
     @property
     def messages(self) -> pl.DataFrame:
-        """The game's rows of `messages`, in order."""
+        """The game's rows of the table `messages`, in order."""
         return self.tables["messages"]
 
     @property
@@ -80,11 +80,11 @@ class Transcript(Struct, frozen=True):
 
     @property
     def items(self) -> list[TranscriptItem]:
-        """The messages, and the actions without a message, with what was counted in them."""
+        """The messages and actions in order, each with the rows that metrics counted."""
         return transcript_items(self.tables, self.counted, self.sources)
 
     def items_seen_by(self, seat: int) -> pl.DataFrame:
-        """Return the messages that were shown to a seat.
+        """Return the messages that the player in a seat could see.
 
         Columns:
 
@@ -96,8 +96,10 @@ class Transcript(Struct, frozen=True):
         if seat not in players:
             seat_list = ", ".join(map(str, sorted(players)))
             raise UsageError(f"no seat {seat} in this game: choose from {seat_list}")
-        shown_to = pl.col("visible_to").list.contains
-        is_seen = shown_to(pl.lit(VISIBLE_TO_ALL)) | shown_to(pl.lit(players[seat], pl.String))
+        is_visible_to = pl.col("visible_to").list.contains
+        is_seen = is_visible_to(pl.lit(VISIBLE_TO_ALL)) | is_visible_to(
+            pl.lit(players[seat], pl.String)
+        )
         return self.tables["messages"].filter(is_seen).select(SEEN_COLUMNS)
 
 
@@ -105,9 +107,9 @@ class Transcript(Struct, frozen=True):
 def transcript(
     lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
 ) -> Transcript:
-    """Return the transcript of the game with this id, with an id that begins so, or from this log.
+    """Return the transcript of one game, given its id, the beginning of its id, or its log's path.
 
-    `game` is a game's id, its first characters, or the path of its log. `edition` and `num_of_game`
+    `edition` and `num_of_game`
     determine which rows are counted, as in `Lake.evidence`.
 
     Raises UsageError if no game or several games match, and for an unknown edition.
@@ -128,7 +130,7 @@ def transcripts(
     edition: Edition = PAPER,
     num_of_game: int = DEFAULT_N_GAMES,
 ) -> Iterator[Transcript]:
-    """Iterate over the transcripts of the games with these ids, in this order.
+    """Iterate over the transcripts of the games with these ids, in the order of the ids.
 
     All games are read at once, with the rows that the metrics of the edition counted. Ids that the
     lake does not have are skipped.
@@ -156,7 +158,7 @@ def _iter_transcripts_from_tables(
     edition: Edition,
     sources: SourceTables,
 ) -> Iterator[Transcript]:
-    """Split the rows of all games into one transcript for each game."""
+    """Yield a transcript for each id, made from the rows of all games in `tables` and `counted`."""
     sort_columns = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = (
@@ -179,7 +181,7 @@ def _iter_transcripts_from_tables(
 
 
 def _load_table_rows_of_games(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Return the rows of the games, for each table of games.
+    """Return the rows of the games in each event table, by the name of the table.
 
     If the lake does not know which rows belong to a game, DuckDB finds them with the Bloom filters
     of the files.
@@ -220,7 +222,7 @@ def _partition_by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def _load_rows_counted_by_metrics(
     lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
 ) -> pl.DataFrame:
-    """Return the rows of these games that the metrics counted, as in the whole lake."""
+    """Return the rows that the metrics count in the games of `tables`, with the metric's name."""
     all_metrics = metric_names(request.edition)
     game_types, systems = (set(tables["games"][column]) for column in ("game_type", "system"))
     # Metrics of other game types count nothing here. One metric is kept to get the columns.
@@ -262,14 +264,17 @@ def _rows_of_selected_or_all_games(
     spanning_tables: Collection[object],
     name: str,
 ) -> pl.LazyFrame:
-    """Return a table with the rows of these games only, or all rows if the metric spans games."""
+    """Return a table's rows of these games, or of all games if the metric combines games."""
     return (
         lake.table(name) if name in spanning_tables or name not in tables else tables[name].lazy()
     )
 
 
 def _find_game_id_by_prefix_or_path(lake: StoredLake, game: str) -> str:
-    """Return the id of the only game that matches the id, its first characters or the path."""
+    """Return the id of the one game with this prefix of its id or this path of its log.
+
+    Raises UsageError if there are several such games, or none.
+    """
     matches = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
     games = (
         lake.table("games")
