@@ -61,7 +61,7 @@ def compare(
     expected: int | None = None,
     **_: Any,
 ) -> Table:
-    """Make the table of a comparison; if there is one pair, its models are the headings."""
+    """Make the table of a comparison, whose headings are the two models if there is one pair."""
     label_column = rows.columns[rows.columns.index("other") - 1]
     pairs = rows.select(label_column, "other").unique().rows()
     has_one_pair = len(pairs) == 1 and None not in pairs[0]
@@ -105,7 +105,7 @@ contrast = compare
 
 
 def compare_with(rows: pl.DataFrame, margin: float | None = None, **options: Any) -> Table:
-    """Make the table of models with and without a method, and of their means."""
+    """Make the table of models with and without a method, with rows for the means over models."""
     mean = pl.format("mean of {}", "n_models")
     display_name = pl.when(pl.col("n_models") > 1).then(mean).otherwise("model").alias("model")
     displayed_rows = rows.with_columns(display_name, pl.col("other").fill_null("those without"))
@@ -128,7 +128,7 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **options: Any
 
 
 def _missing_games_of_both_sides(rows: pl.DataFrame, label_column: str) -> pl.DataFrame:
-    """Return model, n_missing and n_expected of both sides, for the sides that have a value."""
+    """Return a row with model, n_missing and n_expected for each compared value."""
     other_model = pl.col("other" if label_column == "model" else "model").alias("model")
     other_columns = {name: f"other_{name}" for name in ("value", *MISSING_COLUMNS)}
     sides = [rows.select("model", *other_columns), rows.select(other_model, **other_columns)]
@@ -136,7 +136,7 @@ def _missing_games_of_both_sides(rows: pl.DataFrame, label_column: str) -> pl.Da
 
 
 def _holm_family_note(rows: pl.DataFrame) -> str:
-    """Return the note that says for how many p-values they are adjusted."""
+    """Return the note that says for how many p-values Holm's method adjusts."""
     if rows.is_empty():
         return "nothing to compare: there are fewer than two models or groups"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()
@@ -154,13 +154,13 @@ def _holm_family_note(rows: pl.DataFrame) -> str:
 
 
 def unequal_replays_notes(rows: pl.DataFrame) -> list[str]:
-    """Return the note for metrics in which one model played the common settings more often.
+    """Return the note on metrics in which one model played the common settings much more often.
 
     Args:
         rows: Rows of a comparison.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if there is no such metric.
     """
     metrics = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
     note = (
@@ -171,18 +171,20 @@ def unequal_replays_notes(rows: pl.DataFrame) -> list[str]:
 
 
 def differences_over_common_settings_notes(
-    rows: pl.DataFrame, values: tuple[str, str] = ("value", "other_value")
+    rows: pl.DataFrame, value_columns: tuple[str, str] = ("value", "other_value")
 ) -> list[str]:
-    """Return the note for rows whose difference is not that of the displayed values.
+    """Return the note on differences that are not the difference of the two displayed values.
+
+    Such differences are computed from fewer games: those of the common settings.
 
     Args:
         rows: Rows of a comparison.
-        values: The columns of the two displayed values.
+        value_columns: The columns of the two displayed values.
 
     Returns:
-        A list with the note, or an empty list if all differences are those of the displayed values.
+        A list with the note; an empty list if there are no such differences.
     """
-    value_column, other_column = values
+    value_column, other_column = value_columns
     displayed_difference = pl.col("difference").round(_DECIMALS) - pl.col(value_column).round(
         _DECIMALS
     )
@@ -208,7 +210,7 @@ def differences_over_common_settings_notes(
 
 
 def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
-    """Return notes that say why there is no difference, and which pairs are unpaired."""
+    """Return notes on why differences are missing, and on which pairs share too few settings."""
     label_columns = [
         name for name in rows.columns[: rows.columns.index("value")] if name not in hidden
     ]
@@ -234,13 +236,13 @@ def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[
 
 
 def _signed_zero_bound_notes(rows: pl.DataFrame) -> list[str]:
-    """Return a note on the sign of a bound that is displayed as 0, if there is such a bound."""
+    """Return a note on the sign of interval ends that are displayed as 0, if there are any."""
     note = "an end of +.00 is just above 0, an end of -.00 just below it"
     return [note] * any(map(is_shown_as_zero, (*rows["ci_low"], *rows["ci_high"])))
 
 
 def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
-    """Make the table of changed values; the first note summarizes the changes.
+    """Make the table of the values that changed between two lakes, with a note as a summary.
 
     With `all_values`, unchanged values are displayed, too.
     """
@@ -293,7 +295,7 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
 
 
 def _change_summary_note(rows: pl.DataFrame) -> str:
-    """Return how many values changed significantly, and which models are new or removed."""
+    """Return a note with the number of changed values, and the new and removed models."""
     changed_flags = rows["is_significant"].drop_nulls()
     n_changed, n_values_text = changed_flags.sum(), format_count(len(changed_flags), "value")
     level_text = ""
@@ -322,7 +324,7 @@ def _change_summary_note(rows: pl.DataFrame) -> str:
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of a plan: the settings that each pair of models needs."""
+    """Make the table of the number of settings that are needed to compare each pair of models."""
     return Table(
         "plan",
         rows,
@@ -344,7 +346,10 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
-    """Return a note that says how many settings are enough for half of the pairs and for all."""
+    """Return a note that says how many settings are enough for half of the pairs and for all.
+
+    For a single pair, it says how many settings and games the pair needs.
+    """
     planned = rows.drop_nulls("settings").sort("settings")
     if planned.is_empty():
         return []
@@ -396,7 +401,7 @@ diff_games = make_table_function(
 
 
 def radar(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of radar areas and of the metrics that form them, in percent."""
+    """Make the table of the areas of radar charts, and of the metrics that form them."""
     metrics = (*radars.RADAR_AXES, "win_rate")
     model_notes = [
         f"– {model or UNNAMED_MODEL}{': no area' if area is None else ''}: {'; '.join(reasons)}"

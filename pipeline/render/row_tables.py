@@ -46,7 +46,7 @@ _SEARCH_COLUMNS = {
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False, **_: Any) -> Table:
-    """Make the table of counted rows; ids and texts are shortened."""
+    """Make the table of the rows that a metric counted, with short ids and texts."""
     return Table(
         "evidence",
         rows,
@@ -58,12 +58,12 @@ def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False,
 
 
 def select_and_shorten_columns(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return the given columns of the rows, with short ids and texts."""
+    """Shorten ids and texts, and keep only these columns."""
     return shorten_ids_and_contents(rows).select(columns)
 
 
 def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
-    """Make the table of contradictions, with hints how to list them."""
+    """Make the table of the numbers of contradictions in logs, by kind of contradiction."""
     systems = [] if lake is None or lake.system else [*lake.systems]
     hints = [
         (rows.is_empty(), "no game in the lake has anything to check"),
@@ -93,7 +93,7 @@ def search(
     found: document_reports.SearchResult | None = None,
     **options: Any,
 ) -> Table:
-    """Make the table of messages that a search found, with the text around the first hit."""
+    """Make the table of the messages that a search found, with the text around the first hit."""
     return Table(
         "search",
         rows,
@@ -114,7 +114,7 @@ def search(
 def _search_hints(
     search_result: document_reports.SearchResult, limit: int, timeout: float, **_: Any
 ) -> list[str]:
-    """Return hints: how much of the lake was searched, and how to continue."""
+    """Return hints on how much of the lake was searched, and on how to continue the search."""
     found_text = (
         f"{text_format.format_count(search_result.rows.height, 'message')} found in "
         f"{search_result.n_searched:,} of {search_result.n_messages:,} messages"
@@ -133,7 +133,7 @@ def _search_hints(
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of games; winners are displayed if a game tests several models."""
+    """Make the table of games, with the winners if a game tests several models."""
     has_one_model = not (rows["models"].list.len() > 1).any()
     outcome = pl.when("is_finished").then("outcome").otherwise(pl.lit(game_reports.UNFINISHED))
     return Table(
@@ -158,7 +158,10 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
-    """Make the table of quarantined parts; with `raw`, each row is a block of lines."""
+    """Make the table of documents and parts of documents that an ingest could not use.
+
+    With `raw`, all columns are displayed, and each row is a block of lines.
+    """
     hint = () if raw else ("use `--raw` to see all columns and the raw document",)
     return Table(
         "quarantine",
@@ -176,7 +179,7 @@ MAX_RAW_CHARACTERS = 400
 
 
 def _shorten_raw_documents(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with the first characters of each raw document."""
+    """Replace each raw document by its first 400 characters."""
     remark = " … (use `--format json` to see more)"
     texts = [None if raw is None else text_format.decode_bytes_visibly(raw) for raw in rows["raw"]]
     short_texts = [
@@ -199,7 +202,7 @@ def completeness(
     expected: int | None = None,
     **_: Any,
 ) -> Table:
-    """Make the table of games per model and competition, with a note of what is missing."""
+    """Make the table of expected, finished and missing games per model and competition."""
     return Table(
         "completeness",
         rows,
@@ -221,7 +224,7 @@ def completeness(
 
 
 def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
-    """Return a note that says which models are incomplete, and how many games they lack."""
+    """Return a note with the models that have missing games, and with the numbers of these."""
     incomplete = incomplete_models(rows)
     if rows.is_empty() or not rows["n_games"].sum():
         return NO_GAMES_MESSAGE
@@ -238,19 +241,22 @@ def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) ->
 
 
 def incomplete_models(rows: pl.DataFrame) -> list[str | None]:
-    """Return the models that lack games, sorted by name.
+    """Return the names of the models that have missing games, sorted.
 
     Args:
         rows: Rows of `Lake.completeness`.
 
     Returns:
-        The names; None for games whose model is unknown.
+        The names; None stands for games whose model is unknown.
     """
     return rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
 
 
 def _quarantined_documents_notes(lake: StoredLake) -> list[str]:
-    """Return a note if whole documents are quarantined, because they can be missing games."""
+    """Return a note with the number of quarantined documents, in a list; empty if there are none.
+
+    Parts of documents do not count, because their games are not missing.
+    """
     n_documents = (
         lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
     )
@@ -262,7 +268,7 @@ def _quarantined_documents_notes(lake: StoredLake) -> list[str]:
 def readability(
     rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
 ) -> Table:
-    """Make the table of unreadable texts and the bounds of each value."""
+    """Make the table of the numbers of texts that could not be parsed, and of bounds of values."""
     return Table(
         "readability",
         rows,
@@ -282,7 +288,7 @@ def readability(
 
 
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of missing settings, without the JSON column that repeats them."""
+    """Make the table of the settings of which a model finished fewer games than expected."""
     displayed_columns = (
         *("model", "competition", "setting_id", "game_index", "n_missing", "n_expected"),
         *("n_unfinished", "paths"),
@@ -305,7 +311,7 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Table:
-    """Make the table of a lake's tables, with the total size."""
+    """Make the table of the lake's event tables, with the total size as a hint."""
     hints = []
     if opened and opened.unknown_tables:
         hints.append(
@@ -319,7 +325,7 @@ def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Ta
 
 
 def _format_schema_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of a schema with key and null marks, and with their allowed values."""
+    """Mark keys with `*` and nullable columns with `?`, and describe the allowed values as text."""
     mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
     values = [_describe_allowed_values(row) for row in rows.iter_rows(named=True)]
     return rows.select(
@@ -331,7 +337,7 @@ def _format_schema_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _describe_allowed_values(row: dict[str, Any]) -> str:
-    """Describe the values that a column can have: a list, a pattern or a range."""
+    """Return the allowed values of a column as text: words, a regular expression or a range."""
     if row["words"]:
         return ", ".join(row["words"])
     if row["pattern"]:

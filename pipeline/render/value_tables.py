@@ -55,21 +55,21 @@ _PROGRAM_COLUMNS = (
 )
 
 
-def leaderboard_estimate(name: str, metric: str) -> Estimate:
-    """Return the estimate that combines the columns of a metric in the leaderboard.
+def leaderboard_estimate(column: str, metric: str) -> Estimate:
+    """Return the estimate that combines a value of the leaderboard with its interval and marks.
 
     Args:
-        name: The name of the metric, or of a value that has its own column.
-        metric: The metric of the values.
+        column: The column of the value; the names of the other columns begin with it.
+        metric: The metric of the value, which determines whether it is a share.
 
     Returns:
-        The estimate with the columns of the value, interval and marks.
+        The estimate.
     """
     low, high, small_sample_terms, missing_competitions, undecided = (
-        f"{name}{suffix}" for suffix in ESTIMATE_FIELDS if suffix
+        f"{column}{suffix}" for suffix in ESTIMATE_FIELDS if suffix
     )
     return Estimate(
-        *(name, low, high, (small_sample_terms,)),
+        *(column, low, high, (small_sample_terms,)),
         missing_competitions=missing_competitions,
         undecided=undecided,
         is_share=declaration(metric).is_proportion,
@@ -80,7 +80,7 @@ def leaderboard_estimate(name: str, metric: str) -> Estimate:
 def metrics(
     rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
 ) -> Table:
-    """Make the table of metric values, with notes about samples, missing games and replays."""
+    """Make the table of metric values, with notes on small samples, missing games and replays."""
     notes = [
         *small_sample_notes(rows, "small_sample_terms"),
         *missing_competitions_notes(rows),
@@ -115,7 +115,7 @@ def metrics(
 
 
 def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of a value's terms and their contributions; the last row is the value."""
+    """Make the table of the terms that add up to a value, and of the value in the last row."""
     return Table(
         "evidence_sum",
         rows,
@@ -128,7 +128,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def ratings(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of odds by side; a note names the opponent if there is only one."""
+    """Make the table of the models' ratings; a note names the opponent if there is only one."""
     sides = rows.drop_nulls(["opponent", "odds"]).unique(["side", "opponent"], maintain_order=True)
     notes = [
         f"{side}: adjusted win odds against {escape_to_one_line(opponent)}"
@@ -155,13 +155,14 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def column_specs_of_rows(rows: pl.DataFrame) -> dict[str, Column]:
-    """Return the column specs of the rows, from the tables of games and players.
+    """Return a spec for each column of the rows, because rows can be grouped by any column.
 
     Args:
-        rows: Rows of a result, which can have grouping columns.
+        rows: Rows of a result.
 
     Returns:
-        A spec for each column; columns that these tables lack have only their type.
+        The specs by column, from the event tables `games` and `players`. The spec of a column that
+        these tables do not have contains only its type.
     """
     available_columns = {**TABLES["games"].columns(), **TABLES["players"].columns()}
     return {
@@ -181,7 +182,7 @@ def leaderboard(
     metric: str | Sequence[str] | None = None,
     **_: Any,
 ) -> Table:
-    """Make the table of the leaderboard, with notes that explain marks and missing values."""
+    """Make the table of the leaderboard, with notes on its marks and on missing values."""
     names = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
     slice_conditions = {
         "game type": None if game_type == ALL_GAME_TYPES else game_type,
@@ -244,7 +245,7 @@ def leaderboard(
 
 
 def _values_above_1_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return a note that explains values above 1 by the range of their metrics."""
+    """Return a note with the ranges of the metrics that have values above 1, in a list."""
     ranges = [
         f"{metric_title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
         for name in names
@@ -254,14 +255,14 @@ def _values_above_1_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]
 
 
 def small_sample_notes(rows: pl.DataFrame, *columns: str) -> list[str]:
-    """Return the note that explains the mark for small samples, if any value has it.
+    """Return the note that explains the mark for small samples.
 
     Args:
         rows: Rows with values.
-        *columns: The columns that list the terms with too few settings.
+        *columns: The columns that list terms with too few independent settings.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no value has the mark.
     """
     existing_columns = [name for name in columns if name in rows.columns]
     has_small_sample = any((rows[name].list.len() > 0).any() for name in existing_columns)
@@ -269,13 +270,13 @@ def small_sample_notes(rows: pl.DataFrame, *columns: str) -> list[str]:
 
 
 def missing_competitions_notes(rows: pl.DataFrame) -> list[str]:
-    """Return the note that explains the star of values that cover fewer competitions.
+    """Return the note that explains the star of values that do not cover all competitions.
 
     Args:
         rows: Rows with the columns `model` and `missing_competitions`.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no value has this star.
     """
     if "missing_competitions" not in rows.columns or "model" not in rows.columns:
         return []
@@ -304,14 +305,13 @@ def missing_competitions_notes(rows: pl.DataFrame) -> list[str]:
 def missing_games_notes(rows: pl.DataFrame) -> list[str]:
     """Return the note that explains the star of models with missing games.
 
-    If the values of a model are of different games, the note has the highest number of missing
-    games.
+    If the numbers of missing games of a model differ between rows, the note has the highest one.
 
     Args:
         rows: Rows with the columns `model`, `n_missing` and `n_expected`.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no games are missing.
     """
     if not {"model", *MISSING_COLUMNS} <= set(rows.columns):
         return []
@@ -330,15 +330,15 @@ def missing_games_notes(rows: pl.DataFrame) -> list[str]:
 
 
 def undecided_rows_notes(rows: pl.DataFrame) -> list[str]:
-    """Return the note that explains the star of rows that were not counted.
+    """Return the note that explains the star of values from which undecided rows are excluded.
 
-    Such rows were not registered by the game, and no text decides them.
+    A row is undecided if the game did not register what the player did and no text states it.
 
     Args:
         rows: Rows with the column `n_undecided`.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no row is undecided.
     """
     if "n_undecided" not in rows.columns:
         return []
@@ -357,24 +357,27 @@ def undecided_rows_notes(rows: pl.DataFrame) -> list[str]:
     ] * bool(count_texts)
 
 
-def _unpivot_columns_with_suffix(rows: pl.DataFrame, name: str, suffix: str) -> pl.DataFrame:
-    """Return model, metric and, in the column `name`, the leaderboard columns with this suffix."""
-    values = rows.select("model", cs.ends_with(suffix))
-    if values.width == 1:
-        return values
-    columns = values.unpivot(index="model", variable_name="metric", value_name=name)
-    return columns.with_columns(pl.col("metric").str.strip_suffix(suffix))
+def _unpivot_columns_with_suffix(rows: pl.DataFrame, value_name: str, suffix: str) -> pl.DataFrame:
+    """Turn the columns that end with the suffix into rows: model, metric and the value.
+
+    The column of the values is called `value_name`.
+    """
+    columns = rows.select("model", cs.ends_with(suffix))
+    if columns.width == 1:
+        return columns
+    values = columns.unpivot(index="model", variable_name="metric", value_name=value_name)
+    return values.with_columns(pl.col("metric").str.strip_suffix(suffix))
 
 
 def group_letters_notes(rows: pl.DataFrame, confidence: float) -> list[str]:
-    """Return the note that explains the letters and the number of compared pairs.
+    """Return the note that explains the column `group_letters`, or why it is empty.
 
     Args:
         rows: Rows of the leaderboard.
         confidence: Confidence level, between 0 and 1.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no pairs of models were compared.
     """
     # Imported here, so that tables without letters do not have to load numpy.
     from pipeline.reports import ranking
@@ -391,7 +394,7 @@ def group_letters_notes(rows: pl.DataFrame, confidence: float) -> list[str]:
 
 
 def _notes_of_incomplete_models(rows: pl.DataFrame) -> list[str]:
-    """Return notes about models that lack games or whole competitions."""
+    """Return notes on the models of the leaderboard with missing games or competitions."""
     columns = ("rank", "model", "n_missing", "n_expected", "missing_competitions")
     incomplete = rows.filter(~rows["is_complete"]).select(columns).rows()
     notes = missing_games_notes(
@@ -411,7 +414,7 @@ def _notes_of_incomplete_models(rows: pl.DataFrame) -> list[str]:
 
 
 def _notes_of_missing_value_reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return notes that say why values are missing: each reason once, with its models."""
+    """Return a note for each reason why values are missing, with the models that it concerns."""
     empty_metrics = [name for name in names if not rows[name].count()]
     models_by_reason: dict[str, dict[str, None]] = {}
     for model, reasons in rows.select("model", "reasons").iter_rows():
