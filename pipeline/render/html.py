@@ -115,12 +115,10 @@ def format_table(
         *rows,
         "</tbody></table></div>",
     ]
-    n_columns, n_rows = (
-        len(table.visible_fields) - len(fields),
-        table.visible_rows.height - len(rows),
-    )
-    if n_columns or n_rows:
-        lines.append(_TOO_LONG_HTML.format(n_rows, n_columns))
+    n_hidden_columns = len(table.visible_fields) - len(fields)
+    n_hidden_rows = table.visible_rows.height - len(rows)
+    if n_hidden_columns or n_hidden_rows:
+        lines.append(_TOO_LONG_HTML.format(n_hidden_rows, n_hidden_columns))
     return "\n".join(lines)
 
 
@@ -223,14 +221,14 @@ def _format_cell_content(field: Field, cell: Cell, row: Row, decorations: CellDe
         return f"{_NULL_HTML}{mark}"
     if field.estimate:
         return _format_interval(field.estimate, cell, row)
-    value = row.get(field.name) if href is None else None
-    return _format_link(_format_plain_value(value, cell.text), href) + mark
+    exact_value = row.get(field.name) if href is None else None
+    return _format_link(_format_plain_value(exact_value, cell.text), href) + mark
 
 
-def _format_plain_value(value: object, text: str) -> str:
+def _format_plain_value(exact_value: object, text: str) -> str:
     """Return the formatted text of a cell as HTML; a number also has its exact value."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f'<data value="{value!r}">{escape(text)}</data>'
+    if isinstance(exact_value, int | float) and not isinstance(exact_value, bool):
+        return f'<data value="{exact_value!r}">{escape(text)}</data>'
     # A path or a name without spaces can break after `/` and `_`, but not within a word.
     breakable = escape(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
     return breakable if len(text) <= MAX_CELL_CHARACTERS else truncate_text(text)
@@ -365,8 +363,10 @@ def _escape_text(value: object) -> str:
 
 def _css_classes_of_column(field: Field, table: Table) -> dict[str, bool]:
     """Return for each CSS class whether the heading and the cells of a column have it."""
-    is_number = field.is_number or field.estimate is not None
-    return {"n": is_number, "aside": field.name in table.secondary_columns}
+    return {
+        "n": field.is_number or field.estimate is not None,
+        "aside": field.name in table.secondary_columns,
+    }
 
 
 def _css_classes_of_cells(field: Field, table: Table) -> dict[str, bool]:

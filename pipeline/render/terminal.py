@@ -295,10 +295,9 @@ def fit_to_width(table: Table, width: int | None, more_tables: Iterable[Table] =
     Returns:
         The lines, the number of heading lines, and the notes.
     """
-    if table.as_records:
-        layout = TableLayout(tuple(table.visible_fields))
-        return format_records(_layout_headings(layout), _layout_rows(layout), width), 0, table.notes
     layout = TableLayout(tuple(table.visible_fields))
+    if table.as_records:
+        return format_records(_layout_headings(layout), _layout_rows(layout), width), 0, table.notes
     if width is not None:
         reduced_layout = apply_steps_until_fitting(
             layout, table.layout_steps, lambda candidate: _is_within_width(candidate, width)

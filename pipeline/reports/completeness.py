@@ -227,7 +227,7 @@ def readability(
     expected: int | None = None,
     model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return bounds of each value, and the numbers of rows that could not be parsed or are missing.
+    """Return the bounds of each value if unreadable texts and missing games are misses or hits.
 
     Each row is a model and a metric. The lower bound counts each row that is `unreadable`, an
     outage or has an unknown hit as a miss, and the upper bound counts it as a hit. An `ambiguous`
@@ -259,11 +259,11 @@ def readability(
 
 
 def _count_missing_games_by_setting(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """Return the missing games that a value would count: model, competition, setting_id, n_games.
+    """Return the number of games that each model did not finish, by competition and setting.
 
-    A model misses games of a setting if it finished fewer than expected or fewer than the model
-    that finished most. If the request gives an expected number, it applies to the competition as a
-    whole, and `setting_id` is null.
+    The number of games to finish is the expected number, or that of the model that finished most,
+    whichever is larger. If the request contains an expected number, it applies to the competition
+    as a whole, and `setting_id` is null.
     """
     settings = (
         played_games(lake, edition_condition(request))
@@ -292,7 +292,7 @@ def _add_value_bounds(
     counts: pl.DataFrame,
     missing: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Add the bounds, and the counts that explain them, to the value of each metric and model."""
+    """Add the lower and the upper bound, and counts that explain them, to each metric value."""
     keys, combine = ["metric", "model"], {name: spec.combine for name, spec in metrics.items()}
     term_keys = [*keys, "term"]
     term_sums = counts.group_by(term_keys).agg(pl.col("hits", "counted", *_BOUND_SUMS).sum())
@@ -351,9 +351,9 @@ def _add_value_bounds(
 
 
 def _compute_values_for_assumed_hits(
-    name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
+    value_name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
 ) -> pl.DataFrame:
-    """Return metric, model and, in the column `name`, the value for the given number of hits."""
+    """Return the value of each metric and model, in the column `value_name`, for these hits."""
     fixed_terms = [
         f"{metric} {term.name}"
         for metric, spec in metrics.items()
@@ -365,21 +365,20 @@ def _compute_values_for_assumed_hits(
     bounded_terms = terms.lazy().with_columns(hits=hits, counted=denominator)
     ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
     values = combine_terms(bounded_terms.with_columns(ratio=ratio), ["metric", "model"])
-    return values.select("metric", "model", pl.col("value").alias(name)).collect()
+    return values.select("metric", "model", pl.col("value").alias(value_name)).collect()
 
 
 def _estimate_row_counts_of_missing_games(
     counts: pl.DataFrame, missing: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the estimated number of rows in the missing games, by metric, model and term.
+    """Estimate how many rows the missing games would have, by metric, model and term.
 
     A missing game is assumed to have the mean number of rows of a game of its setting, for the
-    model for which this mean is highest; or, if no model has the setting, of a game of its
+    model for which this mean is highest. If no model played the setting, it is the mean for the
     competition. The rows that the model has in unfinished games are subtracted.
     """
-    counts_with_rows = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
-    rows_per_game = counts_with_rows.filter(pl.col("n_games") > 0).with_columns(
-        size=pl.col("there") / pl.col("n_games")
+    rows_per_game = counts.filter(pl.col("n_games") > 0).with_columns(
+        size=(pl.col("counted") + pl.col("uncounted")) / pl.col("n_games")
     )
     setting_key = ["metric", "competition", "setting_id", "term"]
     setting_maxima = rows_per_game.group_by(setting_key).agg(pl.col("size").max())

@@ -241,7 +241,7 @@ def diff(
 def _restrict_lakes_to_same_system(
     before: StoredLake, after: StoredLake | str | Path
 ) -> tuple[StoredLake, StoredLake]:
-    """Return both lakes restricted to one system.
+    """Open `after` if it is a path, and return both lakes restricted to the same system.
 
     The system is that of `before`, otherwise that of `after`, otherwise the largest system of
     `before`. Raises UsageError if `after` has no games of this system.
@@ -263,7 +263,7 @@ def _restrict_lakes_to_same_system(
 def _lakes_with_requests_for_tested_models(
     before: StoredLake, after: StoredLake, edition: Edition, model: str | Sequence[str] | None
 ) -> list[_LakeAndRequest]:
-    """Return each lake with a copy of the request for the requested models that it tests.
+    """Return both lakes, each with a request for the requested models that are tested in it.
 
     Raises UsageError for a model that neither lake tests.
     """
@@ -282,13 +282,13 @@ def _lakes_with_requests_for_tested_models(
 
 
 def _add_drop_test_columns(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
-    """Add p_drop (one-sided, adjusted by Holm), detectable_drop and is_regression to the rows."""
+    """Test each value for a drop by more than the margin, and add the columns of the results."""
     level = (1 - confidence) / max(1, rows["p_value"].count())
     drop_tests = [
-        _drop_p_value_and_detectable_drop(basis, p, margin, level)
-        if p is not None
+        _drop_p_value_and_detectable_drop(basis, p_value, margin, level)
+        if p_value is not None
         else (None, None)
-        for basis, p in rows.select("basis", "p_value").iter_rows()
+        for basis, p_value in rows.select("basis", "p_value").iter_rows()
     ]
     drop_columns = pl.DataFrame(
         drop_tests, {"raw": pl.Float64, "detectable_drop": pl.Float64}, orient="row"
@@ -299,29 +299,28 @@ def _add_drop_test_columns(rows: pl.DataFrame, margin: float, confidence: float)
         .then(is_below_margin)
         .otherwise(is_significant(pl.col("p_drop"), confidence))
     )
-    tested = add_holm_adjusted_p_values(
+    tested_rows = add_holm_adjusted_p_values(
         pl.concat([rows, drop_columns], how="horizontal"), [], "raw", "p_drop"
     )
-    return tested.with_columns(is_regression=is_regression)
+    return tested_rows.with_columns(is_regression=is_regression)
 
 
 def _drop_p_value_and_detectable_drop(
-    basis: dict[str, Any], p: float, margin: float, level: float
+    basis: dict[str, Any], p_value: float, margin: float, level: float
 ) -> tuple[float, float | None]:
-    """Return the p-value of a drop by more than the margin, and the smallest detectable drop."""
+    """Return the p-value of a drop by more than the margin, and the smallest drop it detects."""
     new, old, correlation = rates_from_basis(basis)
     detectable_drop = minimum_detectable_drop(new, old, margin, level, correlation=correlation)
-    return drop_p_value(new, old, margin, p, correlation), detectable_drop
+    return drop_p_value(new, old, margin, p_value, correlation), detectable_drop
 
 
 def _compute_differences_between_lakes(
     results: Sequence[MetricResult], games: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
-    """Return the differences of each metric and model between the two states.
+    """Return the difference between the two lakes for each metric and model.
 
-    The columns of the state before have their plain names, and those of the state after begin with
-    `new_`. A model that only one state has is not compared; its reason is `ONLY_BEFORE` or
-    `ONLY_AFTER`.
+    The columns of the first lake have their usual names, and those of the second lake begin with
+    `new_`. A model of only one lake is not compared; its reason is `ONLY_BEFORE` or `ONLY_AFTER`.
     """
     labeled_results = [
         result.with_columns(pl.lit(state).alias("state"))
@@ -349,7 +348,7 @@ def _compute_differences_between_lakes(
 
 
 def _mark_settings_with_unchanged_games(result: MetricResult, games: pl.DataFrame) -> MetricResult:
-    """Return the result with `is_same` in its sums: whether a setting's games are the same in both.
+    """Add `is_same` to the sums: whether both lakes count the same games of a setting.
 
     Such settings are not paired, because they would be compared with themselves. If no game of a
     metric and model changed, none of their settings is marked.
@@ -366,7 +365,7 @@ def _mark_settings_with_unchanged_games(result: MetricResult, games: pl.DataFram
 def _counted_games_with_change(
     lake_requests: Sequence[_LakeAndRequest], metrics: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the games that either lake counts, with `change`: `common`, `removed` or `new`.
+    """Return the games that the metrics count in either lake: `common`, `removed` or `new`.
 
     The other columns are those of `CHANGED_GAMES_COLUMNS` and the `cluster` of each game.
     """
@@ -382,7 +381,7 @@ def _counted_games_with_change(
 def _sum_hits_by_metric_and_game(
     lake: StoredLake, request: Request, metrics: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the games that each metric counts, with their hits, counted rows and clusters."""
+    """Return a row for each metric and game that it counts, with the sums of hits and rows."""
     game_request = replace(request, by=_GAME_KEY)
     specs = metric_specs(lake, metrics, game_request)
     query = CountQuery(specs, game_request, with_games=(), clusters=request_clusters(lake, request))
@@ -402,7 +401,7 @@ def diff_games(
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return the games behind `diff`: a row for each metric and game that only one lake counts.
+    """Return a row for each metric and game that the metric counts in only one of two lakes.
 
     The arguments have the same meaning as in `diff`.
 

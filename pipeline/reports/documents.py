@@ -154,7 +154,7 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
 
 @lake_method
 def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
-    """Return one row for each document or part of a game that an ingest could not use.
+    """Return one row for each document, or part of a game, that could not be ingested.
 
     Columns:
 
@@ -177,10 +177,10 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
 def _select_documents(
     lake: StoredLake, values_by_column: Mapping[str, str | Sequence[str] | None]
 ) -> pl.LazyFrame:
-    """Return the documents that have one of the given values in each column; None allows any value.
+    """Return the documents that have one of the values in each column; None allows any value.
 
     A document has the status of the last ingest that read it, the rule and message of its first
-    fault, and the number of faults in parts of its game.
+    error, and the number of errors in parts of its game.
     """
     check_known_names("status", values_by_column.get("status"), STATUSES)
     documents = lake.table("documents").with_columns(**_LOCATION_HASHES)
@@ -249,7 +249,7 @@ _SECRET_WORD_START, _SECRET_WORD_END = (
 
 @column.document_columns(SEARCH_COLUMNS)
 class SearchResult(Struct, frozen=True):
-    """The messages that a search found, and where it stopped.
+    """The messages that a search found, and how much of the lake it searched.
 
     Attributes:
         rows: The messages, each with its position in the game and the text around the first hit.
@@ -352,7 +352,6 @@ def search(
 
 
 def _split_and_check_search_words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
-    """Return the words to search for; raise UsageError for missing or too many or long words."""
     search_words = tuple(words.split()) if isinstance(words, str) else tuple(words)
     if not (search_words or secret) or not all(map(str.strip, search_words)):
         raise UsageError("specify at least one word to search for; a word must not be blank")
@@ -366,7 +365,7 @@ def _split_and_check_search_words(words: str | Sequence[str], secret: bool) -> t
 def _lake_state_and_first_row_of_search(
     lake: StoredLake, after: str | None
 ) -> tuple[StoredLake, int]:
-    """Return the state of the lake to search, and the index of the first row to read."""
+    """Return the lake as it was when the search began, and the index of the first row to read."""
     if after is None:
         return lake, 0
     match = _SEARCH_KEY.fullmatch(after)
@@ -377,12 +376,11 @@ def _lake_state_and_first_row_of_search(
 
 
 def _case_insensitive_pattern(word: str) -> str:
-    """Return a regular expression that matches the word in any case."""
     return f"(?i:{pl.escape_regex(word)})"
 
 
 def _secret_word_patterns_by_game(lake: StoredLake) -> pl.DataFrame:
-    """Return game_id and a pattern that matches any secret word, for each game that has one."""
+    """Return for each game with secret words a regular expression that matches any of them."""
     words = pl.concat_list("word", "other_word").list.eval(
         _ELEMENT.str.strip_chars().replace("", None).drop_nulls()
     )
@@ -402,7 +400,7 @@ def _secret_word_patterns_by_game(lake: StoredLake) -> pl.DataFrame:
 
 
 def _split_content_around_first_hit(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the first hit of each row's `pattern`, and the text before and after the hit."""
+    """Add columns with the first match of each row's `pattern`, and the text before and after."""
     context_pattern = f"(?s:.{{0,{CONTEXT_CHARACTERS}}}"
     rows_by_pattern = [
         pattern_rows.with_columns(

@@ -197,24 +197,27 @@ def games(
 
 
 def _add_columns_of_selected_seats(
-    lake: StoredLake, game_rows: pl.LazyFrame, is_selected: pl.Expr, is_read: pl.Expr | bool = True
+    lake: StoredLake,
+    game_rows: pl.LazyFrame,
+    is_selected: pl.Expr,
+    game_condition: pl.Expr | bool = True,
 ) -> pl.LazyFrame:
-    """Add the columns `_SEAT_COLUMNS`, which describe the selected seats of each game.
+    """Add the models, roles, sides, results and scores of the selected seats to each game.
 
     Args:
         lake: The lake of the games.
         game_rows: The games.
-        is_selected: The condition that a seat is selected.
-        is_read: The condition that a game's seats are read.
+        is_selected: The condition that selects seats.
+        game_condition: Only seats that meet it are read; it selects at least the games.
     """
     # A condition on several columns is slow in a group, so it is computed as a column first.
     seats = (
         lake.table("players")
-        .filter(is_read)
+        .filter(game_condition)
         .with_columns(is_selected=is_selected)
         .group_by("game_id")
     )
-    results = lake.table("results").filter(is_read, "is_tested")
+    results = lake.table("results").filter(game_condition, "is_tested")
     score = pl.col("final_score").filter("is_selected")
     seat_columns = seats.agg(
         models=_sorted_model_names("is_tested"),
@@ -241,7 +244,7 @@ def _sorted_model_names(condition: pl.Expr | str) -> pl.Expr:
 
 
 def _join_distinct_values_of_selected_seats(name: str) -> pl.Expr:
-    """Return the distinct values of the selected seats as one string; null if any is unknown."""
+    """Return the distinct values of a column as one string, null if a value is unknown."""
     values = pl.col(name).filter("is_selected")
     has_all_values = (values.len() > 0) & (values.null_count() == 0)
     return pl.when(has_all_values).then(values.unique().sort().str.join(", "))
@@ -360,14 +363,14 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
 
 
 def similar_names(lake: StoredLake) -> list[str]:
-    """Return one description for each group of similar model names.
+    """Return one line of text for each group of model names that look alike.
 
     Args:
-        lake: The lake whose names are compared.
+        lake: The lake whose model names are compared.
 
     Returns:
         For each group the names with their lengths and numbers of games, separated by commas. Names
-        that stand for no model are one group.
+        that mean that the model is unknown are one group.
     """
     groups = (
         _count_games_by_model_name(lake)
@@ -378,7 +381,7 @@ def similar_names(lake: StoredLake) -> list[str]:
 
 
 def _count_games_by_model_name(lake: StoredLake) -> pl.DataFrame:
-    """Return one row for each model name: its numbers of games, and the similar names.
+    """Return one row for each model name, with its numbers of games and the names like it.
 
     `sql/shared/alike_names.sql` computes the same. This function does not use DuckDB, so that an
     ingest does not have to start it.

@@ -196,7 +196,7 @@ def plan(
 def _neighbouring_or_all_ranked_pairs(
     lake: StoredLake, result: MetricResult, *, all_pairs: bool
 ) -> list[tuple[str, str]]:
-    """Return each ranked model with the next one, or all pairs of models with `all_pairs`."""
+    """Return the pairs of each model and the next one by rank; with `all_pairs`, all pairs."""
     ranked, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
         incomplete_models = missing_competitions_by_model(lake, result.request.edition).filter(
@@ -234,7 +234,7 @@ class _PilotStudy(NamedTuple):
     def from_comparable_pairs(
         cls, result: MetricResult, rows: pl.DataFrame, confidence: float, *, is_paired: bool
     ) -> Self:
-        """Return the pilot study of the pairs of models in the rows that can be compared."""
+        """Estimate the pilot study from the rows of pairs of models that can be compared."""
         pairs = rows.filter(pl.col("reason").is_null()).select("model", "other").rows()
         models = models_in_pairs(pairs) or ()
         sums = result.sums.lazy()
@@ -252,7 +252,7 @@ class _PilotStudy(NamedTuple):
         )
 
     def plan_pair(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
-        """Return the number of settings and the other planned values for the row of a pair."""
+        """Return how many settings and games a pair needs: values by column of the plan."""
         if row["reason"] is not None:
             return dict.fromkeys(_PLANNED_COLUMNS) | {"reason": row["reason"]}
         pair = row["model"], row["other"]

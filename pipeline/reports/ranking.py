@@ -208,7 +208,7 @@ def leaderboard(
 def _metrics_to_compute_and_to_display(
     edition: Edition, metric: str | Sequence[str] | None, columns: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the metrics to compute and the metrics to display.
+    """Return the names of the metrics to compute, and the names of those to display.
 
     With `columns`, only one metric is displayed, by default the win rate.
     """
@@ -223,11 +223,11 @@ def _metrics_to_compute_and_to_display(
 
 
 def _pivot_by_column_values(
-    values: pl.DataFrame, column: str, by: Sequence[str]
+    values: pl.DataFrame, column: str, group_columns: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Return rows with one column for each value of `column`, and the names of these columns.
+    """Return rows with one column for each distinct value of `column`, and these columns' names.
 
-    The columns replace those of the metrics. Among game types, `all` comes first.
+    The new columns take the place of those of the metrics. The game type `all` comes first.
     """
     rows_in_groups = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
     value_texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
@@ -258,24 +258,26 @@ def _pivot_by_column_values(
             f"a value of `{column}` has the name of another column: {duplicate_names[0]}"
         )
     return _unranked_rows_by_model_and_group(
-        rows_in_groups.with_columns(heading), value_names, by
+        rows_in_groups.with_columns(heading), value_names, group_columns
     ), value_names
 
 
 def _unranked_rows_by_model_and_group(
-    rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]
+    rows: pl.DataFrame, metrics: Sequence[str], group_columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Return one row for each model and group of a slice, sorted by these, without a rank."""
+    """Return the leaderboard's rows for a part of the games: by model and group, without a rank."""
     columns = polars_schema(leaderboard_columns(metrics, SLICE_ESTIMATE_COLUMNS))
-    keys = list(dict.fromkeys(["model", *by]))
-    group_columns = rows.group_by(keys).agg(
+    keys = list(dict.fromkeys(["model", *group_columns]))
+    columns_of_groups = rows.group_by(keys).agg(
         pl.col("is_complete").all(ignore_nulls=False),
         # The numbers of the metric with the most missing games.
         pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last(),
         reasons=_REASON_LIST,
     )
     values = pivot_metrics(rows, metrics, keys, SLICE_ESTIMATE_COLUMNS)
-    slice_rows = values.join(group_columns, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
+    slice_rows = values.join(columns_of_groups, on=keys, nulls_equal=True).sort(
+        keys, nulls_last=True
+    )
     null_columns = [
         pl.lit(None, columns[name]).alias(name) for name in columns if name not in slice_rows
     ]
@@ -285,7 +287,7 @@ def _unranked_rows_by_model_and_group(
 def rank_models(
     rows: pl.DataFrame, missing_competitions: pl.DataFrame, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
-    """Return the leaderboard's rows, sorted by rank, without the letters.
+    """Rank the models by win rate, and return the leaderboard's rows without `group_letters`.
 
     Models with equal win rates share the better rank. Models without a win rate have no rank and
     come last. Models that lack a whole competition have no rank either, because their win rate
@@ -330,11 +332,10 @@ def rank_models(
 def compute_group_letters(
     result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
 ) -> pl.DataFrame:
-    """Return a compact letter display of the models: models that share a letter do not differ.
+    """Give the same letter to models whose values do not differ significantly.
 
-    All pairs of models are compared by their values, with Holm's adjustment for the number of
-    pairs. A shared letter means that the difference is not significant, not that the models are
-    equal.
+    The letters are a compact letter display. All pairs of models are compared, with Holm's
+    adjustment for the number of pairs. A shared letter does not mean that the models are equal.
 
     Args:
         result: The values of one metric for the models.
@@ -461,7 +462,7 @@ def radar(
 
 
 def area_axes(rows: pl.DataFrame) -> list[str]:
-    """Return the metrics that form the areas of the rows.
+    """Return the metrics that are the axes of the polygons whose areas the rows contain.
 
     Args:
         rows: Rows of `radar`.

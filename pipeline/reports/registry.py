@@ -60,7 +60,7 @@ class Report:
 
     @property
     def parameter_help(self) -> dict[str, str]:
-        """The help of each parameter, for a caller that passes a single value."""
+        """The help text of each parameter, without the hint that an option can be repeated."""
         return {
             parameter.name: parameter.declared.help.removesuffix(REPEATABLE_HELP)
             for parameter in self.parameters
@@ -78,7 +78,7 @@ def report(
     has_percent: bool = False,
     tells_system: bool = False,
 ) -> Callable[[F], F]:
-    """Return a decorator that declares a function of a lake as a report.
+    """Return a decorator that makes a function of a lake a report: a method, command and page.
 
     The docstring of the function is its help. Paragraphs that begin with `\\b` or name an option
     are displayed only in terminals, and paragraphs from `Raises` on only in Python.
@@ -86,7 +86,7 @@ def report(
     Args:
         columns: The columns of the rows.
         title: The heading of the page; by default made from the function's name.
-        is_of_system: Whether the report counts the games of one system.
+        is_of_system: Whether the report counts only the games of one system.
         has_losses: Whether the rows depend on whether failed games count as losses.
         is_for_papers: Whether the report can be written as LaTeX.
         is_drawn: Whether `pipeline.plots` has a function that draws the report.
@@ -137,7 +137,6 @@ def report(
 
 
 def _signature_without_option_specs(function_signature: Signature) -> Signature:
-    """Return the signature without the option specs in its annotations, as Python displays it."""
     return function_signature.replace(
         parameters=[
             parameter.replace(annotation=get_args(parameter.annotation)[0])
@@ -155,7 +154,7 @@ def _bind_checked_arguments(
     *positional: Any,
     **keywords: Any,
 ) -> BoundArguments:
-    """Bind the arguments of a call to the report's parameters, and check their values."""
+    """Bind the arguments of a call to the parameters of the signature; check and convert them."""
     bound = function_signature.bind(*positional, **keywords)
     for parameter in parameters:
         value = bound.arguments.get(parameter.name, parameter.default)
@@ -165,7 +164,7 @@ def _bind_checked_arguments(
 
 
 def _check_and_convert_value(parameter: Parameter, value: Any) -> Any:
-    """Return the value in the parameter's type; raise UsageError if it is invalid."""
+    """Return the value converted to the parameter's type; raise UsageError if it is invalid."""
     name, value_type, is_repeatable, _, spec = parameter
     if spec.suggested == "games.game_type_names":
         if isinstance(value, str | list) and value in (ALL_GAME_TYPES, [ALL_GAME_TYPES]):
@@ -192,9 +191,9 @@ def find_report(name: str) -> Report:
     """Return the report with this name.
 
     Args:
-        name: A name in `pipeline.registry.REPORTS`.
+        name: A name in `pipeline.registry.REPORTS`, such as `leaderboard`.
 
     Returns:
-        The report that `@report` attached to the function of this name.
+        The description of the report, which `@report` attached to the function of this name.
     """
     return cast(Report, load_result(name).report)

@@ -68,15 +68,15 @@ _EXAMPLE_CONDITION = "those where n_players = 3"
 
 
 def system_of(lake: StoredLake, name: str) -> str | None:
-    """Return the system of a name of the form MODEL@SYSTEM.
+    """Return the system in a name of the form MODEL@SYSTEM, or None if it contains no system.
 
     Args:
         lake: The lake with the systems.
         name: The name of a model, or MODEL@SYSTEM.
 
     Returns:
-        The name of the system; None if the name has no system of the lake, or is itself that of a
-        model.
+        The name of the system; None if the lake has no such system, or if a model has the whole
+        name, such as `gpt@home`.
     """
     system = name.rpartition(_SYSTEM_SEPARATOR)[2]
     is_of_system = (
@@ -88,7 +88,6 @@ def system_of(lake: StoredLake, name: str) -> str | None:
 
 
 def _models_with_separator_in_name(lake: StoredLake) -> set[str]:
-    """Return the models whose own names contain the separator."""
     players = lake.table("players").filter(
         pl.col("model").cast(pl.String).str.contains(_SYSTEM_SEPARATOR)
     )
@@ -96,27 +95,27 @@ def _models_with_separator_in_name(lake: StoredLake) -> set[str]:
 
 
 def model_without_system(lake: StoredLake, name: str) -> str:
-    """Return the model of MODEL@SYSTEM.
+    """Return MODEL for a name of the form MODEL@SYSTEM.
 
     Args:
         lake: The lake with the systems.
         name: The name of a model, or MODEL@SYSTEM.
 
     Returns:
-        The name of the model; the whole name if it has no system.
+        The name of the model; the whole name if it contains no system.
     """
     return name if system_of(lake, name) is None else name.rpartition(_SYSTEM_SEPARATOR)[0]
 
 
 def model_with_system(lake: StoredLake, name: str) -> str:
-    """Return the name of a model in the form MODEL@SYSTEM.
+    """Add the lake's system to the name of a model, unless the name already contains a system.
 
     Args:
         lake: The lake with the systems.
         name: The name of a model, or MODEL@SYSTEM.
 
     Returns:
-        The name with its system, which is by default that of the lake.
+        The name in the form MODEL@SYSTEM.
     """
     return name if system_of(lake, name) else f"{name}{_SYSTEM_SEPARATOR}{lake.system}"
 
@@ -126,18 +125,18 @@ def compute_across_systems(
     request: Request,
     compute_result: Callable[[StoredLake, Request], MetricResult],
 ) -> MetricResult:
-    """Compute the result of a request whose models belong to several systems.
+    """Compute a result for each system of the requested models, and combine the results.
 
-    Only the game types that all these systems play by the same rules are counted.
+    Only game types that all these systems play are counted.
 
     Args:
         lake: The lake with the systems.
         request: The request, with models in the form MODEL@SYSTEM.
-        compute_result: Computes the result of one system's lake and request.
+        compute_result: Computes the result of one system from its lake and its request.
 
     Returns:
-        The results of all systems in one, with models in the form MODEL@SYSTEM. Settings of
-        different systems are different clusters.
+        One result with models in the form MODEL@SYSTEM. Settings of different systems have
+        different names, so that they are not paired.
 
     Raises:
         UsageError: If the systems have no requested game type in common, or if they play one by
@@ -168,7 +167,10 @@ def compute_across_systems(
 def _common_game_types(
     lakes_by_system: Mapping[str, StoredLake], request: Request
 ) -> tuple[str, ...]:
-    """Return the requested game types that all systems play; raise UsageError if rules differ."""
+    """Return the requested game types that all systems play, after checking their rules.
+
+    Raises UsageError if there are none, or if the rules of one differ between the systems.
+    """
     requested_types = request.game_types
     rules = pl.concat(
         _rules_text_by_game_type(system_lake, system, request)
@@ -212,9 +214,9 @@ def _common_game_types(
 
 
 def _rules_text_by_game_type(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
-    """Return the rules of each game type of a lake as text: numbers of players, roles and sides.
+    """Return a row for each game type with its rules as text: numbers of players, and roles.
 
-    If the request has a condition on games, only the selected games are considered.
+    If the request contains a condition on games, only the games that meet it are considered.
     """
     games, selection = lake.table("games"), game_selection(lake.table, request)
     games = selection.keep_selected(games) if selection else games
@@ -254,57 +256,57 @@ METHOD_COLUMNS: Mapping[str, column.Column] = {
 _WITH, _WITHOUT = "with", "without"
 
 
-def pair_models_by_name_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
-    """Return pairs of models whose names differ only in the suffix of a method.
+def pair_models_by_name_suffix(models: Iterable[str], suffix: str) -> list[tuple[str, str]]:
+    """Return the pairs of models whose names differ only in a suffix, such as `gpt-4-pgm`, `gpt-4`.
 
     Args:
         models: The names of models.
-        method: The suffix, such as `pgm`.
+        suffix: The suffix, such as `pgm`.
 
     Returns:
-        Each model whose name ends with the suffix, with the model that has the rest of the name.
+        The pairs, each with the model that has the suffix first.
 
     Raises:
         UsageError: If there is no such pair.
     """
-    pairs = _find_models_with_and_without_suffix(set(models), method)
+    pairs = _find_models_with_and_without_suffix(set(models), suffix)
     if not pairs:
         raise UsageError(
-            f"no model exists with and without `{method}`: specify a suffix of model names, "
+            f"no model exists with and without `{suffix}`: specify a suffix of model names, "
             "such as pgm, or a column and its value, such as setting.prompt=v2"
         )
     return pairs
 
 
-def _find_models_with_and_without_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
-    """Return each model whose name ends with the method, with the model of the remaining name."""
-    pattern = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
+def _find_models_with_and_without_suffix(models: set[str], suffix: str) -> list[tuple[str, str]]:
+    pattern = re.compile(rf"(.+)[-+_: ]{re.escape(suffix.lstrip('-+_: '))}", re.IGNORECASE)
     matches = ((name, pattern.fullmatch(name)) for name in sorted(models))
     return [(name, match[1]) for name, match in matches if match and match[1] in models]
 
 
 def compute_with_and_without_column_value(
     compute_result: Callable[[str], MetricResult],
-    method: str,
+    column_and_value: str,
     where: str | None,
     schema: Mapping[str, pl.DataType],
 ) -> tuple[MetricResult, list[tuple[str, str]]]:
-    """Compute the values of each model with and without a value of a column, and pair them.
+    """Compute each model's values for rows with and without a value of a column.
 
     Args:
         compute_result: Computes the result for a condition on rows.
-        method: A column and its value, such as setting.prompt=v2.
+        column_and_value: A column and its value, such as setting.prompt=v2.
         where: A condition that all rows must meet, or None.
         schema: The columns of the rows and their types.
 
     Returns:
-        The result, in which a model with the value has it appended to its name, and the pairs.
+        The result, in which the value is appended to a model's name if the rows have it, and the
+        pairs of such a name and the model's name.
 
     Raises:
         UsageError: If no model has rows with and without the value, or if the column or the value
             is wrong.
     """
-    name, _, value = method.partition("=")
+    name, _, value = column_and_value.partition("=")
     constant = typed_constant(name, value, schema.get(name, pl.String()))
     # The line break ends a comment at the end of the condition.
     where_suffix = f" AND ({where}\n)" if where else ""
@@ -328,7 +330,7 @@ def compute_with_and_without_column_value(
 def append_mean_difference_rows(
     result: MetricResult, rows: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
-    """Append to the rows of each metric the mean difference over its models.
+    """Append to the rows of each metric a row with the mean difference over its models.
 
     Args:
         result: The values, with their terms and sums.
@@ -336,8 +338,8 @@ def append_mean_difference_rows(
         confidence: Confidence level of the intervals, between 0 and 1.
 
     Returns:
-        The rows with `n_models`. The mean is over the models that have a difference; a metric with
-        fewer than two such models has no mean.
+        The rows with the column `n_models`. The mean is over the models that have a difference; a
+        metric with fewer than two such models has no mean.
     """
     rows_with_difference = rows.drop_nulls("difference").filter(pl.len().over("metric") > 1)
     sides = pl.concat(
@@ -405,7 +407,7 @@ def settings_apart(
     where: str | None = None,
     limit: int = 10,
 ) -> pl.DataFrame:
-    """Return the settings that both models played and in which they differ most.
+    """Return the settings in which the metric values of two models differ most.
 
     `game_type` and `where` select rows as in `metrics`. The result is empty for the edition
     `release`, which has no values by setting.
@@ -448,23 +450,30 @@ def settings_apart(
 
 
 def _values_by_game_type_and_columns(
-    lake: StoredLake, options: Mapping[str, Any], by: Sequence[str]
+    lake: StoredLake, metric_options: Mapping[str, Any], group_columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the values of both models by columns, one of which is the game type."""
-    values = metrics(lake, by=["model", *by], confidence=None, **options)
+    """Return the metric values that are not null, by model and columns that include the game type.
+
+    The values over all game types are excluded.
+    """
+    values = metrics(lake, by=["model", *group_columns], confidence=None, **metric_options)
     return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
 
 def _first_counted_game_ids(
-    lake: StoredLake, options: Mapping[str, Any], settings: Sequence[str]
+    lake: StoredLake, metric_options: Mapping[str, Any], setting_ids: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the first counted game of each model and setting: model, setting_id, game_id."""
-    setting_condition = f"setting_id IN ({sql_literals(settings)})"
+    """Return the id of the first counted game of each model in each of the settings."""
+    setting_condition = f"setting_id IN ({sql_literals(setting_ids)})"
     where = (
-        f"({options['where']}) AND {setting_condition}" if options["where"] else setting_condition
+        f"({metric_options['where']}) AND {setting_condition}"
+        if metric_options["where"]
+        else setting_condition
     )
     game_values = _values_by_game_type_and_columns(
-        lake, {**options, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+        lake,
+        {**metric_options, "where": where},
+        ["setting_id", "game_type", "game_id", "game_index"],
     )
     sorted_games = game_values.sort("game_index", "game_id", nulls_last=True)
     return sorted_games.group_by("model", "setting_id").agg(pl.col("game_id").first())
