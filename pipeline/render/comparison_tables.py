@@ -49,7 +49,7 @@ _VERDICT_NOTE = (
 )
 AREA_NOTE = "do not rank models by area: it depends on the order of the axes, and it is quadratic"
 _DETECTABLE_DROP_NOTE = (
-    "fall seen: the smallest drop that the test of a regression detects with power .8; "
+    "detectable drop: the smallest drop that the test of a regression detects with power .8; "
     "– if it can detect none, or if there is no test"
 )
 

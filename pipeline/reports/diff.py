@@ -159,9 +159,9 @@ def diff(
     two states are compared like two models, paired by setting if possible. Settings whose games are
     the same in both lakes are not paired, because they contain no information about a change.
 
-    With `--fail-on-regression`, `p fall` is the p-value (one-sided, adjusted by Holm's method) that
+    With `--fail-on-regression`, `p drop` is the p-value (one-sided, adjusted by Holm's method) that
     the value dropped by more than MARGIN. If it is at most .05 (1 − SHARE with `--confidence`), the
-    value is a regression. `fall seen` is the smallest drop that this test detects with a
+    value is a regression. `detectable drop` is the smallest drop that this test detects with a
     probability of .8; smaller drops can stay undetected. A value that cannot be compared is not a
     regression; `reason` says why it cannot be compared.
 

@@ -136,7 +136,7 @@ def _columns_that_become_facts(table: str) -> tuple[str, ...]:
 
 
 def action_from_row(table: str, row: Mapping[str, Any]) -> Action:
-    """Convert a row of an event table to an action, without its null values."""
+    """Convert a row of an event table to an action."""
     facts = tuple(
         (name, row[name])
         for name in _columns_that_become_facts(table)
@@ -204,19 +204,18 @@ def facts_shared_by_all_actions(actions: Sequence[Action]) -> tuple[tuple[str, o
     )
 
 
-def format_action_lines(actions: Iterable[Action], player: str | None) -> list[tuple[str, str]]:
-    """Return a line of text for each player and table, as pairs of the table and the line."""
-    tables_and_lines = []
+def format_action_lines(actions: Iterable[Action], player: str | None) -> list["ActionLine"]:
+    """Format consecutive actions of one player in one table as one line, without marks."""
+    action_lines = []
     for (table, _), group in groupby(actions, key=lambda action: (action.table, action.player)):
         table_actions = list(group)
         common_facts = facts_shared_by_all_actions(table_actions)
         action_texts = "; ".join(
             format_action(action, common_facts, player) for action in table_actions
         )
-        tables_and_lines.append(
-            (table, ", ".join(text for text in (action_texts, format_facts(common_facts)) if text))
-        )
-    return tables_and_lines
+        texts = filter(None, (action_texts, format_facts(common_facts)))
+        action_lines.append(ActionLine(table, ", ".join(texts)))
+    return action_lines
 
 
 def format_facts(facts: Sequence[tuple[str, object]]) -> str:
@@ -258,7 +257,7 @@ def _facts_to_display(action: Action) -> list[tuple[str, object]]:
 
 
 def _format_fact(name: str, value: object) -> str:
-    """Format a fact as a phrase, such as `not approved` or `by vote`."""
+    """Format a fact as a phrase, such as `not valid` or `by vote`."""
     if isinstance(value, bool):
         label = column.display_name(name.removeprefix("is_"))
         return _FLAG_LABELS.get(name, (label, f"not {label}"))[not value]
@@ -439,7 +438,7 @@ class TranscriptItem(Struct, frozen=True):
 
 
 def game_title(game: Mapping[str, Any]) -> str:
-    """Return the type and the outcome of a game in words, such as `chameleon: caught`.
+    """Return the type and the outcome of a game in words, such as `undercover: caught`.
 
     Args:
         game: The game's row of the table `games`.
@@ -531,10 +530,7 @@ def transcript_items(
                 phase_and_round=f"{message['phase']}{_round_suffix(message['round'])}",
                 round=message["round"],
                 message=message,
-                actions=tuple(
-                    ActionLine(*table_and_line)
-                    for table_and_line in format_action_lines(displayed_actions, player)
-                ),
+                actions=tuple(format_action_lines(displayed_actions, player)),
                 marks=counted_marks(message_rows, player),
             )
         )

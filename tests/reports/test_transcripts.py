@@ -10,6 +10,7 @@ import pytest
 from pipeline.api import Game, Lake, open_lake
 from pipeline.reports.transcript_items import (
     Action,
+    ActionLine,
     TranscriptItem,
     describe_hit,
     format_action,
@@ -221,10 +222,10 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
     first = act("proposals", party_seat=1, party="A", position=1, share=0.25, is_last=True)
     other = act("proposals", party_seat=2, party="B", position=2, share=0.75, is_last=True)
     assert format_action_lines([first, other], "P1") == [
-        ("proposals", "A: share 0.2500; B: share 0.7500, last proposal")
+        ActionLine("proposals", "A: share 0.2500; B: share 0.7500, last proposal")
     ]
     assert format_action_lines([first], "P2") == [
-        ("proposals", "P1 A: share 0.2500, last proposal")
+        ActionLine("proposals", "P1 A: share 0.2500, last proposal")
     ]
 
 

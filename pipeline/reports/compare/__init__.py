@@ -257,7 +257,7 @@ _WITH, _WITHOUT = "with", "without"
 
 
 def pair_models_by_name_suffix(models: Iterable[str], suffix: str) -> list[tuple[str, str]]:
-    """Return the pairs of models whose names differ only in a suffix, such as `gpt-4-pgm`, `gpt-4`.
+    """Return the pairs of models whose names differ only in a suffix: gpt-4-pgm and gpt-4.
 
     Args:
         models: The names of models.
