@@ -144,10 +144,9 @@ def _holm_family_note(rows: pl.DataFrame) -> str:
         return "nothing could be compared"
     size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
     plural_suffix = "" if size == "1" else "s"
-    is_whole_table = sizes == [rows["p_value"].count()]
     family_text = (
         f"p-value{plural_suffix}: all that are printed"
-        if is_whole_table
+        if sizes == [rows["p_value"].count()]
         else f"pair{plural_suffix} of models in each metric"
     )
     return f"p (Holm) is adjusted for a family of {size} {family_text}"
@@ -219,20 +218,21 @@ def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[
         f"– {' '.join(map(group_label, labels))}: {reason}"
         for *labels, reason in rows_without_difference
     ]
-    unpaired = [
+    unpaired_labels = [
         " ".join(map(group_label, labels))
         for labels in rows.filter(method=UNPAIRED)[label_columns].rows()
     ]
     unpaired_notes = [
-        f"unpaired, because there are too few common settings: {folds.join_first_names(unpaired)}"
+        "unpaired, because there are too few common settings: "
+        f"{folds.join_first_names(unpaired_labels)}"
     ]
-    if "game_types" in rows.columns and unpaired:
+    if "game_types" in rows.columns and unpaired_labels:
         types = rows["game_types"].explode().unique().sort()
         unpaired_notes = [
             "unpaired, because of two systems: a difference combines model and prompts",
             f"only game types that both systems play are counted: {', '.join(types)}",
         ]
-    return [*notes, *(unpaired_notes if unpaired else [])]
+    return [*notes, *(unpaired_notes if unpaired_labels else [])]
 
 
 def _signed_zero_bound_notes(rows: pl.DataFrame) -> list[str]:
@@ -298,9 +298,9 @@ def _change_summary_note(rows: pl.DataFrame) -> str:
     """Return a note with the number of changed values, and the new and removed models."""
     changed_flags = rows["is_significant"].drop_nulls()
     n_changed, n_values_text = changed_flags.sum(), format_count(len(changed_flags), "value")
-    level_text = ""
-    if rows["p_value"].count():
-        level_text = f" significantly at level {rows['level'][0]:.3g}"
+    level_text = (
+        f" significantly at level {rows['level'][0]:.3g}" if rows["p_value"].count() else ""
+    )
     texts = [f"{n_changed} of {n_values_text} moved{level_text}"]
     # Values that neither state has do not count as values that could not be compared.
     incomparable_rows = rows.filter(
@@ -350,13 +350,13 @@ def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
 
     For a single pair, it says how many settings and games the pair needs.
     """
-    planned = rows.drop_nulls("settings").sort("settings")
-    if planned.is_empty():
+    planned_rows = rows.drop_nulls("settings").sort("settings")
+    if planned_rows.is_empty():
         return []
     median_pair, largest_pair = (
-        planned.row(index, named=True) for index in ((planned.height - 1) // 2, -1)
+        planned_rows.row(index, named=True) for index in ((planned_rows.height - 1) // 2, -1)
     )
-    differences = planned["difference"].unique()
+    differences = planned_rows["difference"].unique()
     difference_text = (
         f"{abs(differences[0]):.3g}" if len(differences) == 1 else "the observed differences"
     )
@@ -367,8 +367,8 @@ def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
             f"{largest_pair['games']:,} games of each model"
         )
     else:
-        n_unplanned = rows.height - planned.height
-        pairs_text = f"the {planned.height} of {rows.height} pairs that have a plan"
+        n_unplanned = rows.height - planned_rows.height
+        pairs_text = f"the {planned_rows.height} of {rows.height} pairs that have a plan"
         needed_text = (
             f"{median_pair['settings']} settings are enough for half of "
             f"{pairs_text if n_unplanned else 'the pairs'}, {largest_pair['settings']} for all"

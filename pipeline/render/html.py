@@ -101,13 +101,16 @@ def format_table(
     caption_html = _escape_text(caption or table.name)
     boost = ' hx-boost:inherited="true"' if decorations.sorting else ""
     wide = " wide" if len(fields) > 8 else ""
-    kind = " ".join(
-        filter(None, [kind, "cards" if len(fields) > _MAX_COLUMNS_WITHOUT_CARDS else ""])
-    )
+    attributes = {
+        "id": id or None,
+        "class": _class_attribute(
+            {kind: bool(kind), "cards": len(fields) > _MAX_COLUMNS_WITHOUT_CARDS}
+        ),
+        "data-frame": frame,
+    }
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{caption_html}">',
-        "<table"
-        f"{_format_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
+        f"<table{_format_attributes(attributes)}>",
         f'<caption class="vh">{caption_html}</caption>',
         f"<thead{boost}><tr>"
         f"{''.join(_format_heading(field, table, decorations) for field in fields)}</tr></thead>",
@@ -347,13 +350,15 @@ def _describe_counts_and_missing_games(
     )
 
 
-def _plural_suffix(n: object) -> str:
-    return "" if n == 1 else "s"
+def _plural_suffix(count: object) -> str:
+    return "" if count == 1 else "s"
 
 
-def _format_data_element(kind: str, value: object) -> str:
+def _format_data_element(css_class: str, value: object) -> str:
     text = _escape_text(value)
-    return text if kind == "term" else f'<data class="{kind}" value="{text}">{text}</data>'
+    return (
+        text if css_class == "term" else f'<data class="{css_class}" value="{text}">{text}</data>'
+    )
 
 
 def _escape_text(value: object) -> str:

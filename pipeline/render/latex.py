@@ -78,9 +78,9 @@ def _format_heading_with_word_per_line(heading: str) -> str:
 
 
 def _format_cell(cell: Cell) -> str:
-    number = _format_number(cell.text or cell.interval_text)
-    number = rf"\textbf{{{number}}}" if cell.is_best else number
-    first_line = " ".join(filter(None, [number, escape_text(cell.mark)]))
+    text = _format_number(cell.text or cell.interval_text)
+    text = rf"\textbf{{{text}}}" if cell.is_best else text
+    first_line = " ".join(filter(None, [text, escape_text(cell.mark)]))
     if not (cell.text and cell.low):
         return first_line
     bounds = f"{_format_bound(cell.low)} to {_format_bound(cell.high)}"

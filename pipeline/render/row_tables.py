@@ -19,10 +19,10 @@ from pipeline.render import table
 from pipeline.render.table import (
     Estimate,
     Table,
+    hints_to_show_first_game,
     make_table_function,
     short_id,
     shorten_ids_and_contents,
-    show_first_game_hints,
 )
 from pipeline.render.value_tables import column_specs_of_rows
 from pipeline.reports import (
@@ -107,11 +107,11 @@ def search(
             .str.replace_all(r"\s+", " ")
             .str.strip_chars(),
         ).drop("before", "hit", "after"),
-        hints=() if found is None else _search_hints(found, **options),
+        hints=() if found is None else _hints_to_continue_search(found, **options),
     )
 
 
-def _search_hints(
+def _hints_to_continue_search(
     search_result: document_reports.SearchResult, limit: int, timeout: float, **_: Any
 ) -> list[str]:
     """Return hints on how much of the lake was searched, and on how to continue the search."""
@@ -120,15 +120,14 @@ def _search_hints(
         f"{search_result.n_searched:,} of {search_result.n_messages:,} messages"
     )
     if search_result.key is None:
-        return [found_text, *show_first_game_hints(search_result.rows)]
+        return [found_text, *hints_to_show_first_game(search_result.rows)]
     stopping_option = (
         f"--limit {limit}" if search_result.stopped == "limit" else f"--timeout {timeout:g}"
     )
-    continue_hint = f"to continue: run the command again with --after {search_result.key}"
     return [
         f"{found_text}; stopped by {stopping_option}",
-        continue_hint,
-        *show_first_game_hints(search_result.rows),
+        f"to continue: run the command again with --after {search_result.key}",
+        *hints_to_show_first_game(search_result.rows),
     ]
 
 
@@ -152,7 +151,7 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
             table.move_constants_to_note("models", "role", "score", "outcome"),
             table.move_columns_to_titles("role"),
         ),
-        hints=show_first_game_hints(rows),
+        hints=hints_to_show_first_game(rows),
         nothing="no game in the lake matches",
     )
 
@@ -225,17 +224,17 @@ def completeness(
 
 def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
     """Return a note with the models that have missing games, and with the numbers of these."""
-    incomplete = incomplete_models(rows)
+    model_names = incomplete_models(rows)
     if rows.is_empty() or not rows["n_games"].sum():
         return NO_GAMES_MESSAGE
-    if not incomplete:
+    if not model_names:
         return f"complete: {', '.join(models)}" if models else "every model is complete"
     counts = rows.group_by("model").agg(pl.col("n_missing", "expected").sum())
     missing_texts = {
         model: f"{n_missing:,} of {expected:,}" for model, n_missing, expected in counts.iter_rows()
     }
     names = ", ".join(
-        f"{'–' if name is None else name} ({missing_texts[name]} missing)" for name in incomplete
+        f"{'–' if name is None else name} ({missing_texts[name]} missing)" for name in model_names
     )
     return f"incomplete: {names}; run `magic completeness --missing` to list what is missing"
 

@@ -375,7 +375,7 @@ def make_table_function(
     return lambda rows, **_: Table(name, rows, columns or {}, **fields)
 
 
-def show_first_game_hints(rows: pl.DataFrame) -> list[str]:
+def hints_to_show_first_game(rows: pl.DataFrame) -> list[str]:
     """Return a list with a hint of the command that displays the first game; empty without rows."""
     return [
         f"to read a game: `magic show {game_id[:ID_PREFIX_LENGTH]}`"
@@ -558,8 +558,10 @@ def move_column_to_notes(layout: TableLayout, column: str) -> TableLayout:
 
 def join_first_names(names: Sequence[str]) -> str:
     """Join the first 5 names with commas; if there are more, say how many: `a, b and 3 more`."""
-    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
-    return ", ".join(names[:MAX_LISTED_NAMES]) + more
+    count_text = (
+        f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    )
+    return ", ".join(names[:MAX_LISTED_NAMES]) + count_text
 
 
 @layout_step

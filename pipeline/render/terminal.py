@@ -181,9 +181,9 @@ def format_records(
     """
     indent = max(map(cell_len, names), default=0) + GAP
     value_width = None if width is None else max(width - indent, MAX_WORD_LENGTH)
-    for number, row in enumerate(rows, start=n_before + 1):
+    for row_number, row in enumerate(rows, start=n_before + 1):
         if n_before + len(rows) > 1:
-            yield f"── {number} ──"
+            yield f"── {row_number} ──"
         for name, cell in zip(names, row, strict=True):
             lines = [
                 line

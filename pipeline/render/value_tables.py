@@ -280,12 +280,12 @@ def missing_competitions_notes(rows: pl.DataFrame) -> list[str]:
     """
     if "missing_competitions" not in rows.columns or "model" not in rows.columns:
         return []
-    incomplete = rows.filter(pl.col("missing_competitions").list.len() > 0).select(
+    incomplete_rows = rows.filter(pl.col("missing_competitions").list.len() > 0).select(
         "model", "missing_competitions"
     )
     model_texts = [
         f"{model or UNNAMED_MODEL} lacks {', '.join(missing_competitions)}"
-        for model, missing_competitions in incomplete.unique()
+        for model, missing_competitions in incomplete_rows.unique()
         .sort("model", "missing_competitions")
         .rows()
     ]
@@ -315,11 +315,11 @@ def missing_games_notes(rows: pl.DataFrame) -> list[str]:
     """
     if not {"model", *MISSING_COLUMNS} <= set(rows.columns):
         return []
-    incomplete = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
+    incomplete_models = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
     max_numbers = pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last()
     model_texts = [
         f"{model or UNNAMED_MODEL}: {'up to ' * (n_numbers > 1)}{n_missing:,} of {n_expected:,}"
-        for model, n_missing, n_expected, n_numbers in incomplete.agg(
+        for model, n_missing, n_expected, n_numbers in incomplete_models.agg(
             max_numbers, n=pl.struct(*MISSING_COLUMNS).n_unique()
         ).rows()
     ]
@@ -347,8 +347,8 @@ def undecided_rows_notes(rows: pl.DataFrame) -> list[str]:
     keys = [name for name in ("metric", "model") if name in rows.columns]
     sums = rows.group_by(keys, maintain_order=True).agg(pl.col("n_undecided").sum())
     count_texts = [
-        f"{n:,} of {' of '.join(name or UNNAMED_MODEL for name in names)}"
-        for *names, n in sums.filter(pl.col("n_undecided") > 0).rows()
+        f"{count:,} of {' of '.join(name or UNNAMED_MODEL for name in names)}"
+        for *names, count in sums.filter(pl.col("n_undecided") > 0).rows()
     ]
     return [
         "* rows not counted, since no game registered them and no text decides: "
@@ -396,11 +396,11 @@ def group_letters_notes(rows: pl.DataFrame, confidence: float) -> list[str]:
 def _notes_of_incomplete_models(rows: pl.DataFrame) -> list[str]:
     """Return notes on the models of the leaderboard with missing games or competitions."""
     columns = ("rank", "model", "n_missing", "n_expected", "missing_competitions")
-    incomplete = rows.filter(~rows["is_complete"]).select(columns).rows()
+    incomplete_rows = rows.filter(~rows["is_complete"]).select(columns).rows()
     notes = missing_games_notes(
         rows.filter(pl.col("missing_competitions").list.len().fill_null(0) == 0)
     )
-    for rank, model, n_missing, n_expected, missing_competitions in incomplete:
+    for rank, model, n_missing, n_expected, missing_competitions in incomplete_rows:
         if missing_competitions:
             rank_text = (
                 "has no rank" if rank is None else "is ranked because of --include-incomplete"

@@ -68,8 +68,11 @@ class Citation(Struct, frozen=True):
         suffix = (
             f", with the names {escape_to_one_line(self.joined_names)}" if self.joined_names else ""
         )
-        loss_text = ", counting failed games as losses of the models that failed them"
-        suffix += loss_text if self.failures == LOSS else ""
+        suffix += (
+            ", counting failed games as losses of the models that failed them"
+            if self.failures == LOSS
+            else ""
+        )
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "
             f"({EDITION_DESCRIPTIONS[self.edition]}), from {self.state}{suffix}."
@@ -78,8 +81,7 @@ class Citation(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The citation as plain text: a line for the values, the tool and the benchmark each."""
-        values = f"Values: {self.sentence}\n"
-        return f"{values}Tool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
+        return f"Values: {self.sentence}\nTool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
 
     @property
     def bibtex(self) -> str:

@@ -173,9 +173,9 @@ def completeness(
     check_models(lake, model)
     results = lake.table("results").filter("is_tested")
     # Only one column is read, because each quarantined document is stored with up to 64 KiB.
-    quarantined = lake.table("quarantine").select("game_id")
+    quarantined_parts = lake.table("quarantine").select("game_id")
     quarantined_counts = (
-        quarantined.drop_nulls()
+        quarantined_parts.drop_nulls()
         .join(results.select("game_id", *_COMPETITION_KEY).unique(), on="game_id", how="inner")
         .group_by(_COMPETITION_KEY)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
@@ -211,7 +211,7 @@ def completeness(
     )
     if model is not None:
         return games.filter(selection_condition(model=model))
-    n_whole_documents = quarantined.null_count().collect().item()
+    n_whole_documents = quarantined_parts.null_count().collect().item()
     if not n_whole_documents:
         return games
     return pl.concat(
@@ -273,9 +273,11 @@ def _count_missing_games_by_setting(lake: StoredLake, request: Request) -> pl.Da
     models = lake.compute_once(played_games).select("model").unique()
     games = expected_games(settings, models)
     if request.expected is not None:
-        finished = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())
+        finished_games = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())
         sides = models.join(settings.select("competition").unique(), how="cross")
-        games = sides.join(finished, on=_COMPETITION_KEY, how="left", nulls_equal=True).select(
+        games = sides.join(
+            finished_games, on=_COMPETITION_KEY, how="left", nulls_equal=True
+        ).select(
             *_COMPETITION_KEY,
             pl.col("n_finished").fill_null(0),
             setting_id=pl.lit(None, pl.String),

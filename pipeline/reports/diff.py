@@ -310,8 +310,10 @@ def _drop_p_value_and_detectable_drop(
 ) -> tuple[float, float | None]:
     """Return the p-value of a drop by more than the margin, and the smallest drop it detects."""
     new, old, correlation = rates_from_basis(basis)
-    detectable_drop = minimum_detectable_drop(new, old, margin, level, correlation=correlation)
-    return drop_p_value(new, old, margin, p_value, correlation), detectable_drop
+    return (
+        drop_p_value(new, old, margin, p_value, correlation),
+        minimum_detectable_drop(new, old, margin, level, correlation=correlation),
+    )
 
 
 def _compute_differences_between_lakes(
@@ -330,21 +332,21 @@ def _compute_differences_between_lakes(
     joined_result = _mark_settings_with_unchanged_games(
         MetricResult.concatenate(labeled_results, request), games
     )
-    lacking = (
+    missing_row_reason = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
         .when(pl.col("other_entity").is_null())
         .then(pl.lit(ONLY_AFTER))
     )
     pairs = pair_rows_of_models(joined_result, [("after", "before")], "state").with_columns(
-        lacking=lacking
+        lacking=missing_row_reason
     )
     order = pl.col("metric").cast(pl.Enum(metric_names(joined_result.request.edition)))
     differences = compute_differences(
         joined_result, pairs.sort(order, "model"), confidence, label="state"
     )
-    renamed = {name: f"new_{name}" for name in _STATE_COLUMNS}
-    return differences.rename(renamed | {f"other_{name}": name for name in _STATE_COLUMNS})
+    new_names = {name: f"new_{name}" for name in _STATE_COLUMNS}
+    return differences.rename(new_names | {f"other_{name}": name for name in _STATE_COLUMNS})
 
 
 def _mark_settings_with_unchanged_games(result: MetricResult, games: pl.DataFrame) -> MetricResult:
@@ -357,8 +359,8 @@ def _mark_settings_with_unchanged_games(result: MetricResult, games: pl.DataFram
     changed_games = games.filter(~is_common.all().over("metric", "model"))
     setting_key = ["metric", "model", "stratum", "cluster"]
     games_by_setting = changed_games.rename({"competition": "stratum"}).group_by(setting_key)
-    unchanged = games_by_setting.agg(is_same=is_common.all())
-    sums = result.sums.join(unchanged, on=setting_key, how="left", nulls_equal=True)
+    unchanged_settings = games_by_setting.agg(is_same=is_common.all())
+    sums = result.sums.join(unchanged_settings, on=setting_key, how="left", nulls_equal=True)
     return result._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
 
 
@@ -413,11 +415,11 @@ def diff_games(
     )
     metrics = requested_metrics(metric, edition)
     order = pl.col("metric").cast(pl.Enum(metric_names(edition)))
-    changed = _counted_games_with_change(lake_requests, metrics).filter(
+    changed_games = _counted_games_with_change(lake_requests, metrics).filter(
         pl.col("change") != "common"
     )
     return (
-        changed.select(*CHANGED_GAMES_COLUMNS)
+        changed_games.select(*CHANGED_GAMES_COLUMNS)
         .sort(order, *_GAME_KEY, nulls_last=True)
         .with_columns(origin_columns(lake_requests[0][0], edition))
     )

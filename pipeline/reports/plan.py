@@ -183,7 +183,7 @@ def plan(
     pilot = _PilotStudy.from_comparable_pairs(result, rows, confidence, is_paired=not unpaired)
     test_options = {"power": power, "level": level / n_pairs}
     planned_rows = [
-        row | test_options | pilot.plan_pair(row, **test_options)
+        row | test_options | pilot.planned_values_of_pair(row, **test_options)
         for row in rows.iter_rows(named=True)
     ]
     return pl.DataFrame(
@@ -197,14 +197,16 @@ def _neighbouring_or_all_ranked_pairs(
     lake: StoredLake, result: MetricResult, *, all_pairs: bool
 ) -> list[tuple[str, str]]:
     """Return the pairs of each model and the next one by rank; with `all_pairs`, all pairs."""
-    ranked, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
+    ranked_rows, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
         incomplete_models = missing_competitions_by_model(lake, result.request.edition).filter(
             pl.col("missing_competitions").list.len() > 0
         )
-        ranked = ranked.join(incomplete_models, on="model", how="anti", maintain_order="left")
+        ranked_rows = ranked_rows.join(
+            incomplete_models, on="model", how="anti", maintain_order="left"
+        )
         requirement += " and lack no competition"
-    ranked_models = ranked.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")[
+    ranked_models = ranked_rows.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")[
         "model"
     ].to_list()
     if len(ranked_models) < 2:
@@ -251,7 +253,9 @@ class _PilotStudy(NamedTuple):
             dict(zip(pairs, pilot_data(sums, terms, pairs), strict=True)) if is_paired else None,
         )
 
-    def plan_pair(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
+    def planned_values_of_pair(
+        self, row: Mapping[str, Any], power: float, level: float
+    ) -> dict[str, Any]:
         """Return how many settings and games a pair needs: values by column of the plan."""
         if row["reason"] is not None:
             return dict.fromkeys(_PLANNED_COLUMNS) | {"reason": row["reason"]}

@@ -251,8 +251,10 @@ def _pivot_by_column_values(
     ]
     if duplicate_names := [
         name
-        for name, n in Counter([*estimate_columns, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]).items()
-        if n > 1
+        for name, count in Counter(
+            [*estimate_columns, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]
+        ).items()
+        if count > 1
     ]:
         raise UsageError(
             f"a value of `{column}` has the name of another column: {duplicate_names[0]}"

@@ -66,7 +66,7 @@ def all_views() -> ViewsByName:
         PluginError: If a metric of another package is wrong.
     """
     in_sql.check_plugin_metrics()
-    return {**in_sql.metric_views(), **computed_views()}
+    return {**in_sql.metric_views(), **views_computed_by_python()}
 
 
 def unknown_table_message(name: str, view_names: Collection[str]) -> str:
@@ -126,8 +126,10 @@ def list_sql_schemas() -> list[Schema]:
         schema, _, name = view.rpartition(".")
         views_by_schema.setdefault(schema, []).append(name)
     meanings = {
-        qualified_view_name(kind, edition, "").removesuffix("."): f"edition {edition}: {meaning}"
-        for kind, meaning in _EDITION_SCHEMAS.items()
+        qualified_view_name(schema_kind, edition, "").removesuffix(
+            "."
+        ): f"edition {edition}: {meaning}"
+        for schema_kind, meaning in _EDITION_SCHEMAS.items()
         for edition in EDITIONS
     } | _OTHER_SCHEMAS
     ordered_schemas = sorted(views_by_schema, key=[*meanings].index)
@@ -137,7 +139,7 @@ def list_sql_schemas() -> list[Schema]:
     ]
 
 
-def computed_views() -> dict[str, ComputedView]:
+def views_computed_by_python() -> dict[str, ComputedView]:
     """Return the SQL views that Python computes, because they contain confidence intervals.
 
     Returns:
@@ -193,7 +195,7 @@ def suggest_grouping(column: str, views: Collection[str]) -> str | None:
         for name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW, *metric_names(edition)):
             metric = None if name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW) else name
             is_queried = any(
-                qualified_view_name(kind, edition, name) in views for kind in ("", "terms")
+                qualified_view_name(schema, edition, name) in views for schema in ("", "terms")
             )
             if is_queried and column in (
                 common_row_schema(metric) if metric else _COMMON_GROUP_COLUMNS
@@ -334,7 +336,8 @@ def type_name(dtype: pl.DataType | DataTypeClass) -> str:
     if isinstance(dtype, pl.List):
         return f"list of {type_name(dtype.inner)}"
     if isinstance(dtype, pl.Struct):
-        return f"struct of {', '.join(f'{f.name} {type_name(f.dtype)}' for f in dtype.fields)}"
+        fields = (f"{field.name} {type_name(field.dtype)}" for field in dtype.fields)
+        return f"struct of {', '.join(fields)}"
     if isinstance(dtype, pl.Datetime):
         return f"timestamp, {dtype.time_zone}"
     return str(dtype).lower()

@@ -124,8 +124,8 @@ def rounds_started_by_items(rounds: Iterable[int | None]) -> list[int | None]:
     has_several_rounds = len({*numbers} - {-1}) > 1
     highest_before = accumulate(numbers, max, initial=-1)
     return [
-        number if has_several_rounds and number > highest else None
-        for number, highest in zip(numbers, highest_before, strict=False)
+        round_number if has_several_rounds and round_number > highest else None
+        for round_number, highest in zip(numbers, highest_before, strict=False)
     ]
 
 
@@ -182,9 +182,11 @@ class TurnOrder:
 
     def last_message_of_round(self, round_: int | None) -> int | None:
         """Return the index of the last message up to the end of a round; for None, of the game."""
-        if round_ is None:
-            return self._last
-        return self.last_message_before_action(round_, len(self._order))
+        return (
+            self._last
+            if round_ is None
+            else self.last_message_before_action(round_, len(self._order))
+        )
 
 
 def last_message_index(messages: pl.DataFrame) -> int | None:
@@ -321,7 +323,7 @@ class CountedMark(Struct, frozen=True):
         return f"{self.metric}: {self.what}{self.whose}"
 
     @property
-    def text(self) -> str:
+    def text_with_sign(self) -> str:
         """The sign of the hit, the name of the metric, and what it counted."""
         return f"{hit_sign(self.hit)} {self.display_text}"
 
@@ -331,7 +333,9 @@ class CountedMark(Struct, frozen=True):
         return hit_style(self.hit)
 
 
-def counted_marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[CountedMark, ...]:
+def marks_of_counted_rows(
+    rows: Iterable[Mapping[str, Any]], player: str | None
+) -> tuple[CountedMark, ...]:
     """Convert rows that metrics counted to marks; only other players than `player` are named."""
     return tuple(
         CountedMark(
@@ -433,8 +437,11 @@ class TranscriptItem(Struct, frozen=True):
                 if self.message
                 else action_line.line
             )
-            yield [(text, "act"), *((mark.text, mark.style) for mark in action_line.marks)]
-        yield from ([(mark.text, mark.style)] for mark in self.marks)
+            yield [
+                (text, "act"),
+                *((mark.text_with_sign, mark.style) for mark in action_line.marks),
+            ]
+        yield from ([(mark.text_with_sign, mark.style)] for mark in self.marks)
 
 
 def game_title(game: Mapping[str, Any]) -> str:
@@ -531,7 +538,7 @@ def transcript_items(
                 round=message["round"],
                 message=message,
                 actions=tuple(format_action_lines(displayed_actions, player)),
-                marks=counted_marks(message_rows, player),
+                marks=marks_of_counted_rows(message_rows, player),
             )
         )
         items += items_by_message.get(index, ())
@@ -625,11 +632,11 @@ def _append_item_after_message(
                 ActionLine(
                     action.table,
                     format_action(action, common_facts),
-                    counted_marks(rows, action.player),
+                    marks_of_counted_rows(rows, action.player),
                 )
                 for action, rows in actions_with_rows
             ),
-            marks=counted_marks(counted_rows, None),
+            marks=marks_of_counted_rows(counted_rows, None),
         )
     )
 

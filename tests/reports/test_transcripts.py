@@ -117,7 +117,7 @@ def test_votes_and_eliminations_of_each_round_of_undercover(lake: Lake) -> None:
         ["Player_6: by vote"],
     ]
     (end,) = [one for one in parts(lake, "ck_arena/0.json") if one.title == "the game as a whole"]
-    marks = [(mark.hit, mark.text) for mark in end.marks]
+    marks = [(mark.hit, mark.text_with_sign) for mark in end.marks]
     assert (0.0, "✗ win_rate: lost (Player_5)") in marks
     assert (1.0, "✓ win_rate: won (civilian, model-a)") in marks
     out = player_table(game(lake, "ck_arena/0.json").tables)
@@ -256,7 +256,7 @@ def test_terminal_page_and_report_say_the_same(
             assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
             assert plain(str(macro(part))) in html
             for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
-                assert mark.text in printed
+                assert mark.text_with_sign in printed
                 assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
             for done in part.actions:
                 assert done.line in printed

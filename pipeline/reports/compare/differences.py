@@ -64,7 +64,7 @@ def check_pairs(pairs: Sequence[object]) -> None:
                 raise UsageError(
                     f'a pair must be two models, such as ("gpt-4", "cohere"), not {pair!r}'
                 )
-    if repeated_pairs := [" and ".join(pair) for pair, n in pair_counts.items() if n > 1]:
+    if repeated_pairs := [" and ".join(pair) for pair, count in pair_counts.items() if count > 1]:
         raise UsageError(
             f"specify each pair only once, in either order: {', '.join(repeated_pairs)}"
         )
