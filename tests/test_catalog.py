@@ -28,11 +28,11 @@ from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.lake.tables import CATALOG_FILE_NAME
-from pipeline.reports.sql_views import all_views, computed_views
+from pipeline.reports.sql_views import all_views, views_computed_by_python
 from pipeline.simulate import simulate
 from pipeline.verify import verify
 
-STORED = {*computed_views(), "about"}
+STORED = {*views_computed_by_python(), "about"}
 # A folder whose name is a pattern to DuckDB, names a column, and has to be quoted.
 ODD_FOLDER = Path("odd's [1]*") / "model=nobody"
 # Writes each view and table of the first argument to a Parquet file in the second.
@@ -98,7 +98,7 @@ def leave_out_most(patch: pytest.MonkeyPatch) -> None:
         for name, view in all_views().items()
         if name == "judgement" or name.startswith(("shared.", "evidence."))
     }
-    stored = {name: computed_views()[name] for name in ("metrics", "leaderboard")}
+    stored = {name: views_computed_by_python()[name] for name in ("metrics", "leaderboard")}
     patch.setattr("pipeline.catalog.all_views", lambda: few | stored)
 
 

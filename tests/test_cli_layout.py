@@ -160,7 +160,9 @@ def test_printable_text_has_no_control_characters() -> None:
 
 def test_a_table_in_parts_widens_only_where_nothing_is_wrapped() -> None:
     parts = [[("a", "1"), ("b", "2")], [("longer", "10,000")]]
-    lines = list(layout.iter_lines_of_parts(["name", "n"], iter(parts), [False, True], None))
+    lines = list(
+        layout.iter_table_lines_of_row_batches(["name", "n"], iter(parts), [False, True], None)
+    )
     assert lines == ["name  n", "────  ─", "a     1", "b     2", "longer  10,000"]
     assert list(
         layout.iter_table_lines(["name", "n"], parts[0] + parts[1], [False, True], None)
@@ -173,7 +175,9 @@ def test_a_table_in_parts_widens_only_where_nothing_is_wrapped() -> None:
 def test_a_table_in_parts_that_does_not_fit_counts_its_rows_on() -> None:
     row = ("word " * 30, "word " * 30, "word " * 30)
     lines = list(
-        layout.iter_lines_of_parts(["a", "b", "c"], iter([[row, row], [row]]), [False] * 3, 12)
+        layout.iter_table_lines_of_row_batches(
+            ["a", "b", "c"], iter([[row, row], [row]]), [False] * 3, 12
+        )
     )
     assert [line for line in lines if line.startswith("──")] == ["── 1 ──", "── 2 ──", "── 3 ──"]
 
@@ -262,15 +266,19 @@ def test_what_all_rows_share_is_a_note_and_what_they_do_not_stays() -> None:
 
 def test_a_star_is_where_the_answer_is_no_and_not_where_it_is_unknown() -> None:
     view = folded(
-        folds.replace_flag_by_star("is_complete", "model", note="not complete", starred_value=False)
+        folds.replace_flag_column_by_stars(
+            "is_complete", "model", note="not complete", starred_value=False
+        )
     )
     assert texts(view, "model") == ["a", "b *", "a"]
     assert view.notes == ("* not complete",)
     view = folded(
-        folds.replace_flag_by_star("is_complete", "model", note="complete", starred_value=True)
+        folds.replace_flag_column_by_stars(
+            "is_complete", "model", note="complete", starred_value=True
+        )
     )
     assert texts(view, "model") == ["a *", "b", "a"]
-    star = folds.replace_flag_by_star("is_complete", "model", note="x", starred_value=True)
+    star = folds.replace_flag_column_by_stars("is_complete", "model", note="x", starred_value=True)
     assert folded(star, rows=ROWS.tail(2)).notes == ()
 
 
@@ -318,7 +326,7 @@ ANYWHERE = [
     folds.move_constants_to_note("x"),
     folds.shorten_ids("x"),
     folds.move_columns_to_titles("x"),
-    folds.replace_flag_by_star("x", "y", note="z", starred_value=True),
+    folds.replace_flag_column_by_stars("x", "y", note="z", starred_value=True),
 ]
 
 

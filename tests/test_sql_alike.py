@@ -21,7 +21,7 @@ from pipeline.lake.tables import CATALOG_FILE_NAME
 from pipeline.metrics.row_queries import ALL_METRICS_VIEW, LEADERBOARD_VIEW, qualified_view_name
 from pipeline.query_processes import QueryProcesses
 from pipeline.reports import sql_views as module
-from pipeline.reports.sql_views import computed_views
+from pipeline.reports.sql_views import views_computed_by_python
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, run_query
@@ -30,7 +30,7 @@ from pipeline.warehouse.statements import ComputedView, as_polars
 # A name that JSON and SQL have to quote.
 ODD = """it's "Zoë's" \\ 7B\n\U0001f600"""
 QUERIES = {
-    **{f"all of {name}": f"FROM {name}" for name in computed_views()},
+    **{f"all of {name}": f"FROM {name}" for name in views_computed_by_python()},
     "columns of metrics": "DESCRIBE metrics",
     "columns of leaderboard": "DESCRIBE release.leaderboard",
     "an interval": "SELECT model, ci_low, value, ci_high FROM metrics WHERE metric = 'judgement'",
@@ -131,7 +131,7 @@ def test_a_lake_without_a_game_has_the_same_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "pipeline.catalog.all_views", computed_views
+        "pipeline.catalog.all_views", views_computed_by_python
     )  # to make the others takes long
     create_lake(tmp_path / "lake")
     empty = pipeline.open_lake(tmp_path / "lake")
@@ -143,7 +143,7 @@ def test_a_lake_without_a_game_has_the_same_columns(
         ):
             found = empty.sql(f"FROM {name}")
             assert_same(found, by_duckdb(tmp_path / "lake", f"FROM {name}"))
-            assert found.schema == computed_views()[name].schema
+            assert found.schema == views_computed_by_python()[name].schema
             assert found.is_empty()
 
 

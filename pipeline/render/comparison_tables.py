@@ -14,8 +14,12 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import fewer_games_notes
 from pipeline.metrics.registry import MISSING_COLUMNS, metric_title
 from pipeline.render import table as folds
-from pipeline.render.table import Estimate, Table, declare_table, short_id
-from pipeline.render.value_tables import group_columns, missing_games_note, small_sample_note
+from pipeline.render.table import Estimate, Table, make_table_function, short_id
+from pipeline.render.value_tables import (
+    column_specs_of_rows,
+    missing_games_notes,
+    small_sample_notes,
+)
 from pipeline.reports import diff as changes, plan as plans, ranking as radars
 from pipeline.reports.compare import SETTINGS_APART_COLUMNS
 from pipeline.reports.compare.differences import ALL_COLUMNS
@@ -45,7 +49,7 @@ _VERDICT_NOTE = (
 )
 AREA_NOTE = "do not rank models by area: it depends on the order of the axes, and it is quadratic"
 _DETECTABLE_DROP_NOTE = (
-    "fall seen: the smallest drop that the test of a regression detects with power .8; "
+    "detectable drop: the smallest drop that the test of a regression detects with power .8; "
     "– if it can detect none, or if there is no test"
 )
 
@@ -57,7 +61,7 @@ def compare(
     expected: int | None = None,
     **_: Any,
 ) -> Table:
-    """Make the table of a comparison; if there is one pair, its models are the headings."""
+    """Make the table of a comparison, whose headings are the two models if there is one pair."""
     label_column = rows.columns[rows.columns.index("other") - 1]
     pairs = rows.select(label_column, "other").unique().rows()
     has_one_pair = len(pairs) == 1 and None not in pairs[0]
@@ -68,7 +72,7 @@ def compare(
     return Table(
         "compare",
         rows,
-        {**group_columns(rows), **ALL_COLUMNS},
+        {**column_specs_of_rows(rows), **ALL_COLUMNS},
         estimates=[
             Estimate("difference", "ci_low", "ci_high", _SMALL_SAMPLE_COLUMNS, reason="reason"),
             Estimate("value", missing=tuple(MISSING_COLUMNS)),
@@ -84,15 +88,15 @@ def compare(
             folds.move_first_label_to_titles,
         ),
         notes=[
-            _family_note(rows),
+            _holm_family_note(rows),
             *([] if margin is None else [_VERDICT_NOTE.format(margin)]),
-            *common_settings_note(rows),
-            *replay_note(rows),
-            *small_sample_note(rows, *_SMALL_SAMPLE_COLUMNS),
-            *missing_games_note(_stack_sides(rows, label_column)),
-            *fewer_games_notes(lake, _stack_sides(rows, label_column), expected),
-            *_reason_notes(rows, hidden),
-            *_zero_bound_notes(rows),
+            *differences_over_common_settings_notes(rows),
+            *unequal_replays_notes(rows),
+            *small_sample_notes(rows, *_SMALL_SAMPLE_COLUMNS),
+            *missing_games_notes(_missing_games_of_both_sides(rows, label_column)),
+            *fewer_games_notes(lake, _missing_games_of_both_sides(rows, label_column), expected),
+            *_missing_difference_and_unpaired_notes(rows, hidden),
+            *_signed_zero_bound_notes(rows),
         ],
     )
 
@@ -101,7 +105,7 @@ contrast = compare
 
 
 def compare_with(rows: pl.DataFrame, margin: float | None = None, **options: Any) -> Table:
-    """Make the table of models with and without a method, and of their means."""
+    """Make the table of models with and without a method, with rows for the means over models."""
     mean = pl.format("mean of {}", "n_models")
     display_name = pl.when(pl.col("n_models") > 1).then(mean).otherwise("model").alias("model")
     displayed_rows = rows.with_columns(display_name, pl.col("other").fill_null("those without"))
@@ -123,16 +127,16 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **options: Any
     )
 
 
-def _stack_sides(rows: pl.DataFrame, label_column: str) -> pl.DataFrame:
-    """Return model, n_missing and n_expected of both sides, for the sides that have a value."""
+def _missing_games_of_both_sides(rows: pl.DataFrame, label_column: str) -> pl.DataFrame:
+    """Return a row with model, n_missing and n_expected for each compared value."""
     other_model = pl.col("other" if label_column == "model" else "model").alias("model")
     other_columns = {name: f"other_{name}" for name in ("value", *MISSING_COLUMNS)}
     sides = [rows.select("model", *other_columns), rows.select(other_model, **other_columns)]
     return pl.concat(sides).drop_nulls("value")
 
 
-def _family_note(rows: pl.DataFrame) -> str:
-    """Return the note that says for how many p-values they are adjusted."""
+def _holm_family_note(rows: pl.DataFrame) -> str:
+    """Return the note that says for how many p-values Holm's method adjusts."""
     if rows.is_empty():
         return "nothing to compare: there are fewer than two models or groups"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()
@@ -140,23 +144,22 @@ def _family_note(rows: pl.DataFrame) -> str:
         return "nothing could be compared"
     size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
     plural_suffix = "" if size == "1" else "s"
-    is_whole_table = sizes == [rows["p_value"].count()]
     family_text = (
         f"p-value{plural_suffix}: all that are printed"
-        if is_whole_table
+        if sizes == [rows["p_value"].count()]
         else f"pair{plural_suffix} of models in each metric"
     )
     return f"p (Holm) is adjusted for a family of {size} {family_text}"
 
 
-def replay_note(rows: pl.DataFrame) -> list[str]:
-    """Return the note for metrics in which one model played the common settings more often.
+def unequal_replays_notes(rows: pl.DataFrame) -> list[str]:
+    """Return the note on metrics in which one model played the common settings much more often.
 
     Args:
         rows: Rows of a comparison.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if there is no such metric.
     """
     metrics = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
     note = (
@@ -166,19 +169,21 @@ def replay_note(rows: pl.DataFrame) -> list[str]:
     return [note] if metrics else []
 
 
-def common_settings_note(
-    rows: pl.DataFrame, values: tuple[str, str] = ("value", "other_value")
+def differences_over_common_settings_notes(
+    rows: pl.DataFrame, value_columns: tuple[str, str] = ("value", "other_value")
 ) -> list[str]:
-    """Return the note for rows whose difference is not that of the displayed values.
+    """Return the note on differences that are not the difference of the two displayed values.
+
+    Such differences are computed from fewer games: those of the common settings.
 
     Args:
         rows: Rows of a comparison.
-        values: The columns of the two displayed values.
+        value_columns: The columns of the two displayed values.
 
     Returns:
-        A list with the note, or an empty list if all differences are those of the displayed values.
+        A list with the note; an empty list if there are no such differences.
     """
-    value_column, other_column = values
+    value_column, other_column = value_columns
     displayed_difference = pl.col("difference").round(_DECIMALS) - pl.col(value_column).round(
         _DECIMALS
     )
@@ -200,11 +205,11 @@ def common_settings_note(
             "common_value", "other_common_value", *displayed_labels
         ).iter_rows()
     ]
-    return [f"{note}; values over the common settings: {folds.list_first_names(value_texts)}"]
+    return [f"{note}; values over the common settings: {folds.join_first_names(value_texts)}"]
 
 
-def _reason_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
-    """Return notes that say why there is no difference, and which pairs are unpaired."""
+def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
+    """Return notes on why differences are missing, and on which pairs share too few settings."""
     label_columns = [
         name for name in rows.columns[: rows.columns.index("value")] if name not in hidden
     ]
@@ -213,30 +218,31 @@ def _reason_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
         f"– {' '.join(map(group_label, labels))}: {reason}"
         for *labels, reason in rows_without_difference
     ]
-    unpaired = [
+    unpaired_labels = [
         " ".join(map(group_label, labels))
         for labels in rows.filter(method=UNPAIRED)[label_columns].rows()
     ]
     unpaired_notes = [
-        f"unpaired, because there are too few common settings: {folds.list_first_names(unpaired)}"
+        "unpaired, because there are too few common settings: "
+        f"{folds.join_first_names(unpaired_labels)}"
     ]
-    if "game_types" in rows.columns and unpaired:
+    if "game_types" in rows.columns and unpaired_labels:
         types = rows["game_types"].explode().unique().sort()
         unpaired_notes = [
             "unpaired, because of two systems: a difference combines model and prompts",
             f"only game types that both systems play are counted: {', '.join(types)}",
         ]
-    return [*notes, *(unpaired_notes if unpaired else [])]
+    return [*notes, *(unpaired_notes if unpaired_labels else [])]
 
 
-def _zero_bound_notes(rows: pl.DataFrame) -> list[str]:
-    """Return a note on the sign of a bound that is displayed as 0, if there is such a bound."""
+def _signed_zero_bound_notes(rows: pl.DataFrame) -> list[str]:
+    """Return a note on the sign of interval ends that are displayed as 0, if there are any."""
     note = "an end of +.00 is just above 0, an end of -.00 just below it"
     return [note] * any(map(is_shown_as_zero, (*rows["ci_low"], *rows["ci_high"])))
 
 
 def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
-    """Make the table of changed values; the first note summarizes the changes.
+    """Make the table of the values that changed between two lakes, with a note as a summary.
 
     With `all_values`, unchanged values are displayed, too.
     """
@@ -247,7 +253,7 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
         "nothing can be compared" if n_changed_games else "both states count the same games"
     )
     displayed_rows = rows if all_values else changed_rows
-    common_notes = common_settings_note(displayed_rows, ("new_value", "value"))
+    common_notes = differences_over_common_settings_notes(displayed_rows, ("new_value", "value"))
     return Table(
         "diff",
         displayed_rows,
@@ -269,32 +275,32 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
             folds.merge_columns(
                 "games", "n_common", "n_removed", "n_new", note="games: in both, removed, new"
             ),
-            folds.replace_flag_by_star(
+            folds.replace_flag_column_by_stars(
                 "is_significant", "difference", note="significant", starred_value=True
             ),
         ),
         notes=[
-            _summary_note(rows),
+            _change_summary_note(rows),
             f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
             if size
             else f"no p-values: {no_p_values_reason}",
             *([_DETECTABLE_DROP_NOTE] if "detectable_drop" in rows.columns else []),
             *common_notes,
-            *replay_note(displayed_rows),
-            *small_sample_note(displayed_rows, *_DIFF_SMALL_SAMPLE_COLUMNS),
-            *_zero_bound_notes(displayed_rows),
+            *unequal_replays_notes(displayed_rows),
+            *small_sample_notes(displayed_rows, *_DIFF_SMALL_SAMPLE_COLUMNS),
+            *_signed_zero_bound_notes(displayed_rows),
         ],
         hints=[] if displayed_rows.height == rows.height else ["to list all values: --all"],
     )
 
 
-def _summary_note(rows: pl.DataFrame) -> str:
-    """Return how many values changed significantly, and which models are new or removed."""
+def _change_summary_note(rows: pl.DataFrame) -> str:
+    """Return a note with the number of changed values, and the new and removed models."""
     changed_flags = rows["is_significant"].drop_nulls()
     n_changed, n_values_text = changed_flags.sum(), format_count(len(changed_flags), "value")
-    level_text = ""
-    if rows["p_value"].count():
-        level_text = f" significantly at level {rows['level'][0]:.3g}"
+    level_text = (
+        f" significantly at level {rows['level'][0]:.3g}" if rows["p_value"].count() else ""
+    )
     texts = [f"{n_changed} of {n_values_text} moved{level_text}"]
     # Values that neither state has do not count as values that could not be compared.
     incomparable_rows = rows.filter(
@@ -308,7 +314,7 @@ def _summary_note(rows: pl.DataFrame) -> str:
             ~pl.col("model").is_in(models).fill_null(value=False)
         )
         texts += (
-            [f"{format_count(len(models), 'model')} {adjective}: {folds.list_first_names(models)}"]
+            [f"{format_count(len(models), 'model')} {adjective}: {folds.join_first_names(models)}"]
             if models
             else []
         )
@@ -318,7 +324,7 @@ def _summary_note(rows: pl.DataFrame) -> str:
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of a plan: the settings that each pair of models needs."""
+    """Make the table of the number of settings that are needed to compare each pair of models."""
     return Table(
         "plan",
         rows,
@@ -327,7 +333,7 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
         hidden=("metric", "power", "level", "games_per_setting", "reason"),
         layout_steps=[folds.move_columns_to_titles("model")],
         notes=[
-            *small_sample_note(rows, *_SMALL_SAMPLE_COLUMNS),
+            *small_sample_notes(rows, *_SMALL_SAMPLE_COLUMNS),
             *(
                 f"– {model or UNNAMED_MODEL} and {other_model or UNNAMED_MODEL}: {reason}"
                 for model, other_model, reason in rows.drop_nulls("reason")
@@ -340,14 +346,17 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
-    """Return a note that says how many settings are enough for half of the pairs and for all."""
-    planned = rows.drop_nulls("settings").sort("settings")
-    if planned.is_empty():
+    """Return a note that says how many settings are enough for half of the pairs and for all.
+
+    For a single pair, it says how many settings and games the pair needs.
+    """
+    planned_rows = rows.drop_nulls("settings").sort("settings")
+    if planned_rows.is_empty():
         return []
     median_pair, largest_pair = (
-        planned.row(index, named=True) for index in ((planned.height - 1) // 2, -1)
+        planned_rows.row(index, named=True) for index in ((planned_rows.height - 1) // 2, -1)
     )
-    differences = planned["difference"].unique()
+    differences = planned_rows["difference"].unique()
     difference_text = (
         f"{abs(differences[0]):.3g}" if len(differences) == 1 else "the observed differences"
     )
@@ -358,8 +367,8 @@ def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
             f"{largest_pair['games']:,} games of each model"
         )
     else:
-        n_unplanned = rows.height - planned.height
-        pairs_text = f"the {planned.height} of {rows.height} pairs that have a plan"
+        n_unplanned = rows.height - planned_rows.height
+        pairs_text = f"the {planned_rows.height} of {rows.height} pairs that have a plan"
         needed_text = (
             f"{median_pair['settings']} settings are enough for half of "
             f"{pairs_text if n_unplanned else 'the pairs'}, {largest_pair['settings']} for all"
@@ -375,12 +384,12 @@ def _needed_settings_notes(rows: pl.DataFrame) -> list[str]:
 
 # The settings that differ most (terminals display short ids, and pages also link the games), and
 # the games that only one of two states has.
-settings_apart = declare_table(
+settings_apart = make_table_function(
     "settings_apart",
     SETTINGS_APART_COLUMNS,
     brief=lambda rows: rows.with_columns(map(short_id, ("setting_id", "game", "other_game"))),
 )
-diff_games = declare_table(
+diff_games = make_table_function(
     "diff_games",
     changes.CHANGED_GAMES_COLUMNS,
     layout_steps=(
@@ -392,7 +401,7 @@ diff_games = declare_table(
 
 
 def radar(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of radar areas and of the metrics that form them, in percent."""
+    """Make the table of the areas of radar charts, and of the metrics that form them."""
     metrics = (*radars.RADAR_AXES, "win_rate")
     model_notes = [
         f"– {model or UNNAMED_MODEL}{': no area' if area is None else ''}: {'; '.join(reasons)}"
@@ -422,9 +431,9 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
         transposed_by="model",
         notes=[
             AREA_NOTE,
-            *small_sample_note(rows, "small_sample_terms"),
+            *small_sample_notes(rows, "small_sample_terms"),
             *model_notes,
-            *missing_games_note(rows),
+            *missing_games_notes(rows),
         ],
         nothing="the lake has no game of a tested model",
     ).in_percent(*metrics)

@@ -76,19 +76,20 @@ def format_table(
     kind: str = "",
     frame: str | None = None,
 ) -> str:
-    """Format a table as an HTML element that scrolls.
+    """Format a table as HTML.
 
     Args:
         table: The table.
-        decorations: Links and drawings of the page.
+        decorations: The links and drawings that a page adds to cells.
         caption: The caption, which is also the label of the region; by default the table's name.
         id: The id of the table element.
-        kind: The class of the table element.
-        frame: The name of the frame, from which scripts copy the table.
+        kind: The CSS class of the table element.
+        frame: The value of the attribute `data-frame`, by which scripts find the table.
 
     Returns:
-        The HTML, or a paragraph if there are no rows. At most `MAX_COLUMNS` columns and about
-        `MAX_TABLE_CHARACTERS` characters are included; a paragraph says what is left out.
+        The HTML of an element that scrolls, or a paragraph if there are no rows. At most
+        `MAX_COLUMNS` columns and about `MAX_TABLE_CHARACTERS` characters are included; a paragraph
+        says what is excluded.
     """
     if table.rows.is_empty():
         return '<p class="empty">No rows.</p>'
@@ -100,13 +101,16 @@ def format_table(
     caption_html = _escape_text(caption or table.name)
     boost = ' hx-boost:inherited="true"' if decorations.sorting else ""
     wide = " wide" if len(fields) > 8 else ""
-    kind = " ".join(
-        filter(None, [kind, "cards" if len(fields) > _MAX_COLUMNS_WITHOUT_CARDS else ""])
-    )
+    attributes = {
+        "id": id or None,
+        "class": _class_attribute(
+            {kind: bool(kind), "cards": len(fields) > _MAX_COLUMNS_WITHOUT_CARDS}
+        ),
+        "data-frame": frame,
+    }
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{caption_html}">',
-        "<table"
-        f"{_format_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
+        f"<table{_format_attributes(attributes)}>",
         f'<caption class="vh">{caption_html}</caption>',
         f"<thead{boost}><tr>"
         f"{''.join(_format_heading(field, table, decorations) for field in fields)}</tr></thead>",
@@ -114,27 +118,28 @@ def format_table(
         *rows,
         "</tbody></table></div>",
     ]
-    n_columns, n_rows = (
-        len(table.visible_fields) - len(fields),
-        table.visible_rows.height - len(rows),
-    )
-    if n_columns or n_rows:
-        lines.append(_TOO_LONG_HTML.format(n_rows, n_columns))
+    n_hidden_columns = len(table.visible_fields) - len(fields)
+    n_hidden_rows = table.visible_rows.height - len(rows)
+    if n_hidden_columns or n_hidden_rows:
+        lines.append(_TOO_LONG_HTML.format(n_hidden_rows, n_hidden_columns))
     return "\n".join(lines)
 
 
 def format_notes(notes: Iterable[str]) -> str:
-    """Format notes as an HTML list; return an empty string without notes."""
+    """Return notes as an HTML list, or an empty string without notes."""
     list_items = "".join(f"<li>{_escape_text(note)}</li>" for note in notes)
     return f'<ul class="notes">{list_items}</ul>' if list_items else ""
 
 
 def _format_heading(field: Field, table: Table, decorations: CellDecorations) -> str:
-    """Format the heading of a column, with its link for sorting and its description."""
+    """Return the HTML of a column heading, with the link that sorts the table by the column."""
     spec = table.columns.get(field.name)
     sorting = decorations.sorting(field.name) if decorations.sorting else SortLink(None)
-    label, is_given_name = _heading_text(field, table), _is_given_name(field, table)
-    classes = _column_classes(field, table) | {
+    label, is_given_name = (
+        _capitalize_heading_unless_name(field, table),
+        _is_heading_from_data(field, table),
+    )
+    classes = _css_classes_of_column(field, table) | {
         "short": not is_given_name and len(label) <= _MAX_SHORT_HEADING_CHARACTERS
     }
     attributes = {
@@ -148,27 +153,27 @@ def _format_heading(field: Field, table: Table, decorations: CellDecorations) ->
     )
 
 
-def _heading_text(field: Field, table: Table) -> str:
-    """Return a column's heading with a capital letter, unless it is a name or a symbol (p)."""
-    is_word = not _is_given_name(field, table) and field.heading[1:2].isalpha()
+def _capitalize_heading_unless_name(field: Field, table: Table) -> str:
+    """Return a column's heading; capitalize it unless it is a name or a symbol such as `p`."""
+    is_word = not _is_heading_from_data(field, table) and field.heading[1:2].isalpha()
     return field.heading[:1].upper() + field.heading[1:] if is_word else field.heading
 
 
-def _is_given_name(field: Field, table: Table) -> bool:
-    """Return whether the heading is a name from the data, which is not capitalized."""
+def _is_heading_from_data(field: Field, table: Table) -> bool:
+    """Return whether the heading is a name from the data, such as that of a model."""
     return field.name not in table.columns or field.name in table.headings
 
 
 def _iter_rows(table: Table, fields: list[Field], decorations: CellDecorations) -> Iterator[str]:
-    """Yield the HTML of each row until the table has too many characters.
+    """Yield the HTML of each row, and stop before the table has too many characters.
 
-    Links and other decorations get the complete row, not the shortened one.
+    The functions in `decorations` get rows with complete ids and texts.
     """
     n_characters = 0
     cell_attributes = [
         {
-            "class": _class_attribute(_cell_classes(field, table)),
-            "data-title": _heading_text(field, table),
+            "class": _class_attribute(_css_classes_of_cells(field, table)),
+            "data-title": _capitalize_heading_unless_name(field, table),
         }
         for field in fields
     ]
@@ -219,25 +224,25 @@ def _format_cell_content(field: Field, cell: Cell, row: Row, decorations: CellDe
         return f"{_NULL_HTML}{mark}"
     if field.estimate:
         return _format_interval(field.estimate, cell, row)
-    value = row.get(field.name) if href is None else None
-    return _format_link(_format_value(value, cell.text), href) + mark
+    exact_value = row.get(field.name) if href is None else None
+    return _format_link(_format_plain_value(exact_value, cell.text), href) + mark
 
 
-def _format_value(value: object, text: str) -> str:
-    """Format a value as HTML; a number also has its machine-readable value."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f'<data value="{value!r}">{escape(text)}</data>'
+def _format_plain_value(exact_value: object, text: str) -> str:
+    """Return the formatted text of a cell as HTML; a number also has its exact value."""
+    if isinstance(exact_value, int | float) and not isinstance(exact_value, bool):
+        return f'<data value="{exact_value!r}">{escape(text)}</data>'
     # A path or a name without spaces can break after `/` and `_`, but not within a word.
     breakable = escape(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
     return breakable if len(text) <= MAX_CELL_CHARACTERS else truncate_text(text)
 
 
 def truncate_text(text: str, max_characters: int = MAX_CELL_CHARACTERS) -> str:
-    """Escape a text; truncate a long one and add its length.
+    """Escape a text for HTML; if it is too long, truncate it and say how long it is.
 
     Args:
-        text: The text.
-        max_characters: The maximum number of characters.
+        text: The text, not escaped.
+        max_characters: The maximum number of characters of the text.
 
     Returns:
         The HTML.
@@ -251,26 +256,25 @@ def truncate_text(text: str, max_characters: int = MAX_CELL_CHARACTERS) -> str:
 def _format_estimate(
     estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str
 ) -> str:
-    """Format a value with its interval, mark and counts, as text, drawing and tooltip."""
+    """Return the HTML of a value with its interval, marks and drawing, and counts as a tooltip."""
     value, mark = row.get(estimate.value or ""), _format_mark(cell)
     if value is None:
         reason = _escape_text(row.get(estimate.reason or "") or "no value")
         hidden_reason = f'<span class="vh"> {reason}</span>'
         return f'<span class="none" title="{reason}">{NULL_TEXT}{hidden_reason}</span>{mark}'
     interval = f' <span class="interval">({_format_interval(estimate, cell, row)})</span>'
-    counts = _describe_counts(estimate, row, _format_data_element)
+    counts = _describe_counts_and_missing_games(estimate, row, _format_data_element)
     text = f"<b>{escape(cell.text)}</b>" if cell.is_best else escape(cell.text)
     content = "".join(
         [
             f'<span><data class="value" value="{value!r}">{text}</data>{mark}</span>',
             drawing,
-            interval if cell.interval else "",
+            interval if cell.interval_text else "",
             f'<span class="vh">; {counts}</span>' if counts else "",
         ]
     )
-    title = (
-        f"{cell.interval} {_describe_counts(estimate, row, lambda _, value: str(value))}".strip()
-    )
+    plain_counts = _describe_counts_and_missing_games(estimate, row, lambda _, value: str(value))
+    title = f"{cell.interval_text} {plain_counts}".strip()
     attributes = {
         "class": "cell thin" if cell.mark else "cell",
         "href": href,
@@ -285,7 +289,7 @@ def _format_mark(cell: Cell) -> str:
 
 
 def _format_interval(estimate: Estimate, cell: Cell, row: Row) -> str:
-    """Format the bounds of an interval, each with its machine-readable value."""
+    """Return the HTML of an interval, whose bounds also have their exact values."""
     if not cell.low:
         return ""
     bounds = (("low", estimate.low, cell.low), ("high", estimate.high, cell.high))
@@ -296,10 +300,10 @@ def _format_interval(estimate: Estimate, cell: Cell, row: Row) -> str:
     return f"{low} to {high}"
 
 
-def _describe_counts(
+def _describe_counts_and_missing_games(
     estimate: Estimate, row: Row, format_number: Callable[[str, object], str]
 ) -> str:
-    """Describe the counted rows and games, small samples, and missing competitions and games."""
+    """Say how many rows and games a value counts, and in what its data are incomplete."""
     counted, games = row.get(estimate.counted or ""), row.get(estimate.games or "")
     count_texts = (
         []
@@ -346,29 +350,33 @@ def _describe_counts(
     )
 
 
-def _plural_suffix(n: object) -> str:
-    return "" if n == 1 else "s"
+def _plural_suffix(count: object) -> str:
+    return "" if count == 1 else "s"
 
 
-def _format_data_element(kind: str, value: object) -> str:
+def _format_data_element(css_class: str, value: object) -> str:
     text = _escape_text(value)
-    return text if kind == "term" else f'<data class="{kind}" value="{text}">{text}</data>'
+    return (
+        text if css_class == "term" else f'<data class="{css_class}" value="{text}">{text}</data>'
+    )
 
 
 def _escape_text(value: object) -> str:
-    """Escape a text for HTML, and make invisible and bidirectional characters visible."""
+    """Escape a value for HTML, and make invisible characters visible."""
     return escape(escape_unprintable(str(value)))
 
 
-def _column_classes(field: Field, table: Table) -> dict[str, bool]:
-    """Return the CSS classes of a column, each with whether it applies."""
-    is_number = field.is_number or field.estimate is not None
-    return {"n": is_number, "aside": field.name in table.secondary_columns}
+def _css_classes_of_column(field: Field, table: Table) -> dict[str, bool]:
+    """Return for each CSS class whether the heading and the cells of a column have it."""
+    return {
+        "n": field.is_number or field.estimate is not None,
+        "aside": field.name in table.secondary_columns,
+    }
 
 
-def _cell_classes(field: Field, table: Table) -> dict[str, bool]:
-    """Return the CSS classes of a column's cells: also of ids, names and longer texts."""
-    spec, classes = table.columns.get(field.name), _column_classes(field, table)
+def _css_classes_of_cells(field: Field, table: Table) -> dict[str, bool]:
+    """Return for each CSS class whether the cells of a column have it."""
+    spec, classes = table.columns.get(field.name), _css_classes_of_column(field, table)
     is_text = not any(classes.values())
     length = max((len(cell.text) for cell in field.cells), default=0) if is_text else 0
     return classes | {

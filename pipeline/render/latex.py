@@ -26,14 +26,14 @@ _UNSUPPORTED_CHARACTER = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u20
 
 
 def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
-    """Iterate over the parts of a LaTeX table with the rules of booktabs.
+    """Iterate over the lines of a table in LaTeX.
 
     An interval is below its value, and each word of a heading is on a line of its own, so that a
-    leaderboard is not wider than a page.
+    leaderboard is not wider than a page. The rules are those of the package booktabs.
 
     Args:
-        first_table: The table.
-        more_tables: Tables with more rows of the same columns.
+        first_table: The table with the first rows.
+        more_tables: Tables of the same columns with the following rows.
 
     Yields:
         The preamble comment, the head, one line for each row, and the end of the table.
@@ -44,7 +44,7 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
         for table_part in chain([first_table], more_tables)
         for row in zip(*(field.cells for field in table_part.visible_fields), strict=True)
     ]
-    heading_row = _format_row(_stack_words(field.heading) for field in fields)
+    heading_row = _format_row(_format_heading_with_word_per_line(field.heading) for field in fields)
     yield PREAMBLE_COMMENT
     if any(map(_UNSUPPORTED_CHARACTER.search, [heading_row, *lines])):
         yield _UNICODE_COMMENT
@@ -55,7 +55,7 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
 
 
 def format_notes(notes: Iterable[str]) -> str:
-    """Format notes as a LaTeX list in small print; return an empty string without notes."""
+    """Return notes as a LaTeX list in small print, or an empty string without notes."""
     escaped_notes = (escape_text(escape_to_one_line(note)) for note in notes)
     list_items = "".join(f"\\item {escaped_note}\n" for escaped_note in escaped_notes)
     return (
@@ -64,7 +64,7 @@ def format_notes(notes: Iterable[str]) -> str:
 
 
 def format_heading(text: str, level: int = 2) -> str:
-    """Format the heading of a section; level 1 is a section, level 2 a subsection."""
+    """Return the LaTeX of a heading: a section for level 1, a subsection for level 2."""
     return f"\\{'sub' * (level - 1)}section{{{escape_text(escape_to_one_line(text))}}}\n"
 
 
@@ -72,16 +72,15 @@ def _format_row(cells: Iterable[str]) -> str:
     return f"{' & '.join(cells)} \\\\\n"
 
 
-def _stack_words(heading: str) -> str:
-    """Format a heading with one word per line."""
+def _format_heading_with_word_per_line(heading: str) -> str:
     words = [escape_text(word) for word in heading.split(" ")]
     return words[0] if len(words) == 1 else rf"\shortstack[l]{{{_LINE_BREAK.join(words)}}}"
 
 
 def _format_cell(cell: Cell) -> str:
-    number = _format_number(cell.text or cell.interval)
-    number = rf"\textbf{{{number}}}" if cell.is_best else number
-    first_line = " ".join(filter(None, [number, escape_text(cell.mark)]))
+    text = _format_number(cell.text or cell.interval_text)
+    text = rf"\textbf{{{text}}}" if cell.is_best else text
+    first_line = " ".join(filter(None, [text, escape_text(cell.mark)]))
     if not (cell.text and cell.low):
         return first_line
     bounds = f"{_format_bound(cell.low)} to {_format_bound(cell.high)}"
@@ -93,7 +92,7 @@ def _format_bound(text: str) -> str:
 
 
 def _format_number(text: str) -> str:
-    """Format a number with a minus sign instead of a hyphen, and `e` as a power of ten."""
+    """Return a number in LaTeX, with a minus sign for `-` and a power of ten for `e`."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return escape_text(text)

@@ -23,11 +23,11 @@ _LINE_START_SYNTAX = re.compile(r"^(\d*)([#+.)-])")
 
 
 def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
-    """Iterate over the lines of a Markdown table.
+    """Iterate over the lines of a table in Markdown.
 
     Args:
-        first_table: The table.
-        more_tables: Tables with more rows of the same columns.
+        first_table: The table with the first rows.
+        more_tables: Tables of the same columns with the following rows.
 
     Yields:
         The line of headings, the line of alignments, and one line for each row.
@@ -43,14 +43,14 @@ def table(first_table: Table, more_tables: Iterable[Table] = ()) -> Iterator[str
 
 
 def format_notes(notes: Iterable[str]) -> str:
-    """Format notes as a Markdown list; return an empty string without notes."""
+    """Return notes as a Markdown list, or an empty string without notes."""
     texts = (escape_text(escape_to_one_line(note)) for note in notes)
     list_items = "".join("- " + _LINE_START_SYNTAX.sub(r"\1\\\2", text) + "\n" for text in texts)
     return f"\n{list_items}" if list_items else ""
 
 
 def format_heading(text: str, level: int = 2) -> str:
-    """Format a heading, followed by a blank line."""
+    """Return a Markdown heading, followed by a blank line."""
     return f"{'#' * level} {escape_text(escape_to_one_line(text))}\n\n"
 
 
@@ -60,7 +60,7 @@ def _format_row(cells: Iterable[str]) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Escape the characters of a text that have a meaning within a line of Markdown.
+    """Escape the characters of a text that have a special meaning in Markdown and HTML.
 
     HTML is escaped by entities, because not every Markdown parser accepts a backslash before `<`.
     """

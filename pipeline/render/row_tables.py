@@ -19,12 +19,12 @@ from pipeline.render import table
 from pipeline.render.table import (
     Estimate,
     Table,
-    declare_table,
-    first_game_hint,
+    hints_to_show_first_game,
+    make_table_function,
     short_id,
-    shorten_texts,
+    shorten_ids_and_contents,
 )
-from pipeline.render.value_tables import group_columns
+from pipeline.render.value_tables import column_specs_of_rows
 from pipeline.reports import (
     audit as audit_report,
     completeness as completeness_report,
@@ -46,24 +46,24 @@ _SEARCH_COLUMNS = {
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False, **_: Any) -> Table:
-    """Make the table of counted rows; ids and texts are shortened."""
+    """Make the table of the rows that a metric counted, with short ids and texts."""
     return Table(
         "evidence",
         rows,
         evidence_report.EVIDENCE_COLUMNS,
         hidden=[*["term"] * (not has_terms), *(() if unclear else _UNCLEAR_COLUMNS)],
         page_columns=("term",),
-        brief=partial(shorten_rows, columns=_EVIDENCE_COLUMNS),
+        brief=partial(select_and_shorten_columns, columns=_EVIDENCE_COLUMNS),
     )
 
 
-def shorten_rows(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return the given columns of the rows, with short ids and texts."""
-    return shorten_texts(rows).select(columns)
+def select_and_shorten_columns(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Shorten ids and texts, and keep only these columns."""
+    return shorten_ids_and_contents(rows).select(columns)
 
 
 def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
-    """Make the table of contradictions, with hints how to list them."""
+    """Make the table of the numbers of contradictions in logs, by kind of contradiction."""
     systems = [] if lake is None or lake.system else [*lake.systems]
     hints = [
         (rows.is_empty(), "no game in the lake has anything to check"),
@@ -79,7 +79,7 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
     return Table(
         "audit",
         rows,
-        {**group_columns(rows), **audit_report.AUDIT_COLUMNS},
+        {**column_specs_of_rows(rows), **audit_report.AUDIT_COLUMNS},
         hidden=("title", "effect"),
         page_columns=("title", "effect"),
         layout_steps=(table.move_columns_to_titles("kind", "metric"),),
@@ -93,7 +93,7 @@ def search(
     found: document_reports.SearchResult | None = None,
     **options: Any,
 ) -> Table:
-    """Make the table of messages that a search found, with the text around the first hit."""
+    """Make the table of the messages that a search found, with the text around the first hit."""
     return Table(
         "search",
         rows,
@@ -107,33 +107,32 @@ def search(
             .str.replace_all(r"\s+", " ")
             .str.strip_chars(),
         ).drop("before", "hit", "after"),
-        hints=() if found is None else _search_hints(found, **options),
+        hints=() if found is None else _hints_to_continue_search(found, **options),
     )
 
 
-def _search_hints(
+def _hints_to_continue_search(
     search_result: document_reports.SearchResult, limit: int, timeout: float, **_: Any
 ) -> list[str]:
-    """Return hints: how much of the lake was searched, and how to continue."""
+    """Return hints on how much of the lake was searched, and on how to continue the search."""
     found_text = (
         f"{text_format.format_count(search_result.rows.height, 'message')} found in "
         f"{search_result.n_searched:,} of {search_result.n_messages:,} messages"
     )
     if search_result.key is None:
-        return [found_text, *first_game_hint(search_result.rows)]
+        return [found_text, *hints_to_show_first_game(search_result.rows)]
     stopping_option = (
         f"--limit {limit}" if search_result.stopped == "limit" else f"--timeout {timeout:g}"
     )
-    continue_hint = f"to continue: run the command again with --after {search_result.key}"
     return [
         f"{found_text}; stopped by {stopping_option}",
-        continue_hint,
-        *first_game_hint(search_result.rows),
+        f"to continue: run the command again with --after {search_result.key}",
+        *hints_to_show_first_game(search_result.rows),
     ]
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of games; winners are displayed if a game tests several models."""
+    """Make the table of games, with the winners if a game tests several models."""
     has_one_model = not (rows["models"].list.len() > 1).any()
     outcome = pl.when("is_finished").then("outcome").otherwise(pl.lit(game_reports.UNFINISHED))
     return Table(
@@ -152,13 +151,16 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
             table.move_constants_to_note("models", "role", "score", "outcome"),
             table.move_columns_to_titles("role"),
         ),
-        hints=first_game_hint(rows),
+        hints=hints_to_show_first_game(rows),
         nothing="no game in the lake matches",
     )
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
-    """Make the table of quarantined parts; with `raw`, each row is a block of lines."""
+    """Make the table of documents and parts of documents that an ingest could not use.
+
+    With `raw`, all columns are displayed, and each row is a block of lines.
+    """
     hint = () if raw else ("use `--raw` to see all columns and the raw document",)
     return Table(
         "quarantine",
@@ -176,7 +178,7 @@ MAX_RAW_CHARACTERS = 400
 
 
 def _shorten_raw_documents(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with the first characters of each raw document."""
+    """Replace each raw document by its first 400 characters."""
     remark = " … (use `--format json` to see more)"
     texts = [None if raw is None else text_format.decode_bytes_visibly(raw) for raw in rows["raw"]]
     short_texts = [
@@ -199,7 +201,7 @@ def completeness(
     expected: int | None = None,
     **_: Any,
 ) -> Table:
-    """Make the table of games per model and competition, with a note of what is missing."""
+    """Make the table of expected, finished and missing games per model and competition."""
     return Table(
         "completeness",
         rows,
@@ -208,49 +210,52 @@ def completeness(
         layout_steps=(
             table.move_constants_to_note(*_CONSTANT_COLUMNS),
             table.move_columns_to_titles("model"),
-            table.replace_flag_by_star(
+            table.replace_flag_column_by_stars(
                 "is_complete", "competition", note="not complete", starred_value=False
             ),
         ),
         notes=[
-            _completeness_note(rows, model),
+            _incomplete_models_note(rows, model),
             *fewer_games_notes(lake, rows, expected),
-            *([] if lake is None else _quarantine_notes(lake)),
+            *([] if lake is None else _quarantined_documents_notes(lake)),
         ],
     )
 
 
-def _completeness_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
-    """Return a note that says which models are incomplete, and how many games they lack."""
-    incomplete = incomplete_models(rows)
+def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
+    """Return a note with the models that have missing games, and with the numbers of these."""
+    model_names = incomplete_models(rows)
     if rows.is_empty() or not rows["n_games"].sum():
         return NO_GAMES_MESSAGE
-    if not incomplete:
+    if not model_names:
         return f"complete: {', '.join(models)}" if models else "every model is complete"
     counts = rows.group_by("model").agg(pl.col("n_missing", "expected").sum())
     missing_texts = {
         model: f"{n_missing:,} of {expected:,}" for model, n_missing, expected in counts.iter_rows()
     }
     names = ", ".join(
-        f"{'–' if name is None else name} ({missing_texts[name]} missing)" for name in incomplete
+        f"{'–' if name is None else name} ({missing_texts[name]} missing)" for name in model_names
     )
     return f"incomplete: {names}; run `magic completeness --missing` to list what is missing"
 
 
 def incomplete_models(rows: pl.DataFrame) -> list[str | None]:
-    """Return the models that lack games, sorted by name.
+    """Return the names of the models that have missing games, sorted.
 
     Args:
         rows: Rows of `Lake.completeness`.
 
     Returns:
-        The names; None for games whose model is unknown.
+        The names; None stands for games whose model is unknown.
     """
     return rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
 
 
-def _quarantine_notes(lake: StoredLake) -> list[str]:
-    """Return a note if whole documents are quarantined, because they can be missing games."""
+def _quarantined_documents_notes(lake: StoredLake) -> list[str]:
+    """Return a note with the number of quarantined documents, in a list; empty if there are none.
+
+    Parts of documents do not count, because their games are not missing.
+    """
     n_documents = (
         lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
     )
@@ -262,7 +267,7 @@ def _quarantine_notes(lake: StoredLake) -> list[str]:
 def readability(
     rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
 ) -> Table:
-    """Make the table of unreadable texts and the bounds of each value."""
+    """Make the table of the numbers of texts that could not be parsed, and of bounds of values."""
     return Table(
         "readability",
         rows,
@@ -273,7 +278,7 @@ def readability(
                 "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
             ),
             table.move_columns_to_titles("model"),
-            table.replace_flag_by_star(
+            table.replace_flag_column_by_stars(
                 "is_complete", "metric", note="not complete", starred_value=False
             ),
         ),
@@ -282,7 +287,7 @@ def readability(
 
 
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of missing settings, without the JSON column that repeats them."""
+    """Make the table of the settings of which a model finished fewer games than expected."""
     displayed_columns = (
         *("model", "competition", "setting_id", "game_index", "n_missing", "n_expected"),
         *("n_unfinished", "paths"),
@@ -305,7 +310,7 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Table:
-    """Make the table of a lake's tables, with the total size."""
+    """Make the table of the lake's event tables, with the total size as a hint."""
     hints = []
     if opened and opened.unknown_tables:
         hints.append(
@@ -318,10 +323,10 @@ def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Ta
     return Table("tables", rows, lake_tables.TABLE_COLUMNS, hints=hints)
 
 
-def _schema_display_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of a schema with key and null marks, and with their allowed values."""
+def _format_schema_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Mark keys with `*` and nullable columns with `?`, and describe the allowed values as text."""
     mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
-    values = [_allowed_values(row) for row in rows.iter_rows(named=True)]
+    values = [_describe_allowed_values(row) for row in rows.iter_rows(named=True)]
     return rows.select(
         pl.concat_str("column", mark.otherwise(pl.lit(""))),
         "type",
@@ -330,8 +335,8 @@ def _schema_display_rows(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _allowed_values(row: dict[str, Any]) -> str:
-    """Describe the values that a column can have: a list, a pattern or a range."""
+def _describe_allowed_values(row: dict[str, Any]) -> str:
+    """Return the allowed values of a column as text: words, a regular expression or a range."""
     if row["words"]:
         return ", ".join(row["words"])
     if row["pattern"]:
@@ -341,7 +346,7 @@ def _allowed_values(row: dict[str, Any]) -> str:
     return "" if row["low"] is None else f"≥ {row['low']:g}"
 
 
-models = declare_table(
+models = make_table_function(
     "models",
     game_reports.MODELS_COLUMNS,
     brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
@@ -349,20 +354,20 @@ models = declare_table(
     hints=["to count several names as one model, pass a map of names to commands: --names FILE"],
     nothing="no game in the lake names a model",
 )
-usage = declare_table(
+usage = make_table_function(
     "usage",
     game_reports.USAGE_COLUMNS,
     layout_steps=(table.move_columns_to_titles("model"),),
     hints=["cost is in US dollars; a game counts if its log states it for all seats of the model"],
     nothing="no log in the lake says what a model used",
 )
-findings = declare_table(
+findings = make_table_function(
     "findings",
     audit_report.FINDING_COLUMNS,
-    brief=partial(shorten_rows, columns=("game_id", *_FINDING_COLUMNS, "system")),
+    brief=partial(select_and_shorten_columns, columns=("game_id", *_FINDING_COLUMNS, "system")),
 )
 # Pages also display the format, the size and the ingest of each document.
-documents = declare_table(
+documents = make_table_function(
     "documents",
     document_reports.DOCUMENT_COLUMNS,
     hidden=("format", "n_bytes", "ingest_id"),
@@ -372,10 +377,10 @@ documents = declare_table(
     layout_steps=(table.move_columns_to_titles("source"), table.move_columns_to_titles("status")),
     nothing="no document in the lake matches",
 )
-document_counts = declare_table(
+document_counts = make_table_function(
     "document_counts",
     document_reports.COUNT_COLUMNS,
     layout_steps=(table.move_columns_to_titles("source"), table.move_columns_to_titles("status")),
     hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
 )
-schema = declare_table("schema", brief=_schema_display_rows)
+schema = make_table_function("schema", brief=_format_schema_rows)

@@ -56,21 +56,21 @@ class Estimate(Struct, frozen=True):
     has_evidence: bool = False
 
     @property
-    def anchor(self) -> str:
-        """The column in whose position the estimate is displayed."""
+    def position_column(self) -> str:
+        """The column whose place in the table the cell takes: the value, or the lower bound."""
         return self.value or self.low or ""
 
-    def source_columns(self) -> Iterator[str]:
-        """Return the columns that the cell replaces."""
+    def iter_replaced_columns(self) -> Iterator[str]:
+        """Yield the names of the columns that are combined in the cell."""
         marks = (*self.small_sample_terms, self.missing_competitions, *self.missing, self.undecided)
         return filter(None, (self.value, self.low, self.high, *marks))
 
     def format_cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
-        """Format the cell of one row.
+        """Combine the formatted value, the interval and the marks of one row in a cell.
 
         Args:
             text: The formatted value.
-            row: The row, by column.
+            row: The values of the row, by column.
             unit: The unit of the interval's bounds.
 
         Returns:
@@ -113,19 +113,19 @@ class Cell(NamedTuple):
     is_best: bool = False
 
     @property
-    def value(self) -> str:
-        """The text, in bold markers if it is the best of its column."""
+    def text_with_bold_markers(self) -> str:
+        """The text, between markers for bold type if it is the highest value of its column."""
         return text_format.mark_bold(self.text) if self.is_best else self.text
 
     @property
-    def interval(self) -> str:
-        """The interval as text, in parentheses if the cell has a value."""
+    def interval_text(self) -> str:
+        """The interval, such as `.20 to .40`; in parentheses if the cell also has a value."""
         bounds = f"{self.low} to {self.high}" if self.low else ""
         return f"({bounds})" if bounds and self.text else bounds
 
     def __str__(self) -> str:
         """Return the value, the interval and the mark, separated by spaces."""
-        return " ".join(filter(None, (self.value, self.interval, self.mark)))
+        return " ".join(filter(None, (self.text_with_bold_markers, self.interval_text, self.mark)))
 
 
 class Field(NamedTuple):
@@ -199,16 +199,22 @@ class Table:
     @cached_property
     def visible_fields(self) -> list[Field]:
         """The displayed columns, in order."""
-        estimates_by_anchor = {estimate.anchor: estimate for estimate in self.estimates}
+        estimates_by_position_column = {
+            estimate.position_column: estimate for estimate in self.estimates
+        }
         combined_columns = {
-            source for estimate in self.estimates for source in estimate.source_columns()
-        } - estimates_by_anchor.keys()
+            source for estimate in self.estimates for source in estimate.iter_replaced_columns()
+        } - estimates_by_position_column.keys()
         fields = []
         for column in self.visible_rows.iter_columns():
             name = column.name
-            if name in combined_columns or name in self.hidden or self._is_empty_optional(column):
+            if (
+                name in combined_columns
+                or name in self.hidden
+                or self._is_optional_and_empty(column)
+            ):
                 continue
-            estimate = estimates_by_anchor.get(name)
+            estimate = estimates_by_position_column.get(name)
             cells = (
                 self._estimate_cells(estimate)
                 if estimate
@@ -232,7 +238,7 @@ class Table:
         return self.rows if self.brief is None else self.brief(self.rows)
 
     def column_heading(self, name: str, estimate: Estimate | None = None) -> str:
-        """Return the displayed heading of a column.
+        """Return the heading that a table displays for a column.
 
         Args:
             name: The name of the column.
@@ -246,8 +252,7 @@ class Table:
             "\n", " "
         )
 
-    def _is_empty_optional(self, column: pl.Series) -> bool:
-        """Return whether the column is optional and empty in all rows."""
+    def _is_optional_and_empty(self, column: pl.Series) -> bool:
         if column.name not in self.optional:
             return False
         values = column.drop_nulls()
@@ -273,8 +278,11 @@ class Table:
         return text_format.format_values(values, spec.decimals, spec.unit)
 
     def _estimate_cells(self, estimate: Estimate) -> list[Cell]:
-        """Return the cells of an estimate; in percent, the highest value is marked as best."""
-        column, spec = self.visible_rows[estimate.anchor], self.columns.get(estimate.anchor)
+        """Return one cell for each row; if values are in percent, mark the highest as best."""
+        column, spec = (
+            self.visible_rows[estimate.position_column],
+            self.columns.get(estimate.position_column),
+        )
         texts, unit = self.format_column(column), spec.unit if spec else None
         rows = self.visible_rows.iter_rows(named=True)
         cells = [
@@ -286,13 +294,13 @@ class Table:
         return [cell._replace(is_best=cell.text == best_text) for cell in cells]
 
     def with_optional_columns(self, *extra_columns: str) -> Self:
-        """Return the table as a page displays it.
+        """Return the table with the columns that only pages display, unless they are empty.
 
         Args:
-            *extra_columns: Hidden columns to display, besides `page_columns`.
+            *extra_columns: Hidden columns to display in addition to `page_columns`.
 
         Returns:
-            A table in which these columns are displayed unless they are empty.
+            The table. The columns are no longer hidden, but optional.
         """
         displayed_columns = (*self.page_columns, *extra_columns)
         return replace(
@@ -302,15 +310,17 @@ class Table:
         )
 
     def in_percent(self, *names: str) -> Self:
-        """Return the table with estimates in percent, in which the best of each column is bold.
+        """Return the table with values in percent and the highest value of each column in bold.
 
         Args:
-            *names: The estimates; by default all that are shares.
+            *names: The columns to display in percent; by default all values that are shares.
 
         Returns:
             A table with a note about the unit.
         """
-        names = names or tuple(estimate.anchor for estimate in self.estimates if estimate.is_share)
+        names = names or tuple(
+            estimate.position_column for estimate in self.estimates if estimate.is_share
+        )
         columns = {name: structs.replace(self.columns[name], unit="%") for name in names}
         not_shares = [estimate for estimate in self.estimates if not estimate.is_share]
         note = "; ".join([PERCENT_NOTE] * bool(names) + [NOT_IN_PERCENT_NOTE] * bool(not_shares))
@@ -322,12 +332,12 @@ class Table:
 
     @classmethod
     def from_frame(cls, name: str, rows: pl.DataFrame, **fields: Any) -> "Table":
-        """Return the table of a frame whose columns have no specs.
+        """Make a table of any data frame, without descriptions of its columns.
 
         Args:
             name: The name of the table.
-            rows: The frame. Columns with `bytes` in their name are displayed as sizes.
-            **fields: Further fields of the table.
+            rows: The data frame. Columns with `bytes` in their name are displayed as sizes.
+            **fields: Values for other attributes of the table.
 
         Returns:
             The table.
@@ -340,41 +350,41 @@ class Table:
 
     @property
     def document_notes(self) -> Sequence[str]:
-        """The notes of a document that is read without the lake: with the origin of the values."""
+        """The notes, followed by the origin of the values, for readers who do not have the lake."""
         notes = [note for note in self.notes if not self.origin.startswith(note)]
         return [*notes, self.origin] if self.origin else notes
 
     def with_notes(self, *notes: str) -> Self:
-        """Return the same table with more notes."""
+        """Return the same table with these notes after its own notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
-def declare_table(
+def make_table_function(
     name: str, columns: Mapping[str, Column] | None = None, **fields: Any
 ) -> Callable[..., Table]:
-    """Return a function that makes the table of a result from its rows alone.
+    """Return a function that takes the rows of a result and returns them as a `Table`.
 
     Args:
         name: The name of the result.
         columns: The specs of the columns.
-        **fields: Further fields of the table.
+        **fields: Values for other attributes of every table.
 
     Returns:
-        A function that takes rows, ignores other arguments, and returns a `Table`.
+        The function. It ignores keyword arguments, which the functions of other results use.
     """
     return lambda rows, **_: Table(name, rows, columns or {}, **fields)
 
 
-def first_game_hint(rows: pl.DataFrame) -> list[str]:
-    """Return a hint how to display the first of the games, in a list; empty without games."""
+def hints_to_show_first_game(rows: pl.DataFrame) -> list[str]:
+    """Return a list with a hint of the command that displays the first game; empty without rows."""
     return [
         f"to read a game: `magic show {game_id[:ID_PREFIX_LENGTH]}`"
         for game_id in rows["game_id"].head(1)
     ]
 
 
-def shorten_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with short ids, and with the beginning of each `content` on one line."""
+def shorten_ids_and_contents(rows: pl.DataFrame) -> pl.DataFrame:
+    """Shorten the ids of games, and the texts in the column `content` to one short line."""
     text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
     is_long, short = (
         text.str.len_chars() > MAX_BRIEF_CHARACTERS,
@@ -384,7 +394,7 @@ def shorten_texts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def short_id(name: str = "game_id") -> pl.Expr:
-    """Return an expression for the first characters of an id, which usually identify it."""
+    """Return an expression for the first 8 characters of the ids in a column."""
     return pl.col(name).str.head(ID_PREFIX_LENGTH)
 
 
@@ -411,25 +421,35 @@ class TableLayout(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def select_fields(self, *names: str) -> list[Field]:
-        """Return those of the named columns that the layout has."""
+        """Return the fields with these names, in this order; skip names that the layout lacks."""
         return [field for name in names for field in self.fields if field.name == name]
 
-    def label_fields(self) -> list[Field]:
-        """Return the columns that identify a row: those before the first number."""
-        numbers = (n for n, field in enumerate(self.fields) if field.is_number or field.estimate)
-        return list(self.fields[: next(numbers, len(self.fields))])
+    def fields_before_first_number(self) -> list[Field]:
+        """Return the fields before the first number or estimate, which identify a row."""
+        number_positions = (
+            position
+            for position, field in enumerate(self.fields)
+            if field.is_number or field.estimate
+        )
+        return list(self.fields[: next(number_positions, len(self.fields))])
 
     def without_fields(self, *fields: Field) -> "TableLayout":
-        """Return the layout without these columns."""
+        """Return the layout without these fields."""
         return self._replace(fields=tuple(field for field in self.fields if field not in fields))
 
-    def with_cells(self, old: Field, texts: Sequence[str], heading: str = "") -> "TableLayout":
-        """Return the layout with other texts in a column, and optionally another heading."""
-        new = old._replace(heading=heading or old.heading, cells=[Cell(text) for text in texts])
-        return self._replace(fields=tuple(new if field is old else field for field in self.fields))
+    def with_field_texts(
+        self, changed_field: Field, texts: Sequence[str], heading: str = ""
+    ) -> "TableLayout":
+        """Return the layout with new cell texts in one field; a new heading is optional."""
+        new_field = changed_field._replace(
+            heading=heading or changed_field.heading, cells=[Cell(text) for text in texts]
+        )
+        return self._replace(
+            fields=tuple(new_field if field is changed_field else field for field in self.fields)
+        )
 
     def with_notes(self, *notes: str) -> "TableLayout":
-        """Return the layout with more notes."""
+        """Return the layout with these notes after its own notes."""
         return self._replace(notes=(*self.notes, *notes))
 
 
@@ -440,12 +460,12 @@ P = ParamSpec("P")
 def apply_steps_until_fitting(
     layout: TableLayout, steps: Sequence[LayoutStep], is_fitting: Callable[[TableLayout], bool]
 ) -> TableLayout:
-    """Return the layout after as few steps as make it fit; after all steps if it never fits.
+    """Apply steps to a layout, one by one, until it fits or no step is left.
 
     Args:
         layout: The layout.
         steps: The steps, in the order in which they are applied.
-        is_fitting: Whether a layout fits.
+        is_fitting: Returns whether a layout fits.
 
     Returns:
         The reduced layout.
@@ -460,33 +480,33 @@ def apply_steps_until_fitting(
 def layout_step(
     function: Callable[Concatenate[TableLayout, P], TableLayout],
 ) -> Callable[P, LayoutStep]:
-    """Turn a function of a layout and options into a function that takes the options only.
+    """Decorate a function of a layout and options, so that a call with options returns a step.
 
-    The returned function returns a `LayoutStep`, which applies the decorated function to a layout.
+    The step is a `LayoutStep`: it applies the decorated function with these options to a layout.
     """
     return lambda *names, **options: lambda layout: function(layout, *names, **options)
 
 
 @layout_step
 def merge_columns(layout: TableLayout, heading: str, *columns: str, note: str = "") -> TableLayout:
-    """Replace several columns by one with their values, separated by commas."""
+    """Replace several columns by one column with their texts, separated by commas."""
     fields = layout.select_fields(*columns)
     if len(fields) < len(columns):
         return layout
     texts = map(", ".join, zip(*(field.cell_texts for field in fields), strict=True))
     meaning = note or f"{heading}: {', '.join(field.heading for field in fields)}"
     return (
-        layout.with_cells(fields[0], list(texts), heading)
+        layout.with_field_texts(fields[0], list(texts), heading)
         .without_fields(*fields[1:])
         .with_notes(meaning)
     )
 
 
 @layout_step
-def replace_flag_by_star(
+def replace_flag_column_by_stars(
     layout: TableLayout, column: str, starred_column: str, note: str, starred_value: bool
 ) -> TableLayout:
-    """Replace a column of yes and no by a star in the cells of another column."""
+    """Remove a yes-or-no column, and mark its rows with a star in another column instead."""
     fields, starred_text = (
         layout.select_fields(column, starred_column),
         "yes" if starred_value else "no",
@@ -496,13 +516,13 @@ def replace_flag_by_star(
     flag, starred_field = fields
     pairs = zip(starred_field.cell_texts, flag.cell_texts, strict=True)
     texts = [f"{text} *" if flag_text == starred_text else text for text, flag_text in pairs]
-    new_layout = layout.with_cells(starred_field, texts).without_fields(flag)
+    new_layout = layout.with_field_texts(starred_field, texts).without_fields(flag)
     return new_layout.with_notes(f"* {note}") if starred_text in flag.cell_texts else new_layout
 
 
 @layout_step
 def move_constants_to_note(layout: TableLayout, *columns: str) -> TableLayout:
-    """Move those of the columns that have the same value in all rows to a note."""
+    """Remove the columns that have the same value in all rows, and name the values in a note."""
     constant_fields = [
         field for field in layout.select_fields(*columns) if len(set(field.cell_texts)) == 1
     ]
@@ -514,10 +534,12 @@ def move_constants_to_note(layout: TableLayout, *columns: str) -> TableLayout:
 
 @layout_step
 def move_column_to_notes(layout: TableLayout, column: str) -> TableLayout:
-    """Move a column to notes: each of its values once, with the rows that have it."""
+    """Remove a column, and add a note for each of its values with the rows that have it."""
     for moved_field in layout.select_fields(column):
         labels = [
-            label_field for label_field in layout.label_fields() if label_field is not moved_field
+            label_field
+            for label_field in layout.fields_before_first_number()
+            if label_field is not moved_field
         ]
         rows: dict[str, list[str]] = {}
         for text, *names in zip(
@@ -526,7 +548,7 @@ def move_column_to_notes(layout: TableLayout, column: str) -> TableLayout:
             rows.setdefault(text, []).append(" ".join(names))
         title = "– " if moved_field.name == "reason" else f"{moved_field.heading}: "
         notes = [
-            f"{title}{text} ({list_first_names(rows_of_text)})"
+            f"{title}{text} ({join_first_names(rows_of_text)})"
             for text, rows_of_text in rows.items()
             if text.strip(f"{text_format.NULL_TEXT}, ")
         ]
@@ -534,17 +556,19 @@ def move_column_to_notes(layout: TableLayout, column: str) -> TableLayout:
     return layout
 
 
-def list_first_names(names: Sequence[str]) -> str:
-    """Return the first names, separated by commas, and the number of the others."""
-    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
-    return ", ".join(names[:MAX_LISTED_NAMES]) + more
+def join_first_names(names: Sequence[str]) -> str:
+    """Join the first 5 names with commas; if there are more, say how many: `a, b and 3 more`."""
+    count_text = (
+        f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    )
+    return ", ".join(names[:MAX_LISTED_NAMES]) + count_text
 
 
 @layout_step
 def shorten_ids(layout: TableLayout, *columns: str) -> TableLayout:
-    """Shorten the ids in these columns to their first characters."""
+    """Shorten the ids in these columns to their first 8 characters."""
     for id_field in layout.select_fields(*columns):
-        layout = layout.with_cells(
+        layout = layout.with_field_texts(
             id_field, [text[:ID_PREFIX_LENGTH] for text in id_field.cell_texts]
         )
     return layout
@@ -552,7 +576,7 @@ def shorten_ids(layout: TableLayout, *columns: str) -> TableLayout:
 
 @layout_step
 def move_columns_to_titles(layout: TableLayout, *columns: str) -> TableLayout:
-    """Move these columns to titles, each above the rows that have its value."""
+    """Remove columns, and display their values as titles above the rows that have them."""
     fields = layout.select_fields(*columns)
     if len(fields) == len(layout.fields):
         return layout
@@ -560,6 +584,6 @@ def move_columns_to_titles(layout: TableLayout, *columns: str) -> TableLayout:
 
 
 def move_first_label_to_titles(layout: TableLayout) -> TableLayout:
-    """Move the first column that identifies a row to titles, if there are several."""
-    labels = layout.label_fields()
+    """Display the first column as titles, if at least two columns precede the first number."""
+    labels = layout.fields_before_first_number()
     return move_columns_to_titles(labels[0].name)(layout) if len(labels) > 1 else layout

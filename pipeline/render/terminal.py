@@ -51,7 +51,7 @@ def iter_table_lines(
     width: int | None,
     titles: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Iterate over the lines of a table.
+    """Iterate over the lines of a text table that fits a width.
 
     Args:
         headings: The headings of the columns.
@@ -64,23 +64,23 @@ def iter_table_lines(
     Returns:
         The lines; the heading ends with a rule.
     """
-    return iter_lines_of_parts(headings, iter([rows]), is_right, width, titles)
+    return iter_table_lines_of_row_batches(headings, iter([rows]), is_right, width, titles)
 
 
-def iter_lines_of_parts(
+def iter_table_lines_of_row_batches(
     headings: Row,
-    parts: Iterator[Sequence[Row]],
+    batches: Iterator[Sequence[Row]],
     is_right: Sequence[bool],
     width: int | None,
     titles: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Iterate over the lines of a table whose rows come in parts.
+    """Iterate over the lines of a text table whose rows arrive in several batches.
 
-    The first part determines the layout of all parts.
+    The first batch determines the widths of the columns.
 
     Args:
         headings: The headings of the columns.
-        parts: The rows, in at least one part.
+        batches: The batches of rows, at least one.
         is_right: For each column, whether it is aligned to the right.
         width: The width of the terminal; None for no limit.
         titles: For each row, the title of its section.
@@ -88,20 +88,20 @@ def iter_lines_of_parts(
     Yields:
         The lines; the heading ends with a rule.
     """
-    rows = next(parts)
-    widths_and_gap = _fit_column_widths(headings, rows, width)
+    rows = next(batches)
+    widths_and_gap = _fit_column_widths_and_gap(headings, rows, width)
     if widths_and_gap is None:
         n_before = 0
-        for part in chain([rows], parts):
-            yield from format_records(headings, part, width, n_before)
-            n_before += len(part)
+        for batch in chain([rows], batches):
+            yield from format_records(headings, batch, width, n_before)
+            n_before += len(batch)
         return
     widths, gap = widths_and_gap
     yield from _iter_row_lines(headings, widths, is_right, gap, is_bottom_aligned=True)
     yield (" " * gap).join("─" * width for width in widths)
     previous_title = None
     for row, title in zip_longest(
-        chain.from_iterable(map(_replace_line_breaks_in_cells, chain([rows], parts))), titles
+        chain.from_iterable(map(_replace_line_breaks_in_cells, chain([rows], batches))), titles
     ):
         if title is not None and title != previous_title:
             yield from wrap_text(replace_line_breaks(f"── {title} ──"), width)
@@ -109,9 +109,9 @@ def iter_lines_of_parts(
         yield from _iter_row_lines(row, widths, is_right, gap, is_wrapped=width is not None)
 
 
-def natural_width(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
-    """Return the width of a table in which each row is one line."""
-    return sum(_column_maxima(cell_len, headings, _transpose(headings, rows))) + gap * (
+def width_without_wrapping(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
+    """Return the width that a table needs so that each row is displayed on one line."""
+    return sum(_maximum_cell_widths(cell_len, headings, _transpose(headings, rows))) + gap * (
         len(headings) - 1
     )
 
@@ -128,22 +128,22 @@ def _transpose(headings: Row, rows: Sequence[Row]) -> list[Row]:
     )
 
 
-def _fit_column_widths(
+def _fit_column_widths_and_gap(
     headings: Row, rows: Sequence[Row], width: int | None
 ) -> "tuple[list[int], int] | None":
-    """Return the widths of the columns and the gap; None if rows must be blocks of lines.
+    """Return the column widths and the gap between columns; None if no widths fit.
 
-    If the widest cells do not fit, cells are broken between words.
+    If the table is too wide, the widest columns are narrowed, so that their cells are wrapped.
     """
     if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
         return None
     columns, n_gaps = _transpose(headings, rows), len(headings) - 1
-    natural_widths = _column_maxima(cell_len, headings, columns)
+    natural_widths = _maximum_cell_widths(cell_len, headings, columns)
     if width is None:
         return [min(column_width, MAX_PADDED_WIDTH) for column_width in natural_widths], GAP
     if sum(natural_widths) <= width - GAP * n_gaps:
         return natural_widths, GAP
-    min_widths = _column_maxima(
+    min_widths = _maximum_cell_widths(
         _longest_piece_width, [heading[:MAX_WORD_LENGTH] for heading in headings], columns
     )
     widths = _narrow_widest_columns(natural_widths, min_widths, width - n_gaps)
@@ -155,12 +155,12 @@ def _fit_column_widths(
     return widths, 1
 
 
-def _column_maxima(
-    measure: Callable[[str], int], headings: Row, columns: Sequence[Row]
+def _maximum_cell_widths(
+    measure_width: Callable[[str], int], headings: Row, columns: Sequence[Row]
 ) -> list[int]:
-    """Return the largest measure of each column's cells, or the heading's width if larger."""
+    """Return for each column the width of its widest cell, or of its heading if that is wider."""
     return [
-        max(cell_len(heading), max(map(measure, column), default=0))
+        max(cell_len(heading), max(map(measure_width, column), default=0))
         for heading, column in zip(headings, columns, strict=True)
     ]
 
@@ -168,22 +168,22 @@ def _column_maxima(
 def format_records(
     names: Row, rows: Sequence[Row], width: int | None, n_before: int = 0
 ) -> Iterator[str]:
-    """Format each row as a block of lines with one column per line.
+    """Yield each row as a block of lines: the name and the value of one column per line.
 
     Args:
         names: The names of the columns.
         rows: The cells of each row; line breaks within a cell are kept.
         width: The width of the terminal; None for no limit.
-        n_before: The number of rows displayed before, for the numbers of the blocks.
+        n_before: The number of rows that were displayed before; the blocks are numbered from it.
 
     Yields:
         The lines.
     """
     indent = max(map(cell_len, names), default=0) + GAP
     value_width = None if width is None else max(width - indent, MAX_WORD_LENGTH)
-    for number, row in enumerate(rows, start=n_before + 1):
+    for row_number, row in enumerate(rows, start=n_before + 1):
         if n_before + len(rows) > 1:
-            yield f"── {number} ──"
+            yield f"── {row_number} ──"
         for name, cell in zip(names, row, strict=True):
             lines = [
                 line
@@ -218,7 +218,7 @@ def wrap_text(text: str, width: int | None) -> list[str]:
 
 
 def _longest_piece_width(text: str) -> int:
-    """Return the width of the longest unbreakable piece, at most `MAX_WORD_LENGTH`."""
+    """Return the width of the longest part of a text that cannot be broken, at most 24."""
     pieces = (
         cell_len(piece.strip())
         for word in _WORD_PATTERN.findall(text)
@@ -230,7 +230,7 @@ def _longest_piece_width(text: str) -> int:
 def _narrow_widest_columns(
     natural_widths: Sequence[int], min_widths: Sequence[int], total_width: int
 ) -> list[int] | None:
-    """Return widths that fill the space, narrowing the widest columns first; None if none fit."""
+    """Narrow the widest columns until the table fits; None if it does not fit at all."""
 
     def cap_widths(cap: int) -> list[int]:
         return [
@@ -252,7 +252,7 @@ def _iter_row_lines(
     is_bottom_aligned: bool = False,
     is_wrapped: bool = True,
 ) -> Iterator[str]:
-    """Yield the lines of one row; bottom-aligned cells end on the same line."""
+    """Yield the lines of one table row, whose cells can be wrapped to several lines."""
     cell_blocks = [
         wrap_text(cell, width if is_wrapped else None)
         for cell, width in zip(row, widths, strict=True)
@@ -282,7 +282,7 @@ TableLines: TypeAlias = tuple[Iterator[str], int, Sequence[str]]
 
 
 def fit_to_width(table: Table, width: int | None, more_tables: Iterable[Table] = ()) -> TableLines:
-    """Lay out a table for a terminal of limited width.
+    """Format a table as lines of text that fit the width of a terminal.
 
     If the table is too wide, its layout steps are applied. If it is still too wide and has
     `transposed_by`, its rows become columns, as many at a time as fit.
@@ -295,17 +295,16 @@ def fit_to_width(table: Table, width: int | None, more_tables: Iterable[Table] =
     Returns:
         The lines, the number of heading lines, and the notes.
     """
-    if table.as_records:
-        layout = TableLayout(tuple(table.visible_fields))
-        return format_records(_layout_headings(layout), _layout_rows(layout), width), 0, table.notes
     layout = TableLayout(tuple(table.visible_fields))
+    if table.as_records:
+        return format_records(_layout_headings(layout), _layout_rows(layout), width), 0, table.notes
     if width is not None:
         reduced_layout = apply_steps_until_fitting(
             layout, table.layout_steps, lambda candidate: _is_within_width(candidate, width)
         )
         # If rows would be blocks of lines even after all steps, the steps are not applied.
         has_blocks = (
-            _fit_column_widths(
+            _fit_column_widths_and_gap(
                 _layout_headings(reduced_layout), _layout_rows(reduced_layout), width
             )
             is None
@@ -319,7 +318,7 @@ def fit_to_width(table: Table, width: int | None, more_tables: Iterable[Table] =
     ):
         return _iter_transposed_lines(layout, table.transposed_by, width), 1, table.notes
     more_rows = (_layout_rows(TableLayout(tuple(part.visible_fields))) for part in more_tables)
-    lines = iter_lines_of_parts(
+    lines = iter_table_lines_of_row_batches(
         _layout_headings(layout),
         chain([_layout_rows(layout)], more_rows),
         [field.is_number for field in layout.fields],
@@ -329,11 +328,11 @@ def fit_to_width(table: Table, width: int | None, more_tables: Iterable[Table] =
             for section_titles in zip(*(field.cell_texts for field in layout.sections), strict=True)
         ],
     )
-    return *_count_heading_lines(lines), (*layout.notes, *table.notes)
+    return *_lines_and_heading_line_count(lines), (*layout.notes, *table.notes)
 
 
 def _is_within_width(layout: TableLayout, width: int, gap: int = 1) -> bool:
-    return natural_width(_layout_headings(layout), _layout_rows(layout), gap) <= width
+    return width_without_wrapping(_layout_headings(layout), _layout_rows(layout), gap) <= width
 
 
 def _layout_headings(layout: TableLayout) -> list[str]:
@@ -344,8 +343,8 @@ def _layout_rows(layout: TableLayout) -> list[tuple[str, ...]]:
     return list(zip(*(field.cell_texts for field in layout.fields), strict=True))
 
 
-def _count_heading_lines(lines: Iterator[str]) -> tuple[Iterator[str], int]:
-    """Return all lines and the number of heading lines; 0 if no rule ends the heading."""
+def _lines_and_heading_line_count(lines: Iterator[str]) -> tuple[Iterator[str], int]:
+    """Return all lines, and the number of lines above the first horizontal rule (0 without one)."""
     heading_lines = []
     for line in lines:
         heading_lines.append(line)
@@ -355,36 +354,40 @@ def _count_heading_lines(lines: Iterator[str]) -> tuple[Iterator[str], int]:
 
 
 def _iter_transposed_lines(layout: TableLayout, heading_column: str, width: int) -> Iterator[str]:
-    """Yield the lines of a table whose rows become columns, with intervals below their values."""
+    """Yield the lines of a table with one column for each row, and one line for each field."""
     (name_field,) = layout.select_fields(heading_column)
     fields = [field for field in layout.fields if field is not name_field]
-    labels = [line for field in fields for line in _lines_for_field([field.heading, ""], field)]
+    labels = [
+        line
+        for field in fields
+        for line in _both_lines_if_field_has_interval([field.heading, ""], field)
+    ]
     columns = [
-        (name, [line for field in fields for line in _cell_lines(field, index)])
+        (name, [line for field in fields for line in _value_and_interval_lines(field, index)])
         for index, name in enumerate(name_field.cell_texts)
     ]
     block: list[tuple[str, list[str]]] = [("", labels)]
     for column in columns:
         cells = zip(*(lines for _, lines in (*block, column)), strict=True)
         headings = [name[:MAX_NAME_LENGTH] for name, _ in (*block, column)]
-        if len(block) > 1 and natural_width(headings, list(cells)) > width:
+        if len(block) > 1 and width_without_wrapping(headings, list(cells)) > width:
             yield from (*_iter_block_lines(block, width), "")
             block = [("", labels)]
         block.append(column)
     yield from _iter_block_lines(block, width)
 
 
-def _cell_lines(field: Field, index: int) -> Iterator[str]:
-    """Return the lines of a cell: the value with its mark, and the interval."""
+def _value_and_interval_lines(field: Field, index: int) -> Iterator[str]:
     cell = field.cells[index]
-    return _lines_for_field(
-        [f"{cell.value or NULL_TEXT} {cell.mark}".rstrip(), cell.interval], field
+    return _both_lines_if_field_has_interval(
+        [f"{cell.text_with_bold_markers or NULL_TEXT} {cell.mark}".rstrip(), cell.interval_text],
+        field,
     )
 
 
-def _lines_for_field(pair: list[str], field: Field) -> Iterator[str]:
-    """Return both lines for a field with intervals, otherwise only the first line."""
-    return iter(pair if field.estimate and field.estimate.low else pair[:1])
+def _both_lines_if_field_has_interval(two_lines: list[str], field: Field) -> Iterator[str]:
+    """Return both lines if the field has intervals, otherwise only the first line."""
+    return iter(two_lines if field.estimate and field.estimate.low else two_lines[:1])
 
 
 def _iter_block_lines(block: Sequence[tuple[str, Sequence[str]]], width: int) -> Iterator[str]:

@@ -55,21 +55,21 @@ _PROGRAM_COLUMNS = (
 )
 
 
-def metric_estimate(name: str, metric: str) -> Estimate:
-    """Return the estimate that combines the columns of a metric in the leaderboard.
+def leaderboard_estimate(column: str, metric: str) -> Estimate:
+    """Return the estimate that combines a value of the leaderboard with its interval and marks.
 
     Args:
-        name: The name of the metric, or of a value that has its own column.
-        metric: The metric of the values.
+        column: The column of the value; the names of the other columns begin with it.
+        metric: The metric of the value, which determines whether it is a share.
 
     Returns:
-        The estimate with the columns of the value, interval and marks.
+        The estimate.
     """
     low, high, small_sample_terms, missing_competitions, undecided = (
-        f"{name}{suffix}" for suffix in ESTIMATE_FIELDS if suffix
+        f"{column}{suffix}" for suffix in ESTIMATE_FIELDS if suffix
     )
     return Estimate(
-        *(name, low, high, (small_sample_terms,)),
+        *(column, low, high, (small_sample_terms,)),
         missing_competitions=missing_competitions,
         undecided=undecided,
         is_share=declaration(metric).is_proportion,
@@ -80,12 +80,12 @@ def metric_estimate(name: str, metric: str) -> Estimate:
 def metrics(
     rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
 ) -> Table:
-    """Make the table of metric values, with notes about samples, missing games and replays."""
+    """Make the table of metric values, with notes on small samples, missing games and replays."""
     notes = [
-        *small_sample_note(rows, "small_sample_terms"),
-        *missing_competitions_note(rows),
-        *missing_games_note(rows.drop_nulls("value")),
-        *undecided_votes_note(rows),
+        *small_sample_notes(rows, "small_sample_terms"),
+        *missing_competitions_notes(rows),
+        *missing_games_notes(rows.drop_nulls("value")),
+        *undecided_rows_notes(rows),
         *replay_notes(rows),
         *fewer_games_notes(lake, rows, expected),
     ]
@@ -97,7 +97,7 @@ def metrics(
     return Table(
         "metrics",
         rows,
-        {**group_columns(rows), **METRIC_VALUE_COLUMNS},
+        {**column_specs_of_rows(rows), **METRIC_VALUE_COLUMNS},
         estimates=(VALUE_ESTIMATE,),
         hidden=_PROGRAM_COLUMNS,
         optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
@@ -115,7 +115,7 @@ def metrics(
 
 
 def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of a value's terms and their contributions; the last row is the value."""
+    """Make the table of the terms that add up to a value, and of the value in the last row."""
     return Table(
         "evidence_sum",
         rows,
@@ -123,12 +123,12 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         estimates=(replace(VALUE_ESTIMATE, counted=None, has_evidence=False),),
         optional=("weight", "n_unknown", "reason"),
         brief=lambda rows: rows.with_columns(pl.col("term").fill_null("value")),
-        notes=[*small_sample_note(rows, "small_sample_terms"), *missing_competitions_note(rows)],
+        notes=[*small_sample_notes(rows, "small_sample_terms"), *missing_competitions_notes(rows)],
     )
 
 
 def ratings(rows: pl.DataFrame, **_: Any) -> Table:
-    """Make the table of odds by side; a note names the opponent if there is only one."""
+    """Make the table of the models' ratings; a note names the opponent if there is only one."""
     sides = rows.drop_nulls(["opponent", "odds"]).unique(["side", "opponent"], maintain_order=True)
     notes = [
         f"{side}: adjusted win odds against {escape_to_one_line(opponent)}"
@@ -154,14 +154,15 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
     )
 
 
-def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
-    """Return the column specs of the rows, from the tables of games and players.
+def column_specs_of_rows(rows: pl.DataFrame) -> dict[str, Column]:
+    """Return a spec for each column of the rows, because rows can be grouped by any column.
 
     Args:
-        rows: Rows of a result, which can have grouping columns.
+        rows: Rows of a result.
 
     Returns:
-        A spec for each column; columns that these tables lack have only their type.
+        The specs by column, from the event tables `games` and `players`. The spec of a column that
+        these tables do not have contains only its type.
     """
     available_columns = {**TABLES["games"].columns(), **TABLES["players"].columns()}
     return {
@@ -181,7 +182,7 @@ def leaderboard(
     metric: str | Sequence[str] | None = None,
     **_: Any,
 ) -> Table:
-    """Make the table of the leaderboard, with notes that explain marks and missing values."""
+    """Make the table of the leaderboard, with notes on its marks and on missing values."""
     names = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
     slice_conditions = {
         "game type": None if game_type == ALL_GAME_TYPES else game_type,
@@ -203,24 +204,24 @@ def leaderboard(
     )
     notes = [
         *slice_note,
-        *(letters_note(rows, confidence) if "win_rate" in names else ()),
-        *small_sample_note(rows, *(f"{name}_small_sample_terms" for name in names)),
-        *missing_competitions_note(
-            _unpivot_metric_columns(rows, "missing_competitions", "_missing_competitions")
+        *(group_letters_notes(rows, confidence) if "win_rate" in names else ()),
+        *small_sample_notes(rows, *(f"{name}_small_sample_terms" for name in names)),
+        *missing_competitions_notes(
+            _unpivot_columns_with_suffix(rows, "missing_competitions", "_missing_competitions")
         ),
-        *_incomplete_model_notes(rows),
-        *undecided_votes_note(_unpivot_metric_columns(rows, "n_undecided", "_undecided")),
+        *_notes_of_incomplete_models(rows),
+        *undecided_rows_notes(_unpivot_columns_with_suffix(rows, "n_undecided", "_undecided")),
         *replay_notes(rows),
         *fewer_games_notes(lake, rows, expected),
-        *_missing_value_notes(rows, names),
-        *(() if columns else _range_note(rows, names)),
+        *_notes_of_missing_value_reasons(rows, names),
+        *(() if columns else _values_above_1_notes(rows, names)),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
     ]
     return Table(
         "leaderboard",
         rows,
-        {**group_columns(rows), **leaderboard_columns(names)},
-        estimates=[metric_estimate(name, metric_name if columns else name) for name in names],
+        {**column_specs_of_rows(rows), **leaderboard_columns(names)},
+        estimates=[leaderboard_estimate(name, metric_name if columns else name) for name in names],
         headings={name: name for name in names if columns},
         hidden=(
             *(
@@ -243,8 +244,8 @@ def leaderboard(
     )
 
 
-def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return a note that explains values above 1 by the range of their metrics."""
+def _values_above_1_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return a note with the ranges of the metrics that have values above 1, in a list."""
     ranges = [
         f"{metric_title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
         for name in names
@@ -253,38 +254,38 @@ def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     return [f"values above 1: {', '.join(ranges)}"] if ranges else []
 
 
-def small_sample_note(rows: pl.DataFrame, *columns: str) -> list[str]:
-    """Return the note that explains the mark for small samples, if any value has it.
+def small_sample_notes(rows: pl.DataFrame, *columns: str) -> list[str]:
+    """Return the note that explains the mark for small samples.
 
     Args:
         rows: Rows with values.
-        *columns: The columns that list the terms with too few settings.
+        *columns: The columns that list terms with too few independent settings.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no value has the mark.
     """
     existing_columns = [name for name in columns if name in rows.columns]
     has_small_sample = any((rows[name].list.len() > 0).any() for name in existing_columns)
     return [SMALL_SAMPLE_NOTE] if has_small_sample else []
 
 
-def missing_competitions_note(rows: pl.DataFrame) -> list[str]:
-    """Return the note that explains the star of values that cover fewer competitions.
+def missing_competitions_notes(rows: pl.DataFrame) -> list[str]:
+    """Return the note that explains the star of values that do not cover all competitions.
 
     Args:
         rows: Rows with the columns `model` and `missing_competitions`.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no value has this star.
     """
     if "missing_competitions" not in rows.columns or "model" not in rows.columns:
         return []
-    incomplete = rows.filter(pl.col("missing_competitions").list.len() > 0).select(
+    incomplete_rows = rows.filter(pl.col("missing_competitions").list.len() > 0).select(
         "model", "missing_competitions"
     )
     model_texts = [
         f"{model or UNNAMED_MODEL} lacks {', '.join(missing_competitions)}"
-        for model, missing_competitions in incomplete.unique()
+        for model, missing_competitions in incomplete_rows.unique()
         .sort("model", "missing_competitions")
         .rows()
     ]
@@ -301,25 +302,24 @@ def missing_competitions_note(rows: pl.DataFrame) -> list[str]:
     )
 
 
-def missing_games_note(rows: pl.DataFrame) -> list[str]:
+def missing_games_notes(rows: pl.DataFrame) -> list[str]:
     """Return the note that explains the star of models with missing games.
 
-    If the values of a model are of different games, the note has the highest number of missing
-    games.
+    If the numbers of missing games of a model differ between rows, the note has the highest one.
 
     Args:
         rows: Rows with the columns `model`, `n_missing` and `n_expected`.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no games are missing.
     """
     if not {"model", *MISSING_COLUMNS} <= set(rows.columns):
         return []
-    incomplete = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
+    incomplete_models = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
     max_numbers = pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last()
     model_texts = [
         f"{model or UNNAMED_MODEL}: {'up to ' * (n_numbers > 1)}{n_missing:,} of {n_expected:,}"
-        for model, n_missing, n_expected, n_numbers in incomplete.agg(
+        for model, n_missing, n_expected, n_numbers in incomplete_models.agg(
             max_numbers, n=pl.struct(*MISSING_COLUMNS).n_unique()
         ).rows()
     ]
@@ -329,16 +329,16 @@ def missing_games_note(rows: pl.DataFrame) -> list[str]:
     ] * bool(model_texts)
 
 
-def undecided_votes_note(rows: pl.DataFrame) -> list[str]:
-    """Return the note that explains the star of rows that were not counted.
+def undecided_rows_notes(rows: pl.DataFrame) -> list[str]:
+    """Return the note that explains the star of values from which undecided rows are excluded.
 
-    Such rows were not registered by the game, and no text decides them.
+    A row is undecided if the game did not register what the player did and no text states it.
 
     Args:
         rows: Rows with the column `n_undecided`.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no row is undecided.
     """
     if "n_undecided" not in rows.columns:
         return []
@@ -347,8 +347,8 @@ def undecided_votes_note(rows: pl.DataFrame) -> list[str]:
     keys = [name for name in ("metric", "model") if name in rows.columns]
     sums = rows.group_by(keys, maintain_order=True).agg(pl.col("n_undecided").sum())
     count_texts = [
-        f"{n:,} of {' of '.join(name or UNNAMED_MODEL for name in names)}"
-        for *names, n in sums.filter(pl.col("n_undecided") > 0).rows()
+        f"{count:,} of {' of '.join(name or UNNAMED_MODEL for name in names)}"
+        for *names, count in sums.filter(pl.col("n_undecided") > 0).rows()
     ]
     return [
         "* rows not counted, since no game registered them and no text decides: "
@@ -357,24 +357,27 @@ def undecided_votes_note(rows: pl.DataFrame) -> list[str]:
     ] * bool(count_texts)
 
 
-def _unpivot_metric_columns(rows: pl.DataFrame, name: str, suffix: str) -> pl.DataFrame:
-    """Return model, metric and, in the column `name`, the leaderboard columns with this suffix."""
-    values = rows.select("model", cs.ends_with(suffix))
-    if values.width == 1:
-        return values
-    columns = values.unpivot(index="model", variable_name="metric", value_name=name)
-    return columns.with_columns(pl.col("metric").str.strip_suffix(suffix))
+def _unpivot_columns_with_suffix(rows: pl.DataFrame, value_name: str, suffix: str) -> pl.DataFrame:
+    """Turn the columns that end with the suffix into rows: model, metric and the value.
+
+    The column of the values is called `value_name`.
+    """
+    columns = rows.select("model", cs.ends_with(suffix))
+    if columns.width == 1:
+        return columns
+    values = columns.unpivot(index="model", variable_name="metric", value_name=value_name)
+    return values.with_columns(pl.col("metric").str.strip_suffix(suffix))
 
 
-def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
-    """Return the note that explains the letters and the number of compared pairs.
+def group_letters_notes(rows: pl.DataFrame, confidence: float) -> list[str]:
+    """Return the note that explains the column `group_letters`, or why it is empty.
 
     Args:
         rows: Rows of the leaderboard.
         confidence: Confidence level, between 0 and 1.
 
     Returns:
-        A list with the note, or an empty list.
+        A list with the note; an empty list if no pairs of models were compared.
     """
     # Imported here, so that tables without letters do not have to load numpy.
     from pipeline.reports import ranking
@@ -390,14 +393,14 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
     ]
 
 
-def _incomplete_model_notes(rows: pl.DataFrame) -> list[str]:
-    """Return notes about models that lack games or whole competitions."""
+def _notes_of_incomplete_models(rows: pl.DataFrame) -> list[str]:
+    """Return notes on the models of the leaderboard with missing games or competitions."""
     columns = ("rank", "model", "n_missing", "n_expected", "missing_competitions")
-    incomplete = rows.filter(~rows["is_complete"]).select(columns).rows()
-    notes = missing_games_note(
+    incomplete_rows = rows.filter(~rows["is_complete"]).select(columns).rows()
+    notes = missing_games_notes(
         rows.filter(pl.col("missing_competitions").list.len().fill_null(0) == 0)
     )
-    for rank, model, n_missing, n_expected, missing_competitions in incomplete:
+    for rank, model, n_missing, n_expected, missing_competitions in incomplete_rows:
         if missing_competitions:
             rank_text = (
                 "has no rank" if rank is None else "is ranked because of --include-incomplete"
@@ -410,8 +413,8 @@ def _incomplete_model_notes(rows: pl.DataFrame) -> list[str]:
     return notes
 
 
-def _missing_value_notes(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return notes that say why values are missing: each reason once, with its models."""
+def _notes_of_missing_value_reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return a note for each reason why values are missing, with the models that it concerns."""
     empty_metrics = [name for name in names if not rows[name].count()]
     models_by_reason: dict[str, dict[str, None]] = {}
     for model, reasons in rows.select("model", "reasons").iter_rows():

@@ -114,8 +114,9 @@ def audit(
     >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
     [(96, 4, 'judgement')]
     """
-    by, kinds, models = as_list(by) or (), as_list(kind) or FINDING_KINDS, as_list(model)
-    _check_kinds_and_columns(by, kinds)
+    group_columns, kinds = as_list(by) or (), as_list(kind) or FINDING_KINDS
+    models = as_list(model)
+    _check_kinds_and_group_columns(group_columns, kinds)
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # a log is compared with itself
     # Planning a query takes time even without rows, so kinds whose tables are empty are left out.
@@ -125,19 +126,21 @@ def audit(
         for kind, tables in needs.items()
         if not tables or any(map(lake.file_sizes_bytes, tables.split(", ")))
     ] or kinds
-    selects = [_summary_select(kind, by, models) for kind in kinds_with_rows]
-    with connect_with_memory_limit(lake, {}, _referenced_tables(*selects)) as connection:
+    selects = [_finding_counts_select(kind, group_columns, models) for kind in kinds_with_rows]
+    with connect_with_memory_limit(lake, {}, _join_event_table_names(*selects)) as connection:
         summaries = pl.concat(
             [part for select in selects for part in iter_parts(connection, select)]
         )
     kind_order = pl.col("kind").replace_strict(
         {kind: position for position, kind in enumerate(FINDING_KINDS)}
     )
-    sorted_rows = summaries.filter(pl.col("checked") > 0).sort(kind_order, *by, nulls_last=True)
+    sorted_rows = summaries.filter(pl.col("checked") > 0).sort(
+        kind_order, *group_columns, nulls_last=True
+    )
     system_lake = lake.for_single_system() if len(lake.systems) == 1 else lake
     return (
         sorted_rows
-        if "system" in by
+        if "system" in group_columns
         else sorted_rows.with_columns(origin_columns(system_lake, None))
     )
 
@@ -160,7 +163,7 @@ def findings(
 def iter_findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
-    """Iterate over the rows of `findings` in parts, so that memory is bounded.
+    """Yield the rows of `findings` in several frames, so that they do not have to fit in memory.
 
     Args:
         lake: The lake whose logs are checked.
@@ -174,7 +177,7 @@ def iter_findings(
         UsageError: If the kind or a model is unknown.
     """
     models = as_list(model)
-    _check_kinds_and_columns((), (kind,))
+    _check_kinds_and_group_columns((), (kind,))
     check_players(lake, models)
     columns = ", ".join(
         f"findings.{sql_files.quote_identifier(name)}"
@@ -186,26 +189,27 @@ def iter_findings(
         rows=sql_files.read_select(f"audit/{kind}"),
         columns=columns,
         messages=message_lengths_select(lake),
-        wanted=_model_condition(models),
+        wanted=_sql_condition_on_models(models),
     )
     lake = lake.with_failures(EXCLUDE)
     with connect_with_memory_limit(
-        lake, {}, _referenced_tables(select), sorts_texts=True
+        lake, {}, _join_event_table_names(select), sorts_texts=True
     ) as connection:
         yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
-def _referenced_tables(*selects: str) -> str:
-    """Return the names of the event tables that occur in the SELECTs, separated by spaces."""
+def _join_event_table_names(*selects: str) -> str:
+    """Return the names of the event tables in the SQL queries as one string with spaces."""
     return " ".join(TABLES.keys() & {word for select in selects for word in _WORD.findall(select)})
 
 
-def _summary_select(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
-    """Return the SELECT that counts and sums the checked rows of one kind by the columns `by`."""
-    table_names = ("findings" if name in _PLAYER_COLUMNS else "games" for name in by)
+def _finding_counts_select(
+    kind: str, group_columns: Sequence[str], models: Sequence[str] | None
+) -> str:
+    """Return the SQL query that counts the checked and the contradictory rows of one kind."""
     columns = [
-        f"{table}.{sql_files.quote_identifier(name)}"
-        for table, name in zip(table_names, by, strict=True)
+        f"{'findings' if name in _PLAYER_COLUMNS else 'games'}.{sql_files.quote_identifier(name)}"
+        for name in group_columns
     ]
     return sql_files.fill_template(
         "internal/audit_summary",
@@ -214,25 +218,25 @@ def _summary_select(kind: str, by: Sequence[str], models: Sequence[str] | None) 
         title=FINDING_TITLES[kind].replace("'", "''"),
         metric=sql_files.read_header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
-        games="" if set(by) <= set(_PLAYER_COLUMNS) else _JOIN_GAMES,
-        wanted=_model_condition(models),
+        games="" if set(group_columns) <= set(_PLAYER_COLUMNS) else _JOIN_GAMES,
+        wanted=_sql_condition_on_models(models),
         grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
     )
 
 
-def _model_condition(models: Sequence[str] | None) -> str:
-    """Return the SQL condition that a finding belongs to one of the models; TRUE for None."""
+def _sql_condition_on_models(models: Sequence[str] | None) -> str:
+    """Return the SQL condition that selects findings of these models; for None, `TRUE`."""
     return "TRUE" if models is None else f"findings.model IN ({sql_literals(models)})"
 
 
-def _check_kinds_and_columns(by: Sequence[str], kinds: Sequence[str]) -> None:
-    """Raise UsageError for an unknown kind, and for unknown or repeated grouping columns."""
+def _check_kinds_and_group_columns(group_columns: Sequence[str], kinds: Sequence[str]) -> None:
+    """Raise UsageError for an unknown kind, and for an unknown or repeated column."""
     check_known_names("kind", kinds, FINDING_KINDS)
     allowed_columns = (*_PLAYER_COLUMNS, *_GAME_COLUMNS)
-    if unknown_columns := [name for name in by if name not in allowed_columns]:
+    if unknown_columns := [name for name in group_columns if name not in allowed_columns]:
         raise UsageError(
             f"no column {', '.join(unknown_columns)} to group by: "
             f"{suggest_names(unknown_columns, allowed_columns)}"
         )
-    if len(set(by)) < len(by):
-        raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")
+    if len(set(group_columns)) < len(group_columns):
+        raise UsageError(f"you cannot group by the same column twice: {', '.join(group_columns)}")

@@ -55,7 +55,7 @@ class Citation(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """A description of the lake's state: its games and its last ingest."""
+        """The number of games and the time of the last ingest, in words."""
         games = f"{format_count(self.n_games, 'game')} ({self.n_finished:,} finished)"
         games += f" of the system {escape_to_one_line(self.system)}" if self.system else ""
         if self.ingested_at is None:
@@ -64,12 +64,15 @@ class Citation(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The sentence to quote next to the values."""
+        """A sentence that says with which version and from which data the values were computed."""
         suffix = (
             f", with the names {escape_to_one_line(self.joined_names)}" if self.joined_names else ""
         )
-        loss_text = ", counting failed games as losses of the models that failed them"
-        suffix += loss_text if self.failures == LOSS else ""
+        suffix += (
+            ", counting failed games as losses of the models that failed them"
+            if self.failures == LOSS
+            else ""
+        )
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "
             f"({EDITION_DESCRIPTIONS[self.edition]}), from {self.state}{suffix}."
@@ -77,13 +80,12 @@ class Citation(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The citation as plain text: one line each for the values, the tool and the benchmark."""
-        values = f"Values: {self.sentence}\n"
-        return f"{values}Tool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
+        """The citation as plain text: a line for the values, the tool and the benchmark each."""
+        return f"Values: {self.sentence}\nTool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
 
     @property
     def bibtex(self) -> str:
-        """BibTeX entries for the tool (with the lake's state) and for the benchmark."""
+        """The BibTeX entries of the tool (with the sentence as a note) and of the benchmark."""
         return f"""@software{{magic-pipeline,
   author  = {{{{The magic-pipeline authors}}}},
   title   = {{{{magic-pipeline}}}},
@@ -104,7 +106,7 @@ class Citation(Struct, frozen=True):
 
 @lake_method
 def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
-    """Return the citation for values of an edition that were computed from the lake's state.
+    """Return the citation for metric values that were computed from this lake.
 
     Raises UsageError for an unknown edition.
 

@@ -173,9 +173,9 @@ def completeness(
     check_models(lake, model)
     results = lake.table("results").filter("is_tested")
     # Only one column is read, because each quarantined document is stored with up to 64 KiB.
-    quarantined = lake.table("quarantine").select("game_id")
+    quarantined_parts = lake.table("quarantine").select("game_id")
     quarantined_counts = (
-        quarantined.drop_nulls()
+        quarantined_parts.drop_nulls()
         .join(results.select("game_id", *_COMPETITION_KEY).unique(), on="game_id", how="inner")
         .group_by(_COMPETITION_KEY)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
@@ -211,7 +211,7 @@ def completeness(
     )
     if model is not None:
         return games.filter(selection_condition(model=model))
-    n_whole_documents = quarantined.null_count().collect().item()
+    n_whole_documents = quarantined_parts.null_count().collect().item()
     if not n_whole_documents:
         return games
     return pl.concat(
@@ -227,7 +227,7 @@ def readability(
     expected: int | None = None,
     model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return bounds of each value, and the numbers of rows that could not be parsed or are missing.
+    """Return the bounds of each value if unreadable texts and missing games are misses or hits.
 
     Each row is a model and a metric. The lower bound counts each row that is `unreadable`, an
     outage or has an unknown hit as a miss, and the upper bound counts it as a hit. An `ambiguous`
@@ -249,7 +249,7 @@ def readability(
     query = CountQuery(specs, request, with_games=(), clusters=Clusters(), extra_sums=_BOUND_SUMS)
     counts = count_with_engine(lake, query, "polars")
     setting_sums = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
-    missing_by_setting = _missing_games(lake, request)
+    missing_by_setting = _count_missing_games_by_setting(lake, request)
     values = compute_values(counts, specs, request).join(
         complete(lake, specs, request), on=["metric", "model"], how="left", nulls_equal=True
     )
@@ -258,12 +258,12 @@ def readability(
     return rows.filter(selection_condition(model=model))
 
 
-def _missing_games(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """Return the missing games that a value would count: model, competition, setting_id, n_games.
+def _count_missing_games_by_setting(lake: StoredLake, request: Request) -> pl.DataFrame:
+    """Return the number of games that each model did not finish, by competition and setting.
 
-    A model misses games of a setting if it finished fewer than expected or fewer than the model
-    that finished most. If the request gives an expected number, it applies to the competition as a
-    whole, and `setting_id` is null.
+    The number of games to finish is the expected number, or that of the model that finished most,
+    whichever is larger. If the request contains an expected number, it applies to the competition
+    as a whole, and `setting_id` is null.
     """
     settings = (
         played_games(lake, edition_condition(request))
@@ -273,9 +273,11 @@ def _missing_games(lake: StoredLake, request: Request) -> pl.DataFrame:
     models = lake.compute_once(played_games).select("model").unique()
     games = expected_games(settings, models)
     if request.expected is not None:
-        finished = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())
+        finished_games = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())
         sides = models.join(settings.select("competition").unique(), how="cross")
-        games = sides.join(finished, on=_COMPETITION_KEY, how="left", nulls_equal=True).select(
+        games = sides.join(
+            finished_games, on=_COMPETITION_KEY, how="left", nulls_equal=True
+        ).select(
             *_COMPETITION_KEY,
             pl.col("n_finished").fill_null(0),
             setting_id=pl.lit(None, pl.String),
@@ -292,7 +294,7 @@ def _add_value_bounds(
     counts: pl.DataFrame,
     missing: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Add the bounds, and the counts that explain them, to the value of each metric and model."""
+    """Add the lower and the upper bound, and counts that explain them, to each metric value."""
     keys, combine = ["metric", "model"], {name: spec.combine for name, spec in metrics.items()}
     term_keys = [*keys, "term"]
     term_sums = counts.group_by(term_keys).agg(pl.col("hits", "counted", *_BOUND_SUMS).sum())
@@ -306,7 +308,7 @@ def _add_value_bounds(
         # The order is kept, because a float sum in another order can give a bound beyond the value.
         .join(term_sums, on=term_keys, how="left", nulls_equal=True, maintain_order="left")
         .join(
-            _estimate_missing_rows(counts, missing),
+            _estimate_row_counts_of_missing_games(counts, missing),
             on=term_keys,
             how="left",
             nulls_equal=True,
@@ -323,8 +325,10 @@ def _add_value_bounds(
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
     )
-    lower_bounds = _value_bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
-    upper_bounds = _value_bound(
+    lower_bounds = _compute_values_for_assumed_hits(
+        "value_min", metrics, terms, pl.col("hits") - pl.col("lost")
+    )
+    upper_bounds = _compute_values_for_assumed_hits(
         "value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added")
     )
     has_rows = pl.col("value").is_not_null() | (pl.col("uncounted") > 0)
@@ -348,10 +352,10 @@ def _add_value_bounds(
     ).select(list(READABILITY_COLUMNS))
 
 
-def _value_bound(
-    name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
+def _compute_values_for_assumed_hits(
+    value_name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
 ) -> pl.DataFrame:
-    """Return metric, model and, in the column `name`, the value for the given number of hits."""
+    """Return the value of each metric and model, in the column `value_name`, for these hits."""
     fixed_terms = [
         f"{metric} {term.name}"
         for metric, spec in metrics.items()
@@ -363,19 +367,20 @@ def _value_bound(
     bounded_terms = terms.lazy().with_columns(hits=hits, counted=denominator)
     ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
     values = combine_terms(bounded_terms.with_columns(ratio=ratio), ["metric", "model"])
-    return values.select("metric", "model", pl.col("value").alias(name)).collect()
+    return values.select("metric", "model", pl.col("value").alias(value_name)).collect()
 
 
-def _estimate_missing_rows(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """Return the estimated number of rows in the missing games, by metric, model and term.
+def _estimate_row_counts_of_missing_games(
+    counts: pl.DataFrame, missing: pl.DataFrame
+) -> pl.DataFrame:
+    """Estimate how many rows the missing games would have, by metric, model and term.
 
     A missing game is assumed to have the mean number of rows of a game of its setting, for the
-    model for which this mean is highest; or, if no model has the setting, of a game of its
+    model for which this mean is highest. If no model played the setting, it is the mean for the
     competition. The rows that the model has in unfinished games are subtracted.
     """
-    counts_with_rows = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
-    rows_per_game = counts_with_rows.filter(pl.col("n_games") > 0).with_columns(
-        size=pl.col("there") / pl.col("n_games")
+    rows_per_game = counts.filter(pl.col("n_games") > 0).with_columns(
+        size=(pl.col("counted") + pl.col("uncounted")) / pl.col("n_games")
     )
     setting_key = ["metric", "competition", "setting_id", "term"]
     setting_maxima = rows_per_game.group_by(setting_key).agg(pl.col("size").max())

@@ -41,10 +41,10 @@ from pipeline.metrics.request import (
 from pipeline.parameters import option_spec
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
-    add_holm_p_values,
+    add_holm_adjusted_p_values,
     check_margin,
     compute_differences,
-    pair_models,
+    pair_rows_of_models,
 )
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import drop_p_value, is_significant, minimum_detectable_drop
@@ -54,7 +54,7 @@ from pipeline.vocabulary import Edition
 SAME_GAMES = "the same games"
 ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
 _STATE_COLUMNS = ("value", "common_value", "small_sample_terms")
-_LakeRequest = tuple[StoredLake, Request]
+_LakeAndRequest = tuple[StoredLake, Request]
 _GAME_COUNT_COLUMNS: Mapping[str, column.Column] = {
     "n_common": column.count_column(
         "games that count in both lakes, in the same competitions and settings"
@@ -159,9 +159,9 @@ def diff(
     two states are compared like two models, paired by setting if possible. Settings whose games are
     the same in both lakes are not paired, because they contain no information about a change.
 
-    With `--fail-on-regression`, `p fall` is the p-value (one-sided, adjusted by Holm's method) that
+    With `--fail-on-regression`, `p drop` is the p-value (one-sided, adjusted by Holm's method) that
     the value dropped by more than MARGIN. If it is at most .05 (1 − SHARE with `--confidence`), the
-    value is a regression. `fall seen` is the smallest drop that this test detects with a
+    value is a regression. `detectable drop` is the smallest drop that this test detects with a
     probability of .8; smaller drops can stay undetected. A value that cannot be compared is not a
     regression; `reason` says why it cannot be compared.
 
@@ -184,7 +184,9 @@ def diff(
     >>> lake.diff("lake/").select("n_removed", "n_new").unique().rows()
     [(0, 0)]
     """
-    lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
+    lake_requests = _lakes_with_requests_for_tested_models(
+        *_restrict_lakes_to_same_system(before, after), edition, model
+    )
     game_types = {name for lake, _ in lake_requests for name in lake.game_types}
     check_margin(margin, metric, edition, game_types, may_be_0=True)
     metrics = requested_metrics(metric, edition)
@@ -192,7 +194,7 @@ def diff(
         compute_metrics(lake, request, names=metrics, confidence=confidence)
         for lake, request in lake_requests
     ]
-    games = _classify_games(lake_requests, metrics)
+    games = _counted_games_with_change(lake_requests, metrics)
     # A game in which a model has several roles counts in several competitions but is one game. It
     # is common if it is common in all of them.
     change = pl.col("change")
@@ -202,7 +204,7 @@ def diff(
         n_new=(change == "new").any(),
     )
     changes_by_model = game_changes.group_by("metric", "model")
-    rows = _compare_states(results, games, confidence).join(
+    rows = _compute_differences_between_lakes(results, games, confidence).join(
         changes_by_model.agg(pl.col(_GAME_COUNT_SCHEMA.names()).sum().cast(pl.Int64)),
         on=["metric", "model"],
         how="left",
@@ -220,9 +222,9 @@ def diff(
         ci_method=pl.when(~is_same).then("ci_method"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    rows = add_holm_p_values(rows, [])
+    rows = add_holm_adjusted_p_values(rows, [])
     if margin is not None:
-        rows = _add_regression_test(rows, margin, confidence)
+        rows = _add_drop_test_columns(rows, margin, confidence)
     return rows.with_columns(
         is_significant=pl.when(is_same)
         .then(pl.col("difference") != 0)
@@ -236,10 +238,10 @@ def diff(
     )
 
 
-def _restrict_to_same_system(
+def _restrict_lakes_to_same_system(
     before: StoredLake, after: StoredLake | str | Path
 ) -> tuple[StoredLake, StoredLake]:
-    """Return both lakes restricted to one system.
+    """Open `after` if it is a path, and return both lakes restricted to the same system.
 
     The system is that of `before`, otherwise that of `after`, otherwise the largest system of
     `before`. Raises UsageError if `after` has no games of this system.
@@ -258,10 +260,10 @@ def _restrict_to_same_system(
     return before, after.for_system(before.system)
 
 
-def _lake_requests(
+def _lakes_with_requests_for_tested_models(
     before: StoredLake, after: StoredLake, edition: Edition, model: str | Sequence[str] | None
-) -> list[_LakeRequest]:
-    """Return each lake with a copy of the request for the requested models that it tests.
+) -> list[_LakeAndRequest]:
+    """Return both lakes, each with a request for the requested models that are tested in it.
 
     Raises UsageError for a model that neither lake tests.
     """
@@ -279,12 +281,14 @@ def _lake_requests(
     ]
 
 
-def _add_regression_test(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
-    """Add p_drop (one-sided, adjusted by Holm), detectable_drop and is_regression to the rows."""
+def _add_drop_test_columns(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
+    """Test each value for a drop by more than the margin, and add the columns of the results."""
     level = (1 - confidence) / max(1, rows["p_value"].count())
     drop_tests = [
-        _test_drop(basis, p, margin, level) if p is not None else (None, None)
-        for basis, p in rows.select("basis", "p_value").iter_rows()
+        _drop_p_value_and_detectable_drop(basis, p_value, margin, level)
+        if p_value is not None
+        else (None, None)
+        for basis, p_value in rows.select("basis", "p_value").iter_rows()
     ]
     drop_columns = pl.DataFrame(
         drop_tests, {"raw": pl.Float64, "detectable_drop": pl.Float64}, orient="row"
@@ -295,55 +299,58 @@ def _add_regression_test(rows: pl.DataFrame, margin: float, confidence: float) -
         .then(is_below_margin)
         .otherwise(is_significant(pl.col("p_drop"), confidence))
     )
-    tested = add_holm_p_values(
+    tested_rows = add_holm_adjusted_p_values(
         pl.concat([rows, drop_columns], how="horizontal"), [], "raw", "p_drop"
     )
-    return tested.with_columns(is_regression=is_regression)
+    return tested_rows.with_columns(is_regression=is_regression)
 
 
-def _test_drop(
-    basis: dict[str, Any], p: float, margin: float, level: float
+def _drop_p_value_and_detectable_drop(
+    basis: dict[str, Any], p_value: float, margin: float, level: float
 ) -> tuple[float, float | None]:
-    """Return the p-value of a drop by more than the margin, and the smallest detectable drop."""
+    """Return the p-value of a drop by more than the margin, and the smallest drop it detects."""
     new, old, correlation = rates_from_basis(basis)
-    detectable_drop = minimum_detectable_drop(new, old, margin, level, correlation=correlation)
-    return drop_p_value(new, old, margin, p, correlation), detectable_drop
+    return (
+        drop_p_value(new, old, margin, p_value, correlation),
+        minimum_detectable_drop(new, old, margin, level, correlation=correlation),
+    )
 
 
-def _compare_states(
+def _compute_differences_between_lakes(
     results: Sequence[MetricResult], games: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
-    """Return the differences of each metric and model between the two states.
+    """Return the difference between the two lakes for each metric and model.
 
-    The columns of the state before have their plain names, and those of the state after begin with
-    `new_`. A model that only one state has is not compared; its reason is `ONLY_BEFORE` or
-    `ONLY_AFTER`.
+    The columns of the first lake have their usual names, and those of the second lake begin with
+    `new_`. A model of only one lake is not compared; its reason is `ONLY_BEFORE` or `ONLY_AFTER`.
     """
     labeled_results = [
         result.with_columns(pl.lit(state).alias("state"))
         for result, state in zip(results, ("before", "after"), strict=True)
     ]
     request = replace(results[0].request, by=("model", "state"))
-    joined_result = _mark_unchanged_settings(
+    joined_result = _mark_settings_with_unchanged_games(
         MetricResult.concatenate(labeled_results, request), games
     )
-    lacking = (
+    missing_row_reason = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
         .when(pl.col("other_entity").is_null())
         .then(pl.lit(ONLY_AFTER))
     )
-    pairs = pair_models(joined_result, [("after", "before")], "state").with_columns(lacking=lacking)
+    pairs = pair_rows_of_models(joined_result, [("after", "before")], "state").with_columns(
+        lacking=missing_row_reason
+    )
     order = pl.col("metric").cast(pl.Enum(metric_names(joined_result.request.edition)))
     differences = compute_differences(
         joined_result, pairs.sort(order, "model"), confidence, label="state"
     )
-    renamed = {name: f"new_{name}" for name in _STATE_COLUMNS}
-    return differences.rename(renamed | {f"other_{name}": name for name in _STATE_COLUMNS})
+    new_names = {name: f"new_{name}" for name in _STATE_COLUMNS}
+    return differences.rename(new_names | {f"other_{name}": name for name in _STATE_COLUMNS})
 
 
-def _mark_unchanged_settings(result: MetricResult, games: pl.DataFrame) -> MetricResult:
-    """Return the result with `is_same` in its sums: whether a setting's games are the same in both.
+def _mark_settings_with_unchanged_games(result: MetricResult, games: pl.DataFrame) -> MetricResult:
+    """Add `is_same` to the sums: whether both lakes count the same games of a setting.
 
     Such settings are not paired, because they would be compared with themselves. If no game of a
     metric and model changed, none of their settings is marked.
@@ -352,18 +359,20 @@ def _mark_unchanged_settings(result: MetricResult, games: pl.DataFrame) -> Metri
     changed_games = games.filter(~is_common.all().over("metric", "model"))
     setting_key = ["metric", "model", "stratum", "cluster"]
     games_by_setting = changed_games.rename({"competition": "stratum"}).group_by(setting_key)
-    unchanged = games_by_setting.agg(is_same=is_common.all())
-    sums = result.sums.join(unchanged, on=setting_key, how="left", nulls_equal=True)
+    unchanged_settings = games_by_setting.agg(is_same=is_common.all())
+    sums = result.sums.join(unchanged_settings, on=setting_key, how="left", nulls_equal=True)
     return result._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
 
 
-def _classify_games(lake_requests: Sequence[_LakeRequest], metrics: Sequence[str]) -> pl.DataFrame:
-    """Return the games that either lake counts, with `change`: `common`, `removed` or `new`.
+def _counted_games_with_change(
+    lake_requests: Sequence[_LakeAndRequest], metrics: Sequence[str]
+) -> pl.DataFrame:
+    """Return the games that the metrics count in either lake: `common`, `removed` or `new`.
 
     The other columns are those of `CHANGED_GAMES_COLUMNS` and the `cluster` of each game.
     """
     counted_games = pl.concat(
-        _counted_games(lake, request, metrics).with_columns(change=pl.lit(change))
+        _sum_hits_by_metric_and_game(lake, request, metrics).with_columns(change=pl.lit(change))
         for (lake, request), change in zip(lake_requests, ("removed", "new"), strict=True)
     )
     change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
@@ -371,8 +380,10 @@ def _classify_games(lake_requests: Sequence[_LakeRequest], metrics: Sequence[str
     return grouped_games.agg(pl.col("cluster", "hits", "counted").first(), change=change)
 
 
-def _counted_games(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
-    """Return the games that each metric counts, with their hits, counted rows and clusters."""
+def _sum_hits_by_metric_and_game(
+    lake: StoredLake, request: Request, metrics: Sequence[str]
+) -> pl.DataFrame:
+    """Return a row for each metric and game that it counts, with the sums of hits and rows."""
     game_request = replace(request, by=_GAME_KEY)
     specs = metric_specs(lake, metrics, game_request)
     query = CountQuery(specs, game_request, with_games=(), clusters=request_clusters(lake, request))
@@ -392,19 +403,23 @@ def diff_games(
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return the games behind `diff`: a row for each metric and game that only one lake counts.
+    """Return a row for each metric and game that the metric counts in only one of two lakes.
 
     The arguments have the same meaning as in `diff`.
 
     >>> lake.diff_games("lake/").height
     0
     """
-    lake_requests = _lake_requests(*_restrict_to_same_system(before, after), edition, model)
+    lake_requests = _lakes_with_requests_for_tested_models(
+        *_restrict_lakes_to_same_system(before, after), edition, model
+    )
     metrics = requested_metrics(metric, edition)
     order = pl.col("metric").cast(pl.Enum(metric_names(edition)))
-    changed = _classify_games(lake_requests, metrics).filter(pl.col("change") != "common")
+    changed_games = _counted_games_with_change(lake_requests, metrics).filter(
+        pl.col("change") != "common"
+    )
     return (
-        changed.select(*CHANGED_GAMES_COLUMNS)
+        changed_games.select(*CHANGED_GAMES_COLUMNS)
         .sort(order, *_GAME_KEY, nulls_last=True)
         .with_columns(origin_columns(lake_requests[0][0], edition))
     )

@@ -154,7 +154,7 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
 
 @lake_method
 def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
-    """Return one row for each document or part of a game that an ingest could not use.
+    """Return one row for each document, or part of a game, that could not be ingested.
 
     Columns:
 
@@ -177,10 +177,10 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
 def _select_documents(
     lake: StoredLake, values_by_column: Mapping[str, str | Sequence[str] | None]
 ) -> pl.LazyFrame:
-    """Return the documents that have one of the given values in each column; None allows any value.
+    """Return the documents that have one of the values in each column; None allows any value.
 
     A document has the status of the last ingest that read it, the rule and message of its first
-    fault, and the number of faults in parts of its game.
+    error, and the number of errors in parts of its game.
     """
     check_known_names("status", values_by_column.get("status"), STATUSES)
     documents = lake.table("documents").with_columns(**_LOCATION_HASHES)
@@ -249,7 +249,7 @@ _SECRET_WORD_START, _SECRET_WORD_END = (
 
 @column.document_columns(SEARCH_COLUMNS)
 class SearchResult(Struct, frozen=True):
-    """The messages that a search found, and where it stopped.
+    """The messages that a search found, and how much of the lake it searched.
 
     Attributes:
         rows: The messages, each with its position in the game and the text around the first hit.
@@ -300,28 +300,28 @@ def search(
     >>> hits.rows["hit"].to_list(), hits.stopped
     (['I vote for', 'I vote for'], 'limit')
     """
-    search_words = _parse_search_words(words, secret)
+    search_words = _split_and_check_search_words(words, secret)
     if limit < 1:
         raise UsageError("the limit must be at least 1 message")
     if not 0 < timeout < math.inf:
         raise UsageError("the timeout must be greater than 0 seconds and finite")
     check_known_names("game type", game_type, game_type_names())
     check_players(lake, model)
-    state, start_row = _resume_search(lake, after)
+    state, start_row = _lake_state_and_first_row_of_search(lake, after)
     audience = pl.col("visible_to")
     is_seen_by_speaker = audience.list.contains(pl.col("player")).fill_null(value=False)
     conditions = [
         selection_condition(model=model, game_type=game_type),
         *[pl.col("is_tested")] * tested,
         *[audience.list.len() > is_seen_by_speaker.cast(pl.UInt32)] * aloud,
-        *(pl.col("content").str.contains(_word_pattern(word)) for word in search_words),
+        *(pl.col("content").str.contains(_case_insensitive_pattern(word)) for word in search_words),
     ]
-    secret_patterns = _secret_word_patterns(state) if secret else None
+    secret_patterns = _secret_word_patterns_by_game(state) if secret else None
     columns = [*_MESSAGE_COLUMNS, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
     no_hits = empty_table("messages").select(*_MESSAGE_COLUMNS, "content")
     parts = [no_hits.with_columns(pattern=pl.lit(""))]
-    pattern = pl.lit("" if secret else _word_pattern(search_words[0]))
+    pattern = pl.lit("" if secret else _case_insensitive_pattern(search_words[0]))
     n_hits_left, stopped, position = limit, "end", start_row
     for first_row, rows in iter_table_rows(state, "messages", columns, start_row):
         hits = rows.with_row_index("row").filter(conditions)
@@ -343,7 +343,7 @@ def search(
     all_hits = pl.concat(parts)
     has_hit = pl.col("game_id").is_in(all_hits["game_id"].unique().to_list())
     games = state.table("games").filter(has_hit).select("game_id", "system").collect()
-    result_rows = _extract_hit_context(
+    result_rows = _split_content_around_first_hit(
         all_hits.join(games, on="game_id", how="left", maintain_order="left")
     )
     if position >= n_messages:
@@ -351,8 +351,7 @@ def search(
     return SearchResult(result_rows, position, n_messages, stopped, f"{state.ingest_id}.{position}")
 
 
-def _parse_search_words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
-    """Return the words to search for; raise UsageError for missing or too many or long words."""
+def _split_and_check_search_words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
     search_words = tuple(words.split()) if isinstance(words, str) else tuple(words)
     if not (search_words or secret) or not all(map(str.strip, search_words)):
         raise UsageError("specify at least one word to search for; a word must not be blank")
@@ -363,8 +362,10 @@ def _parse_search_words(words: str | Sequence[str], secret: bool) -> tuple[str, 
     return search_words
 
 
-def _resume_search(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
-    """Return the state of the lake to search, and the index of the first row to read."""
+def _lake_state_and_first_row_of_search(
+    lake: StoredLake, after: str | None
+) -> tuple[StoredLake, int]:
+    """Return the lake as it was when the search began, and the index of the first row to read."""
     if after is None:
         return lake, 0
     match = _SEARCH_KEY.fullmatch(after)
@@ -374,13 +375,12 @@ def _resume_search(lake: StoredLake, after: str | None) -> tuple[StoredLake, int
     return lake if ingest_id == lake.ingest_id else reopen_lake(lake, ingest_id), row
 
 
-def _word_pattern(word: str) -> str:
-    """Return a regular expression that matches the word in any case."""
+def _case_insensitive_pattern(word: str) -> str:
     return f"(?i:{pl.escape_regex(word)})"
 
 
-def _secret_word_patterns(lake: StoredLake) -> pl.DataFrame:
-    """Return game_id and a pattern that matches any secret word, for each game that has one."""
+def _secret_word_patterns_by_game(lake: StoredLake) -> pl.DataFrame:
+    """Return for each game with secret words a regular expression that matches any of them."""
     words = pl.concat_list("word", "other_word").list.eval(
         _ELEMENT.str.strip_chars().replace("", None).drop_nulls()
     )
@@ -399,8 +399,8 @@ def _secret_word_patterns(lake: StoredLake) -> pl.DataFrame:
     )
 
 
-def _extract_hit_context(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the first hit of each row's `pattern`, and the text before and after the hit."""
+def _split_content_around_first_hit(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add columns with the first match of each row's `pattern`, and the text before and after."""
     context_pattern = f"(?s:.{{0,{CONTEXT_CHARACTERS}}}"
     rows_by_pattern = [
         pattern_rows.with_columns(

@@ -180,7 +180,7 @@ def games(
         is_unfinished_match = ~pl.col("is_finished") & (UNFINISHED in outcomes)
         game_rows = game_rows.filter(is_unfinished_match | pl.col("outcome").is_in(outcomes))
     if sort in _SEAT_COLUMNS:
-        game_rows = _add_seat_columns(lake, game_rows, is_selected)
+        game_rows = _add_columns_of_selected_seats(lake, game_rows, is_selected)
     page = sorted_page(
         game_rows.with_columns(counting=_NATURAL_SORT_KEY),
         GAMES_COLUMNS,
@@ -192,34 +192,37 @@ def games(
     ).collect()
     if sort not in _SEAT_COLUMNS:
         is_on_page = pl.col("game_id").is_in(page["game_id"].to_list())
-        page = _add_seat_columns(lake, page.lazy(), is_selected, is_on_page).collect()
+        page = _add_columns_of_selected_seats(lake, page.lazy(), is_selected, is_on_page).collect()
     return page.select(*GAMES_COLUMNS)
 
 
-def _add_seat_columns(
-    lake: StoredLake, game_rows: pl.LazyFrame, is_selected: pl.Expr, is_read: pl.Expr | bool = True
+def _add_columns_of_selected_seats(
+    lake: StoredLake,
+    game_rows: pl.LazyFrame,
+    is_selected: pl.Expr,
+    game_condition: pl.Expr | bool = True,
 ) -> pl.LazyFrame:
-    """Add the columns `_SEAT_COLUMNS`, which describe the selected seats of each game.
+    """Add the models, roles, sides, results and scores of the selected seats to each game.
 
     Args:
         lake: The lake of the games.
         game_rows: The games.
-        is_selected: The condition that a seat is selected.
-        is_read: The condition that a game's seats are read.
+        is_selected: The condition that selects seats.
+        game_condition: Only seats that meet it are read; it selects at least the games.
     """
     # A condition on several columns is slow in a group, so it is computed as a column first.
     seats = (
         lake.table("players")
-        .filter(is_read)
+        .filter(game_condition)
         .with_columns(is_selected=is_selected)
         .group_by("game_id")
     )
-    results = lake.table("results").filter(is_read, "is_tested")
+    results = lake.table("results").filter(game_condition, "is_tested")
     score = pl.col("final_score").filter("is_selected")
     seat_columns = seats.agg(
         models=_sorted_model_names("is_tested"),
-        role=_join_seat_values("role"),
-        side=_join_seat_values("side"),
+        role=_join_distinct_values_of_selected_seats("role"),
+        side=_join_distinct_values_of_selected_seats("side"),
         score=pl.when(score.n_unique() == 1).then(score.first()),
     )
     has_all_results = pl.col("result").null_count() == 0
@@ -227,7 +230,7 @@ def _add_seat_columns(
         results.with_columns(result=RESULT_EXPRESSION, is_selected=is_selected)
         .group_by("game_id")
         .agg(
-            result=_join_seat_values("result"),
+            result=_join_distinct_values_of_selected_seats("result"),
             winners=pl.when(has_all_results).then(_sorted_model_names(pl.col("result") == "won")),
         )
     )
@@ -240,8 +243,8 @@ def _sorted_model_names(condition: pl.Expr | str) -> pl.Expr:
     return pl.col("model").filter(condition).drop_nulls().unique().sort().implode()
 
 
-def _join_seat_values(name: str) -> pl.Expr:
-    """Return the distinct values of the selected seats as one string; null if any is unknown."""
+def _join_distinct_values_of_selected_seats(name: str) -> pl.Expr:
+    """Return the distinct values of a column as one string, null if a value is unknown."""
     values = pl.col(name).filter("is_selected")
     has_all_values = (values.len() > 0) & (values.null_count() == 0)
     return pl.when(has_all_values).then(values.unique().sort().str.join(", "))
@@ -309,7 +312,7 @@ def models(lake: StoredLake) -> pl.DataFrame:
     >>> lake.models().filter(model="sim-atlas").rows()
     [('sim-atlas', 28, 0, False, None)]
     """
-    return _model_name_rows(lake).select(*MODELS_COLUMNS)
+    return _count_games_by_model_name(lake).select(*MODELS_COLUMNS)
 
 
 @report(columns=USAGE_COLUMNS, is_of_system=False)
@@ -360,23 +363,25 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
 
 
 def similar_names(lake: StoredLake) -> list[str]:
-    """Return one description for each group of similar model names.
+    """Return one line of text for each group of model names that look alike.
 
     Args:
-        lake: The lake whose names are compared.
+        lake: The lake whose model names are compared.
 
     Returns:
         For each group the names with their lengths and numbers of games, separated by commas. Names
-        that stand for no model are one group.
+        that mean that the model is unknown are one group.
     """
     groups = (
-        _model_name_rows(lake).drop_nulls("looks_like").group_by("looks_like", maintain_order=True)
+        _count_games_by_model_name(lake)
+        .drop_nulls("looks_like")
+        .group_by("looks_like", maintain_order=True)
     )
     return groups.agg(pl.col("spelling").str.join(", "))["spelling"].sort().to_list()
 
 
-def _model_name_rows(lake: StoredLake) -> pl.DataFrame:
-    """Return one row for each model name: its numbers of games, and the similar names.
+def _count_games_by_model_name(lake: StoredLake) -> pl.DataFrame:
+    """Return one row for each model name, with its numbers of games and the names like it.
 
     `sql/shared/alike_names.sql` computes the same. This function does not use DuckDB, so that an
     ingest does not have to start it.

@@ -21,7 +21,7 @@ from pipeline.reports.compare.differences import (
     check_pairs,
     compute_differences,
     models_in_pairs,
-    pair_models,
+    pair_rows_of_models,
 )
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import RateEstimate
@@ -170,8 +170,8 @@ def plan(
     check_pairs(pairs)
     request = Request(edition=edition, by=("model",), models=models_in_pairs(pairs))
     result = compute_metrics(lake, request, names=[metric], confidence=confidence)
-    pairs = pairs or _ranked_pairs(lake, result, all_pairs=all_pairs)
-    rows = compute_differences(result, pair_models(result, pairs), confidence)
+    pairs = pairs or _neighbouring_or_all_ranked_pairs(lake, result, all_pairs=all_pairs)
+    rows = compute_differences(result, pair_rows_of_models(result, pairs), confidence)
     observed_difference = (
         pl.col("value") - pl.col("other_value") if unpaired else pl.col("difference")
     )
@@ -183,7 +183,7 @@ def plan(
     pilot = _PilotStudy.from_comparable_pairs(result, rows, confidence, is_paired=not unpaired)
     test_options = {"power": power, "level": level / n_pairs}
     planned_rows = [
-        row | test_options | pilot.plan_pair(row, **test_options)
+        row | test_options | pilot.planned_values_of_pair(row, **test_options)
         for row in rows.iter_rows(named=True)
     ]
     return pl.DataFrame(
@@ -193,18 +193,20 @@ def plan(
     )
 
 
-def _ranked_pairs(
+def _neighbouring_or_all_ranked_pairs(
     lake: StoredLake, result: MetricResult, *, all_pairs: bool
 ) -> list[tuple[str, str]]:
-    """Return each ranked model with the next one, or all pairs of models with `all_pairs`."""
-    ranked, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
+    """Return the pairs of each model and the next one by rank; with `all_pairs`, all pairs."""
+    ranked_rows, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
         incomplete_models = missing_competitions_by_model(lake, result.request.edition).filter(
             pl.col("missing_competitions").list.len() > 0
         )
-        ranked = ranked.join(incomplete_models, on="model", how="anti", maintain_order="left")
+        ranked_rows = ranked_rows.join(
+            incomplete_models, on="model", how="anti", maintain_order="left"
+        )
         requirement += " and lack no competition"
-    ranked_models = ranked.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")[
+    ranked_models = ranked_rows.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")[
         "model"
     ].to_list()
     if len(ranked_models) < 2:
@@ -234,7 +236,7 @@ class _PilotStudy(NamedTuple):
     def from_comparable_pairs(
         cls, result: MetricResult, rows: pl.DataFrame, confidence: float, *, is_paired: bool
     ) -> Self:
-        """Return the pilot study of the pairs of models in the rows that can be compared."""
+        """Estimate the pilot study from the rows of pairs of models that can be compared."""
         pairs = rows.filter(pl.col("reason").is_null()).select("model", "other").rows()
         models = models_in_pairs(pairs) or ()
         sums = result.sums.lazy()
@@ -251,8 +253,10 @@ class _PilotStudy(NamedTuple):
             dict(zip(pairs, pilot_data(sums, terms, pairs), strict=True)) if is_paired else None,
         )
 
-    def plan_pair(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
-        """Return the number of settings and the other planned values for the row of a pair."""
+    def planned_values_of_pair(
+        self, row: Mapping[str, Any], power: float, level: float
+    ) -> dict[str, Any]:
+        """Return how many settings and games a pair needs: values by column of the plan."""
         if row["reason"] is not None:
             return dict.fromkeys(_PLANNED_COLUMNS) | {"reason": row["reason"]}
         pair = row["model"], row["other"]

@@ -45,7 +45,11 @@ from pipeline.metrics.registry import (
 )
 from pipeline.metrics.request import Request, as_list, check_known_names, parse_condition
 from pipeline.parameters import flag_spec, option_spec
-from pipeline.reports.compare.differences import add_holm_p_values, compute_differences, pair_models
+from pipeline.reports.compare.differences import (
+    add_holm_adjusted_p_values,
+    compute_differences,
+    pair_rows_of_models,
+)
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import compact_letters, is_significant
 from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, radar_areas
@@ -142,7 +146,7 @@ def leaderboard(
     >>> by_role.select("model", "civilian", "non_chameleon").rows()[0]
     ('sim-atlas', 0.75, 0.25)
     """
-    metrics, displayed_names = _select_metrics(edition, metric, columns)
+    metrics, displayed_names = _metrics_to_compute_and_to_display(edition, metric, columns)
     groups = as_list(by) or ()
     split_by = [*groups, *(as_list(columns) or ())]
     is_split_by_type = "game_type" in split_by and game_type in (None, ALL_GAME_TYPES)
@@ -180,7 +184,7 @@ def leaderboard(
     if columns is not None:
         board, displayed_names = _pivot_by_column_values(values, columns, groups)
     elif is_slice:
-        board = _slice_rows(values, displayed_names, groups)
+        board = _unranked_rows_by_model_and_group(values, displayed_names, groups)
     else:
         ranked_rows = rank_models(
             values,
@@ -190,7 +194,7 @@ def leaderboard(
         ranked_models = ranked_rows.filter(pl.col("rank").is_not_null())["model"]
         is_ranked = pl.col("model").is_in(ranked_models.implode())
         win_rates = result._replace(rows=values.filter(is_ranked, metric="win_rate"))
-        letters = compute_letters(win_rates, confidence)
+        letters = compute_group_letters(win_rates, confidence)
         board = ranked_rows.join(letters, on="model", how="left", maintain_order="left")
         board = board.select(*leaderboard_columns(displayed_names))
     check_known_names("metric" if columns is None else "column", sort, displayed_names)
@@ -201,10 +205,10 @@ def leaderboard(
     return board.sort(-pl.col(sort).round(SIGNIFICANT_DIGITS), "rank", "model", nulls_last=True)
 
 
-def _select_metrics(
+def _metrics_to_compute_and_to_display(
     edition: Edition, metric: str | Sequence[str] | None, columns: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the metrics to compute and the metrics to display.
+    """Return the names of the metrics to compute, and the names of those to display.
 
     With `columns`, only one metric is displayed, by default the win rate.
     """
@@ -219,11 +223,11 @@ def _select_metrics(
 
 
 def _pivot_by_column_values(
-    values: pl.DataFrame, column: str, by: Sequence[str]
+    values: pl.DataFrame, column: str, group_columns: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Return rows with one column for each value of `column`, and the names of these columns.
+    """Return rows with one column for each distinct value of `column`, and these columns' names.
 
-    The columns replace those of the metrics. Among game types, `all` comes first.
+    The new columns take the place of those of the metrics. The game type `all` comes first.
     """
     rows_in_groups = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
     value_texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
@@ -247,27 +251,35 @@ def _pivot_by_column_values(
     ]
     if duplicate_names := [
         name
-        for name, n in Counter([*estimate_columns, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]).items()
-        if n > 1
+        for name, count in Counter(
+            [*estimate_columns, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]
+        ).items()
+        if count > 1
     ]:
         raise UsageError(
             f"a value of `{column}` has the name of another column: {duplicate_names[0]}"
         )
-    return _slice_rows(rows_in_groups.with_columns(heading), value_names, by), value_names
+    return _unranked_rows_by_model_and_group(
+        rows_in_groups.with_columns(heading), value_names, group_columns
+    ), value_names
 
 
-def _slice_rows(rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """Return one row for each model and group of a slice, sorted by these, without a rank."""
+def _unranked_rows_by_model_and_group(
+    rows: pl.DataFrame, metrics: Sequence[str], group_columns: Sequence[str]
+) -> pl.DataFrame:
+    """Return the leaderboard's rows for a part of the games: by model and group, without a rank."""
     columns = polars_schema(leaderboard_columns(metrics, SLICE_ESTIMATE_COLUMNS))
-    keys = list(dict.fromkeys(["model", *by]))
-    group_columns = rows.group_by(keys).agg(
+    keys = list(dict.fromkeys(["model", *group_columns]))
+    columns_of_groups = rows.group_by(keys).agg(
         pl.col("is_complete").all(ignore_nulls=False),
         # The numbers of the metric with the most missing games.
         pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last(),
         reasons=_REASON_LIST,
     )
     values = pivot_metrics(rows, metrics, keys, SLICE_ESTIMATE_COLUMNS)
-    slice_rows = values.join(group_columns, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
+    slice_rows = values.join(columns_of_groups, on=keys, nulls_equal=True).sort(
+        keys, nulls_last=True
+    )
     null_columns = [
         pl.lit(None, columns[name]).alias(name) for name in columns if name not in slice_rows
     ]
@@ -277,7 +289,7 @@ def _slice_rows(rows: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -
 def rank_models(
     rows: pl.DataFrame, missing_competitions: pl.DataFrame, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
-    """Return the leaderboard's rows, sorted by rank, without the letters.
+    """Rank the models by win rate, and return the leaderboard's rows without `group_letters`.
 
     Models with equal win rates share the better rank. Models without a win rate have no rank and
     come last. Models that lack a whole competition have no rank either, because their win rate
@@ -319,12 +331,13 @@ def rank_models(
     )
 
 
-def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
-    """Return a compact letter display of the models: models that share a letter do not differ.
+def compute_group_letters(
+    result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
+) -> pl.DataFrame:
+    """Give the same letter to models whose values do not differ significantly.
 
-    All pairs of models are compared by their values, with Holm's adjustment for the number of
-    pairs. A shared letter means that the difference is not significant, not that the models are
-    equal.
+    The letters are a compact letter display. All pairs of models are compared, with Holm's
+    adjustment for the number of pairs. A shared letter does not mean that the models are equal.
 
     Args:
         result: The values of one metric for the models.
@@ -344,10 +357,10 @@ def compute_letters(result: MetricResult, confidence: float = DEFAULT_CONFIDENCE
         unlettered = pl.DataFrame({"model": models, "group_letters": None}, schema=schema)
         return unlettered.with_columns(family=pl.lit(None, pl.Int64))
     pairs = list(combinations(models, 2))
-    differences = add_holm_p_values(
+    differences = add_holm_adjusted_p_values(
         compute_differences(
             result_with_values,
-            pair_models(result_with_values, pairs),
+            pair_rows_of_models(result_with_values, pairs),
             confidence,
             with_intervals=False,
         ),
@@ -451,7 +464,7 @@ def radar(
 
 
 def area_axes(rows: pl.DataFrame) -> list[str]:
-    """Return the metrics that form the areas of the rows.
+    """Return the metrics that are the axes of the polygons whose areas the rows contain.
 
     Args:
         rows: Rows of `radar`.

@@ -97,14 +97,14 @@ def ratings(
 
 
 def hidden_side_credit(lake: StoredLake) -> pl.LazyFrame:
-    """Return the hidden side's credit for each finished game with a hidden side.
+    """Return for each finished game with a hidden side whether this side won: 1, 0 or 0.5.
 
     Args:
         lake: The lake with the games.
 
     Returns:
-        The columns `game_id` and `hit`: 1 if the hidden side won, 0 if it lost, and 0.5 if the
-        outcome credits both sides equally or the hidden side in part.
+        The columns `game_id` and `hit`: 1 if the hidden side won, 0 if it lost, and 0.5 for a tie
+        or a partial win.
     """
     side, credit = pl.col("side"), pl.col("win_credit")
     tied_outcomes = [

@@ -60,7 +60,7 @@ class Report:
 
     @property
     def parameter_help(self) -> dict[str, str]:
-        """The help of each parameter, for a caller that passes a single value."""
+        """The help text of each parameter, without the hint that an option can be repeated."""
         return {
             parameter.name: parameter.declared.help.removesuffix(REPEATABLE_HELP)
             for parameter in self.parameters
@@ -78,7 +78,7 @@ def report(
     has_percent: bool = False,
     tells_system: bool = False,
 ) -> Callable[[F], F]:
-    """Return a decorator that declares a function of a lake as a report.
+    """Return a decorator that makes a function of a lake a report: a method, command and page.
 
     The docstring of the function is its help. Paragraphs that begin with `\\b` or name an option
     are displayed only in terminals, and paragraphs from `Raises` on only in Python.
@@ -86,7 +86,7 @@ def report(
     Args:
         columns: The columns of the rows.
         title: The heading of the page; by default made from the function's name.
-        is_of_system: Whether the report counts the games of one system.
+        is_of_system: Whether the report counts only the games of one system.
         has_losses: Whether the rows depend on whether failed games count as losses.
         is_for_papers: Whether the report can be written as LaTeX.
         is_drawn: Whether `pipeline.plots` has a function that draws the report.
@@ -125,7 +125,7 @@ def report(
             method: Any = decorate_per_system(function)
         else:
             method = lake_method(column.document_columns(columns)(function), bind=bind)
-        method.__signature__ = _without_option_specs(function_signature)
+        method.__signature__ = _signature_without_option_specs(function_signature)
         heading = title or column.display_name(function.__name__).capitalize()
         flags = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
         method.report = Report(
@@ -136,8 +136,7 @@ def report(
     return declare
 
 
-def _without_option_specs(function_signature: Signature) -> Signature:
-    """Return the signature without the option specs in its annotations, as Python displays it."""
+def _signature_without_option_specs(function_signature: Signature) -> Signature:
     return function_signature.replace(
         parameters=[
             parameter.replace(annotation=get_args(parameter.annotation)[0])
@@ -155,17 +154,17 @@ def _bind_checked_arguments(
     *positional: Any,
     **keywords: Any,
 ) -> BoundArguments:
-    """Bind the arguments of a call to the report's parameters, and check their values."""
+    """Bind the arguments of a call to the parameters of the signature; check and convert them."""
     bound = function_signature.bind(*positional, **keywords)
     for parameter in parameters:
         value = bound.arguments.get(parameter.name, parameter.default)
         if value is not parameter.default:
-            bound.arguments[parameter.name] = _check_value(parameter, value)
+            bound.arguments[parameter.name] = _check_and_convert_value(parameter, value)
     return bound
 
 
-def _check_value(parameter: Parameter, value: Any) -> Any:
-    """Return the value in the parameter's type; raise UsageError if it is invalid."""
+def _check_and_convert_value(parameter: Parameter, value: Any) -> Any:
+    """Return the value converted to the parameter's type; raise UsageError if it is invalid."""
     name, value_type, is_repeatable, _, spec = parameter
     if spec.suggested == "games.game_type_names":
         if isinstance(value, str | list) and value in (ALL_GAME_TYPES, [ALL_GAME_TYPES]):
@@ -192,9 +191,9 @@ def find_report(name: str) -> Report:
     """Return the report with this name.
 
     Args:
-        name: A name in `pipeline.registry.REPORTS`.
+        name: A name in `pipeline.registry.REPORTS`, such as `leaderboard`.
 
     Returns:
-        The report that `@report` attached to the function of this name.
+        The description of the report, which `@report` attached to the function of this name.
     """
     return cast(Report, load_result(name).report)

@@ -56,30 +56,31 @@ _OTHER_SCHEMAS = {
 
 
 def all_views() -> ViewsByName:
-    """Return every view by its name, each after the views that it uses.
+    """Return all SQL views by name, in an order in which they can be created.
 
     Returns:
-        The views of SQL files and of metrics, and the views that Python computes.
+        The views of SQL files and of metrics, and the views that Python computes. Each view comes
+        after the views that it uses.
 
     Raises:
         PluginError: If a metric of another package is wrong.
     """
     in_sql.check_plugin_metrics()
-    return {**in_sql.metric_views(), **computed_views()}
+    return {**in_sql.metric_views(), **views_computed_by_python()}
 
 
 def unknown_table_message(name: str, view_names: Collection[str]) -> str:
-    """Return the text of the error for a name that is not a table.
+    """Return the error message for a name that is not the name of a table.
 
     Args:
         name: The name.
         view_names: The names of the views.
 
     Returns:
-        For a view, how to query it; otherwise similar names of tables or views.
+        The message. For a view, it says how to query it; otherwise it suggests similar names.
     """
     if name in view_names:
-        hint = f" or `{method}`" if (method := _lake_method_call(name)) else ""
+        hint = f" or `{method}`" if (method := _python_call_for_view(name)) else ""
         return f'`{name}` is a view, not a table: use `lake.sql("FROM {name}")`{hint}'
     hint = (
         suggest_similar_names([name], TABLES)
@@ -89,8 +90,11 @@ def unknown_table_message(name: str, view_names: Collection[str]) -> str:
     return f"no table `{name}`: {hint}"
 
 
-def _lake_method_call(view: str) -> str | None:
-    """Return a call of the lake's method that returns the rows of a view; None if there is none."""
+def _python_call_for_view(view: str) -> str | None:
+    """Return the Python expression that returns the rows of a view, such as `lake.leaderboard()`.
+
+    Return None if no method of the lake returns them.
+    """
     schema, _, name = view.rpartition(".")
     if schema == "evidence" and name != ALL_METRICS_VIEW:
         return f'lake.evidence("{name}")'
@@ -116,14 +120,16 @@ class Schema(NamedTuple):
 
 
 def list_sql_schemas() -> list[Schema]:
-    """Return the SQL schemas with their views, the main schema first."""
+    """Return all SQL schemas with the names of their views, the main schema first."""
     views_by_schema: dict[str, list[str]] = {}
     for view in all_views():
         schema, _, name = view.rpartition(".")
         views_by_schema.setdefault(schema, []).append(name)
     meanings = {
-        qualified_view_name(kind, edition, "").removesuffix("."): f"edition {edition}: {meaning}"
-        for kind, meaning in _EDITION_SCHEMAS.items()
+        qualified_view_name(schema_kind, edition, "").removesuffix(
+            "."
+        ): f"edition {edition}: {meaning}"
+        for schema_kind, meaning in _EDITION_SCHEMAS.items()
         for edition in EDITIONS
     } | _OTHER_SCHEMAS
     ordered_schemas = sorted(views_by_schema, key=[*meanings].index)
@@ -133,12 +139,12 @@ def list_sql_schemas() -> list[Schema]:
     ]
 
 
-def computed_views() -> dict[str, ComputedView]:
-    """Return the views that Python computes, for every edition.
+def views_computed_by_python() -> dict[str, ComputedView]:
+    """Return the SQL views that Python computes, because they contain confidence intervals.
 
     Returns:
-        By its name, each view with the rows of `Lake.metrics` or `Lake.leaderboard`, and the column
-        `system`.
+        The views by name. For each edition of the metrics, there is one with the rows of
+        `Lake.metrics` and one with the rows of `Lake.leaderboard`.
     """
     keys = {"system": SYSTEM_COLUMN, "model": MODEL_COLUMN, "game_type": GAME_TYPE_COLUMN}
     metrics_columns = {
@@ -157,7 +163,9 @@ def computed_views() -> dict[str, ComputedView]:
         ):
             compute_rows = partial(compute, edition=edition)
             views[qualified_view_name("", edition, name)] = ComputedView(
-                partial(_compute_for_each_system, compute_rows, list(view_columns_by_name)),
+                partial(
+                    _compute_view_rows_of_all_systems, compute_rows, list(view_columns_by_name)
+                ),
                 column_schema(view_columns_by_name),
                 f"{row_meaning}, edition {edition}, with {DEFAULT_CONFIDENCE:.0%} "
                 "confidence intervals",
@@ -166,43 +174,42 @@ def computed_views() -> dict[str, ComputedView]:
     return views
 
 
-def _compute_for_each_system(
+def _compute_view_rows_of_all_systems(
     compute_rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
 ) -> pl.DataFrame:
-    """Compute a view's rows for each system of the lake, with the given columns."""
+    """Compute the rows of a view for each system of the lake, and concatenate them."""
     return concat_by_system(lake, compute_rows).select(columns)
 
 
 def suggest_grouping(column: str, views: Collection[str]) -> str | None:
-    """Return a hint how to group metric values by a column that the queried views lack.
+    """Return a hint for a query that uses a column which its views do not have.
 
     Args:
         column: The missing column.
-        views: The names of the views that a query reads.
+        views: The names of the views that the query reads.
 
     Returns:
-        A `magic metrics` command and its Python call; None if no metric can be grouped by the
-        column.
+        The `magic metrics` command that groups values by the column; None if there is none.
     """
     for edition in (PAPER, AUDITED):  # the edition release cannot be grouped by other columns
         for name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW, *metric_names(edition)):
             metric = None if name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW) else name
             is_queried = any(
-                qualified_view_name(kind, edition, name) in views for kind in ("", "terms")
+                qualified_view_name(schema, edition, name) in views for schema in ("", "terms")
             )
             if is_queried and column in (
                 common_row_schema(metric) if metric else _COMMON_GROUP_COLUMNS
             ):
-                return _grouping_hint(metric, edition, column)
+                return _metrics_command_hint(metric, edition, column)
     return None
 
 
-def _grouping_hint(metric: str | None, edition: Edition, column: str) -> str:
-    """Return the hint to run `magic metrics` grouped by model and the column."""
+def _metrics_command_hint(metric: str | None, edition: Edition, column: str) -> str:
+    """Return the hint to group a metric's values by a column with the command `magic metrics`."""
     all_options = {"metric": metric, "edition": None if edition == PAPER else edition}
-    given_options = {name: value for name, value in all_options.items() if value}
-    flags = "".join(f"--{name} {value} " for name, value in given_options.items())
-    arguments = "".join(f'{name}="{value}", ' for name, value in given_options.items())
+    options = {name: value for name, value in all_options.items() if value}
+    flags = "".join(f"--{name} {value} " for name, value in options.items())
+    arguments = "".join(f'{name}="{value}", ' for name, value in options.items())
     return (
         f"to group values by it, run `magic metrics {flags}--by model,{column}` "
         f'(in Python: `lake.metrics({arguments}by=["model", "{column}"])`)'
@@ -226,7 +233,7 @@ _COLUMN_LIST_SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
 
 
 def schema(names: Sequence[str]) -> pl.DataFrame:
-    """Return one row for each column of the given tables or views.
+    """Return one row for each column of the tables or views with these names.
 
     Args:
         names: Names of tables or views; if empty, all tables.
@@ -248,13 +255,13 @@ def schema(names: Sequence[str]) -> pl.DataFrame:
 
 
 def find_views(names: list[str]) -> ViewsByName:
-    """Return all views, or none if all names are tables.
+    """Check names of tables and views, and load all views if any name is that of a view.
 
     Args:
         names: Names of tables or views.
 
     Returns:
-        The views by name. They are not loaded if only tables are named.
+        All views by name; empty if all names are tables.
 
     Raises:
         UsageError: If a name is neither a table nor a view.
@@ -318,7 +325,7 @@ def _view_column_rows(name: str, views: ViewsByName) -> pl.DataFrame:
 
 
 def type_name(dtype: pl.DataType | DataTypeClass) -> str:
-    """Return a short name of a data type, such as `list of string`.
+    """Return the name of a data type in words, such as `list of string`.
 
     Args:
         dtype: A Polars data type.
@@ -329,7 +336,8 @@ def type_name(dtype: pl.DataType | DataTypeClass) -> str:
     if isinstance(dtype, pl.List):
         return f"list of {type_name(dtype.inner)}"
     if isinstance(dtype, pl.Struct):
-        return f"struct of {', '.join(f'{f.name} {type_name(f.dtype)}' for f in dtype.fields)}"
+        fields = (f"{field.name} {type_name(field.dtype)}" for field in dtype.fields)
+        return f"struct of {', '.join(fields)}"
     if isinstance(dtype, pl.Datetime):
         return f"timestamp, {dtype.time_zone}"
     return str(dtype).lower()

@@ -25,7 +25,7 @@ from pipeline.reports.transcript_items import (
     TranscriptItem,
     format_transcript,
     game_title,
-    metric_source_tables,
+    source_tables_by_metric,
     transcript_items,
 )
 from pipeline.sql_files import quote_identifier, quote_literal
@@ -56,17 +56,17 @@ class Transcript(Struct, frozen=True):
 
     @property
     def game(self) -> dict[str, object]:
-        """The game's row of `games`, by column."""
+        """The game's row of the table `games`: values by column."""
         return self.tables["games"].row(0, named=True)
 
     @property
     def players(self) -> pl.DataFrame:
-        """The game's rows of `players`, one for each seat."""
+        """The game's rows of the table `players`, one for each seat."""
         return self.tables["players"]
 
     @property
     def messages(self) -> pl.DataFrame:
-        """The game's rows of `messages`, in order."""
+        """The game's rows of the table `messages`, in order."""
         return self.tables["messages"]
 
     @property
@@ -80,11 +80,11 @@ class Transcript(Struct, frozen=True):
 
     @property
     def items(self) -> list[TranscriptItem]:
-        """The messages, and the actions without a message, with what was counted in them."""
+        """The messages and actions in order, each with the rows that metrics counted."""
         return transcript_items(self.tables, self.counted, self.sources)
 
     def items_seen_by(self, seat: int) -> pl.DataFrame:
-        """Return the messages that were shown to a seat.
+        """Return the messages that the player in a seat could see.
 
         Columns:
 
@@ -96,8 +96,10 @@ class Transcript(Struct, frozen=True):
         if seat not in players:
             seat_list = ", ".join(map(str, sorted(players)))
             raise UsageError(f"no seat {seat} in this game: choose from {seat_list}")
-        shown_to = pl.col("visible_to").list.contains
-        is_seen = shown_to(pl.lit(VISIBLE_TO_ALL)) | shown_to(pl.lit(players[seat], pl.String))
+        is_visible_to = pl.col("visible_to").list.contains
+        is_seen = is_visible_to(pl.lit(VISIBLE_TO_ALL)) | is_visible_to(
+            pl.lit(players[seat], pl.String)
+        )
         return self.tables["messages"].filter(is_seen).select(SEEN_COLUMNS)
 
 
@@ -105,9 +107,9 @@ class Transcript(Struct, frozen=True):
 def transcript(
     lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
 ) -> Transcript:
-    """Return the transcript of the game with this id, with an id that begins so, or from this log.
+    """Return the transcript of one game, given its id, the beginning of its id, or its log's path.
 
-    `game` is a game's id, its first characters, or the path of its log. `edition` and `num_of_game`
+    `edition` and `num_of_game`
     determine which rows are counted, as in `Lake.evidence`.
 
     Raises UsageError if no game or several games match, and for an unknown edition.
@@ -117,7 +119,7 @@ def transcript(
     # takes as long as reading the game.
     if len(game) == ID_LENGTH and (full_id_match := next(read_transcripts([game]), None)):
         return full_id_match
-    return next(read_transcripts([_find_game_id(lake, game)]))
+    return next(read_transcripts([_find_game_id_by_prefix_or_path(lake, game)]))
 
 
 @lake_method
@@ -128,7 +130,7 @@ def transcripts(
     edition: Edition = PAPER,
     num_of_game: int = DEFAULT_N_GAMES,
 ) -> Iterator[Transcript]:
-    """Iterate over the transcripts of the games with these ids, in this order.
+    """Iterate over the transcripts of the games with these ids, in the order of the ids.
 
     All games are read at once, with the rows that the metrics of the edition counted. Ids that the
     lake does not have are skipped.
@@ -140,23 +142,23 @@ def transcripts(
     metric_names(edition)  # raises for an unknown edition, before anything is read
     request = Request(edition=edition, num_of_game=num_of_game)
     check_number_of_games(request)
-    tables = _load_game_tables(lake, game_ids)
+    tables = _load_table_rows_of_games(lake, game_ids)
     if tables["games"].is_empty():
         return iter(())
-    counted = _load_counted_rows(lake, tables, request)
-    return _iter_transcripts(
-        game_ids, tables, counted, edition, metric_source_tables(counted["metric"].unique())
+    counted = _load_rows_counted_by_metrics(lake, tables, request)
+    return _iter_transcripts_from_tables(
+        game_ids, tables, counted, edition, source_tables_by_metric(counted["metric"].unique())
     )
 
 
-def _iter_transcripts(
+def _iter_transcripts_from_tables(
     game_ids: Sequence[str],
     tables: dict[str, pl.DataFrame],
     counted: pl.DataFrame,
     edition: Edition,
     sources: SourceTables,
 ) -> Iterator[Transcript]:
-    """Split the rows of all games into one transcript for each game."""
+    """Yield a transcript for each id, made from the rows of all games in `tables` and `counted`."""
     sort_columns = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = (
@@ -178,8 +180,8 @@ def _iter_transcripts(
             )
 
 
-def _load_game_tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Return the rows of the games, for each table of games.
+def _load_table_rows_of_games(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return the rows of the games in each event table, by the name of the table.
 
     If the lake does not know which rows belong to a game, DuckDB finds them with the Bloom filters
     of the files.
@@ -217,10 +219,10 @@ def _partition_by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(game_id): part for (game_id,), part in parts.items()}
 
 
-def _load_counted_rows(
+def _load_rows_counted_by_metrics(
     lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
 ) -> pl.DataFrame:
-    """Return the rows of these games that the metrics counted, as in the whole lake."""
+    """Return the rows that the metrics count in the games of `tables`, with the metric's name."""
     all_metrics = metric_names(request.edition)
     game_types, systems = (set(tables["games"][column]) for column in ("game_type", "system"))
     # Metrics of other game types count nothing here. One metric is kept to get the columns.
@@ -237,7 +239,9 @@ def _load_counted_rows(
         is_selected_game = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
         for system_lake in map(lake.for_system, sorted(systems)) if spanning_tables else [lake]:
             counted_rows = evidence_rows(
-                partial(_choose_table, tables, system_lake, spanning_tables), metric, request
+                partial(_rows_of_selected_or_all_games, tables, system_lake, spanning_tables),
+                metric,
+                request,
             )
             counted_rows = (
                 counted_rows.filter(is_selected_game) if spanning_tables else counted_rows
@@ -254,20 +258,23 @@ def _load_counted_rows(
     )
 
 
-def _choose_table(
+def _rows_of_selected_or_all_games(
     tables: dict[str, pl.DataFrame],
     lake: StoredLake,
     spanning_tables: Collection[object],
     name: str,
 ) -> pl.LazyFrame:
-    """Return a table with the rows of these games only, or all rows if the metric spans games."""
+    """Return a table's rows of these games, or of all games if the metric combines games."""
     return (
         lake.table(name) if name in spanning_tables or name not in tables else tables[name].lazy()
     )
 
 
-def _find_game_id(lake: StoredLake, game: str) -> str:
-    """Return the id of the only game that matches the id, its first characters or the path."""
+def _find_game_id_by_prefix_or_path(lake: StoredLake, game: str) -> str:
+    """Return the id of the one game with this prefix of its id or this path of its log.
+
+    Raises UsageError if there are several such games, or none.
+    """
     matches = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
     games = (
         lake.table("games")

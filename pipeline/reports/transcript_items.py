@@ -78,67 +78,69 @@ class Action(Struct, frozen=True):
     facts: tuple[tuple[str, object], ...]
 
 
-def metric_source_tables(names: Iterable[str]) -> SourceTables:
-    """Return the tables whose rows each of the metrics counts.
+def source_tables_by_metric(metrics: Iterable[str]) -> SourceTables:
+    """Return for each metric the names of the event tables whose rows it counts.
 
     The result is stored with a transcript, because two lakes can have metrics of the same name, and
     a transcript is displayed without its lake.
 
     Args:
-        names: The names of the metrics.
+        metrics: The names of the metrics.
 
     Returns:
         The table names by metric.
     """
-    return {name: frozenset(rows.table for rows in metric_spec(name).rows) for name in names}
+    return {
+        metric: frozenset(rows.table for rows in metric_spec(metric).rows) for metric in metrics
+    }
 
 
-def actions_to_display(
-    actions: Iterable[Action], counted: Rows, source_tables: SourceTables
+def uncounted_or_contradicted_actions(
+    actions: Iterable[Action], counted_rows: Rows, source_tables: SourceTables
 ) -> list[Action]:
-    """Return the actions of a message that no metric counted or whose text contradicts the log."""
-    counted_tables = {table for row in counted for table in source_tables[row["metric"]]}
+    """Return the actions that no metric counted, or whose text contradicts the log."""
+    counted_tables = {table for row in counted_rows for table in source_tables[row["metric"]]}
     # If such a fact is visible, the text states something different from the log.
     contradiction_prefixes = ("stated_", "is_correct_as_read")
     return [
         action
         for action in actions
         if action.table not in counted_tables
-        or any(name.startswith(contradiction_prefixes) for name, _ in _visible_facts(action))
+        or any(name.startswith(contradiction_prefixes) for name, _ in _facts_to_display(action))
     ]
 
 
-def round_starts(rounds: Iterable[int | None]) -> list[int | None]:
-    """Return, for each item, the round that begins with it, or None.
+def rounds_started_by_items(rounds: Iterable[int | None]) -> list[int | None]:
+    """Return for each item the number of the round if it is the first item of a round, else None.
 
     Args:
-        rounds: The round of each item, in order.
+        rounds: The number of the round of each item, in order.
 
     Returns:
-        One entry for each item. All entries are None in a game of one round, where headings of
-        rounds would be useless.
+        One entry for each item. All entries are None in a game of one round, which needs no
+        headings of rounds.
     """
     numbers = [-1 if round_ is None else round_ for round_ in rounds]
     has_several_rounds = len({*numbers} - {-1}) > 1
     highest_before = accumulate(numbers, max, initial=-1)
     return [
-        number if has_several_rounds and number > highest else None
-        for number, highest in zip(numbers, highest_before, strict=False)
+        round_number if has_several_rounds and round_number > highest else None
+        for round_number, highest in zip(numbers, highest_before, strict=False)
     ]
 
 
 @cache
-def _fact_columns(table: str) -> tuple[str, ...]:
-    """Return the columns of an event table that become facts of an action."""
+def _columns_that_become_facts(table: str) -> tuple[str, ...]:
     names = (name for name in table_schema(table) if name not in SeatActionRow.columns())
     return tuple(name for name in names if name not in _MESSAGE_TEXT_COLUMNS)
 
 
 def action_from_row(table: str, row: Mapping[str, Any]) -> Action:
-    """Return the action that a row of an event table describes."""
-    names = _fact_columns(table)
+    """Convert a row of an event table to an action."""
     facts = tuple(
-        (name, row[name]) for name in names if name in _TARGET_COLUMNS or row[name] is not None
+        (name, row[name])
+        for name in _columns_that_become_facts(table)
+        if name in _TARGET_COLUMNS or row[name] is not None
     )
     return Action(table, row["player"], row["round"], facts)
 
@@ -158,18 +160,18 @@ class TurnOrder:
         self._messages = messages.drop_nulls("round").rows()
         self._last = last_message_index(tables["messages"])
 
-    def action_rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
-        """Return the position of an action in the order of its round."""
+    def action_position_in_round(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
+        """Return the position of an action in its round, according to the game's definition."""
         ranked_value = next((value for name, value in facts if name in _RANKED_COLUMNS), None)
         candidates = (name for name in (f"{table}.{ranked_value}", table) if name in self._order)
         return next(map(self._order.index, candidates), len(self._order))
 
-    def message_before(self, round_: int | None, rank: int) -> int | None:
-        """Return the index of the message after which an action of this rank is displayed.
+    def last_message_before_action(self, round_: int | None, position: int) -> int | None:
+        """Return the index of the last message before an action with this position in a round.
 
-        It is the last message up to the end of the round, without messages of later phases.
+        Messages of later phases of the round come after the action.
         """
-        current_round, later_phases = round_ or 0, self._order[rank + 1 :]
+        current_round, later_phases = round_ or 0, self._order[position + 1 :]
         indices = (
             index
             for index, phase, message_round in self._messages
@@ -180,7 +182,11 @@ class TurnOrder:
 
     def last_message_of_round(self, round_: int | None) -> int | None:
         """Return the index of the last message up to the end of a round; for None, of the game."""
-        return self._last if round_ is None else self.message_before(round_, len(self._order))
+        return (
+            self._last
+            if round_ is None
+            else self.last_message_before_action(round_, len(self._order))
+        )
 
 
 def last_message_index(messages: pl.DataFrame) -> int | None:
@@ -188,8 +194,8 @@ def last_message_index(messages: pl.DataFrame) -> int | None:
     return messages["message_index"][-1] if messages.height else None
 
 
-def shared_facts(actions: Sequence[Action]) -> tuple[tuple[str, object], ...]:
-    """Return the facts that all actions share and that are displayed once; empty for one action."""
+def facts_shared_by_all_actions(actions: Sequence[Action]) -> tuple[tuple[str, object], ...]:
+    """Return the facts that several actions have in common, which are displayed only once."""
     if len(actions) < 2:
         return ()
     first, *other_actions = actions
@@ -200,34 +206,33 @@ def shared_facts(actions: Sequence[Action]) -> tuple[tuple[str, object], ...]:
     )
 
 
-def format_action_lines(actions: Iterable[Action], player: str | None) -> list[tuple[str, str]]:
-    """Return the actions of a message as pairs of a table and a line of text."""
-    pairs = []
+def format_action_lines(actions: Iterable[Action], player: str | None) -> list["ActionLine"]:
+    """Format consecutive actions of one player in one table as one line, without marks."""
+    action_lines = []
     for (table, _), group in groupby(actions, key=lambda action: (action.table, action.player)):
         table_actions = list(group)
-        common_facts = shared_facts(table_actions)
+        common_facts = facts_shared_by_all_actions(table_actions)
         action_texts = "; ".join(
             format_action(action, common_facts, player) for action in table_actions
         )
-        pairs.append(
-            (table, ", ".join(text for text in (action_texts, format_facts(common_facts)) if text))
-        )
-    return pairs
+        texts = filter(None, (action_texts, format_facts(common_facts)))
+        action_lines.append(ActionLine(table, ", ".join(texts)))
+    return action_lines
 
 
 def format_facts(facts: Sequence[tuple[str, object]]) -> str:
-    """Format facts as text, separated by commas."""
+    """Format the names and values of facts as one text, separated by commas."""
     return ", ".join(text for name, value in facts if (text := _format_fact(name, value)))
 
 
 def format_action(
     action: Action, excluded_facts: Sequence[tuple[str, object]] = (), player: str | None = None
 ) -> str:
-    """Format an action as one line.
+    """Format an action as one line of text, without the facts in `excluded_facts`.
 
-    The `excluded_facts` are left out, and so is the name of the action's player if it is `player`.
+    The name of the action's player is omitted if it is `player`.
     """
-    facts = {fact[0]: fact[1] for fact in _visible_facts(action) if fact not in excluded_facts}
+    facts = {fact[0]: fact[1] for fact in _facts_to_display(action) if fact not in excluded_facts}
     targets = [name for name in _TARGET_COLUMNS if name in facts]
     subjects = [_format_value(facts.pop(name)) for name in _SUBJECT_COLUMNS if name in facts]
     kind = column.display_name(str(facts.pop("kind", "")))
@@ -240,8 +245,8 @@ def format_action(
     return (", " if arrow else ": ").join(part for part in (head, details) if part)
 
 
-def _visible_facts(action: Action) -> list[tuple[str, object]]:
-    """Return the facts to display, without seats of named players and without repetitions."""
+def _facts_to_display(action: Action) -> list[tuple[str, object]]:
+    """Return the facts of an action without the seats of named players and without repetitions."""
     facts = dict(action.facts)
     hidden_columns = {*_REDUNDANT_COLUMNS.get(action.table, ())}
     hidden_columns |= {f"{name}_seat" for name in facts}
@@ -254,7 +259,7 @@ def _visible_facts(action: Action) -> list[tuple[str, object]]:
 
 
 def _format_fact(name: str, value: object) -> str:
-    """Format a fact as a phrase; flags become words."""
+    """Format a fact as a phrase, such as `not valid` or `by vote`."""
     if isinstance(value, bool):
         label = column.display_name(name.removeprefix("is_"))
         return _FLAG_LABELS.get(name, (label, f"not {label}"))[not value]
@@ -275,19 +280,22 @@ VISIBLE_TO_ALL = "all"
 
 
 def hit_sign(hit: float | None) -> str:
-    """Return the sign of a hit (✓), a miss (✗) or an unknown hit (?), or a number in between."""
+    """Return ✓ for a hit, ✗ for a miss, ? for an unknown result, or a number for a partial hit."""
     if hit is None:
         return "?"
     return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"
 
 
 def hit_style(hit: float | None) -> str:
-    """Return the style of a mark: `hit` for any part of a hit, `miss`, or `none` if unknown."""
+    """Return the style of a mark: `hit` (also for a partial hit), `miss`, or `none` if unknown."""
     return "none" if hit is None else "hit" if hit else "miss"
 
 
 def describe_hit(hit: float | None) -> str:
-    """Return the result of a counted row in words, such as `hit` or `unknown`."""
+    """Return the result of a counted row in words: `hit`, `miss`, `unknown`, or `of a hit`.
+
+    The last one follows a number, as in `0.5 of a hit`.
+    """
     return "unknown" if hit is None else "of a hit" if 0 < hit < 1 else hit_style(hit)
 
 
@@ -311,12 +319,12 @@ class CountedMark(Struct, frozen=True):
 
     @property
     def display_text(self) -> str:
-        """The metric and what it counted, without the sign."""
+        """The name of the metric and what it counted, without the sign of the hit."""
         return f"{self.metric}: {self.what}{self.whose}"
 
     @property
-    def text(self) -> str:
-        """The sign of the hit, the metric and what it counted."""
+    def text_with_sign(self) -> str:
+        """The sign of the hit, the name of the metric, and what it counted."""
         return f"{hit_sign(self.hit)} {self.display_text}"
 
     @property
@@ -325,18 +333,24 @@ class CountedMark(Struct, frozen=True):
         return hit_style(self.hit)
 
 
-def counted_marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[CountedMark, ...]:
-    """Return the marks of counted rows, for display next to an action or a message of a player."""
+def marks_of_counted_rows(
+    rows: Iterable[Mapping[str, Any]], player: str | None
+) -> tuple[CountedMark, ...]:
+    """Convert rows that metrics counted to marks; only other players than `player` are named."""
     return tuple(
         CountedMark(
-            row["metric"], row["what"], row["hit"], row["player"], _owner_suffix(row, player)
+            row["metric"],
+            row["what"],
+            row["hit"],
+            row["player"],
+            _owner_suffix_unless_player(row, player),
         )
         for row in rows
     )
 
 
-def _owner_suffix(row: Mapping[str, Any], player: str | None) -> str:
-    """Return a suffix that names the owner of a counted row; empty if it is the given player."""
+def _owner_suffix_unless_player(row: Mapping[str, Any], player: str | None) -> str:
+    """Return a suffix with the player, role or model of a counted row; empty for `player`."""
     if row["player"] is None:
         names = [column.display_name(row[name]) for name in ("role", "model") if row[name]]
         return f" ({', '.join(names)})" if names else ""
@@ -364,12 +378,12 @@ class TranscriptItem(Struct, frozen=True):
     Attributes:
         place: An identifier of the item within its game.
         title: The speaker, or the title of the actions.
-        aside: The phase and the round.
+        phase_and_round: The phase and the round in words.
         round: The number of the round; None if it is unknown.
         message: The row of the message; None for actions without a message.
-        done: The actions, without those that the `marks` of a message show already.
+        actions: The actions, without those that the `marks` of a message show already.
         marks: The marks of rows that were counted in the message.
-        begins: The round that begins with this item; None if none begins.
+        started_round: The round that begins with this item; None if none begins.
     """
 
     place: str
@@ -383,12 +397,12 @@ class TranscriptItem(Struct, frozen=True):
 
     @property
     def is_counted(self) -> bool:
-        """Whether a metric counted anything in the item."""
+        """Whether a metric counted the message or any of the actions."""
         return bool(self.marks) or any(action_line.marks for action_line in self.actions)
 
     @property
     def recipients(self) -> str:
-        """The players who were shown the message, or `all`."""
+        """The names of the players who could see the message, or `all`."""
         recipients = self.message["visible_to"] if self.message else ()
         if VISIBLE_TO_ALL in recipients:
             return VISIBLE_TO_ALL
@@ -397,12 +411,12 @@ class TranscriptItem(Struct, frozen=True):
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other player was shown the message, such as a thought or an analysis."""
+        """Whether nobody but the speaker could see the message, such as a thought."""
         return self.message is not None and self.recipients in ("itself", "nobody")
 
     @property
     def heading(self) -> str:
-        """The index, speaker and recipients of a message; the title of actions."""
+        """The index, speaker and recipients of the message; without a message, the title."""
         if self.message is None:
             return self.title
         recipients = f" → {self.recipients}" if "visible_to" in self.message else ""
@@ -410,12 +424,12 @@ class TranscriptItem(Struct, frozen=True):
 
     @property
     def content(self) -> Sequence[str]:
-        """The lines of the message's text."""
+        """The lines of the message's text; empty without a message."""
         return str(self.message["content"]).rstrip().split("\n") if self.message else ()
 
     @property
     def items(self) -> Iterator[list[tuple[str, str]]]:
-        """The actions and marks as lines, each a list of texts with their styles."""
+        """The actions and marks: for each line, the texts in it with their styles."""
         for action_line in self.actions:
             separator = " " if action_line.line.startswith("→") else ": "
             text = (
@@ -423,18 +437,21 @@ class TranscriptItem(Struct, frozen=True):
                 if self.message
                 else action_line.line
             )
-            yield [(text, "act"), *((mark.text, mark.style) for mark in action_line.marks)]
-        yield from ([(mark.text, mark.style)] for mark in self.marks)
+            yield [
+                (text, "act"),
+                *((mark.text_with_sign, mark.style) for mark in action_line.marks),
+            ]
+        yield from ([(mark.text_with_sign, mark.style)] for mark in self.marks)
 
 
 def game_title(game: Mapping[str, Any]) -> str:
-    """Return a game's type and outcome in words.
+    """Return the type and the outcome of a game in words, such as `undercover: caught`.
 
     Args:
-        game: The game's row of `games`.
+        game: The game's row of the table `games`.
 
     Returns:
-        The type alone if a finished game has no outcome.
+        The title; without an outcome, only the type.
     """
     game_type = column.display_name(game["game_type"])
     if not game["is_finished"]:
@@ -447,13 +464,13 @@ def game_title(game: Mapping[str, Any]) -> str:
 
 
 def player_table(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the players with their roles and results.
+    """Return the players of a game with their models, roles, scores and eliminations.
 
     Args:
         tables: The game's rows of each table, by name.
 
     Returns:
-        One row for each seat. Columns such as points are left out if they are empty.
+        One row for each seat. Columns such as the score are removed if they are empty.
     """
     players = tables["players"].select(
         *("seat", "player", "model", "role", "is_tested"),
@@ -469,7 +486,7 @@ def player_table(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def transcript_items(
     tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: SourceTables
 ) -> list[TranscriptItem]:
-    """Return the messages and actions of a game in order, with what was counted in them.
+    """Return the messages and actions of a game in order, each with the rows that metrics counted.
 
     Args:
         tables: The game's rows of each table, by name.
@@ -492,7 +509,9 @@ def transcript_items(
     counted_by_message = {index: rows.to_dicts() for (index,), rows in counted_partitions.items()}
     counted_without_message = counted_by_message.pop(None, [])
     items_by_message = (
-        _items_of_silent_actions(silent_actions, counted_without_message, tables, sources)
+        _items_without_message_by_previous_message(
+            silent_actions, counted_without_message, tables, sources
+        )
         if silent_actions or counted_without_message
         else {}
     )
@@ -501,12 +520,14 @@ def transcript_items(
         # The result of the game is known only after all actions that follow the last message.
         counted_by_message[last_index] = [row for row in rows_at_end if row["round"] is not None]
         if game_rows := [row for row in rows_at_end if row["round"] is None]:
-            _add_item(items_by_message, last_index, None, None, counted=game_rows)
+            _append_item_after_message(
+                items_by_message, last_index, None, None, counted_rows=game_rows
+            )
     items = [*items_by_message.get(None, ())]
     for message in tables["messages"].iter_rows(named=True):
         index, player = message["message_index"], message["player"]
         message_rows = counted_by_message.get(index, [])
-        displayed_actions = actions_to_display(
+        displayed_actions = uncounted_or_contradicted_actions(
             actions_by_message.get(index, []), message_rows, sources
         )
         items.append(
@@ -516,110 +537,115 @@ def transcript_items(
                 phase_and_round=f"{message['phase']}{_round_suffix(message['round'])}",
                 round=message["round"],
                 message=message,
-                actions=tuple(
-                    ActionLine(*table_and_line)
-                    for table_and_line in format_action_lines(displayed_actions, player)
-                ),
-                marks=counted_marks(message_rows, player),
+                actions=tuple(format_action_lines(displayed_actions, player)),
+                marks=marks_of_counted_rows(message_rows, player),
             )
         )
         items += items_by_message.get(index, ())
-    starts = round_starts(item.round for item in items)
+    starts = rounds_started_by_items(item.round for item in items)
     return [replace(item, started_round=begins) for item, begins in zip(items, starts, strict=True)]
 
 
-def _items_of_silent_actions(
+def _items_without_message_by_previous_message(
     silent_actions: list[Action],
-    counted: Rows,
+    counted_rows: Rows,
     tables: Mapping[str, pl.DataFrame],
     sources: SourceTables,
 ) -> dict[int | None, list[TranscriptItem]]:
-    """Return items of actions without a message, by the index of the message before them."""
+    """Return items of actions and counted rows without a message, by the previous message.
+
+    The keys are indices of messages; None stands for the beginning of the game.
+    """
     turn_order = TurnOrder(tables)
     remaining_rows: dict[tuple[object, object], Rows] = {}
-    for row in counted:
+    for row in counted_rows:
         remaining_rows.setdefault((row["player"], row["round"]), []).append(row)
     silent_actions.sort(
-        key=lambda action: (action.round or 0, turn_order.action_rank(action.table, action.facts))
+        key=lambda action: (
+            action.round or 0,
+            turn_order.action_position_in_round(action.table, action.facts),
+        )
     )
     items_by_message: dict[int | None, list[TranscriptItem]] = {}
-    find_message_before = cache(turn_order.message_before)
+    find_message_before = cache(turn_order.last_message_before_action)
 
     def group_key(action: Action) -> tuple[int | None, str, int | None]:
         message_index = find_message_before(
-            action.round, turn_order.action_rank(action.table, action.facts)
+            action.round, turn_order.action_position_in_round(action.table, action.facts)
         )
         return message_index, action.table, action.round
 
     for (index, table, round_), actions in groupby(silent_actions, group_key):
         actions_with_rows = [
-            (action, _take_counted_rows(remaining_rows, action, sources)) for action in actions
+            (action, _pop_rows_counted_in_action(remaining_rows, action, sources))
+            for action in actions
         ]
-        _add_item(items_by_message, index, table, round_, actions_with_rows=actions_with_rows)
+        _append_item_after_message(
+            items_by_message, index, table, round_, actions_with_rows=actions_with_rows
+        )
     rows = list(chain.from_iterable(remaining_rows.values()))
     rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
     for round_, round_rows in groupby(rows, key=lambda row: row["round"]):
-        _add_item(
+        _append_item_after_message(
             items_by_message,
             turn_order.last_message_of_round(round_),
             None,
             round_,
-            counted=list(round_rows),
+            counted_rows=list(round_rows),
         )
     return items_by_message
 
 
-def _take_counted_rows(
+def _pop_rows_counted_in_action(
     remaining_rows: dict[tuple[object, object], Rows], action: Action, sources: SourceTables
 ) -> Rows:
-    """Remove the rows that were counted in an action from the remaining rows, and return them."""
+    """Remove the rows that metrics counted in an action from `remaining_rows`, and return them."""
     rows = remaining_rows.get((action.player, action.round), [])
-    counted = [row for row in rows if action.table in sources[row["metric"]]]
-    if counted:
-        rows[:] = [row for row in rows if action.table not in sources[row["metric"]]]
-    return counted
+    counted_rows = [row for row in rows if action.table in sources[row["metric"]]]
+    rows[:] = [row for row in rows if action.table not in sources[row["metric"]]]
+    return counted_rows
 
 
-def _add_item(
+def _append_item_after_message(
     items_by_message: dict[int | None, list[TranscriptItem]],
-    index: int | None,
+    message_index: int | None,
     table: str | None,
     round_: int | None,
     *,
     actions_with_rows: Sequence[tuple[Action, Rows]] = (),
-    counted: Sequence[dict[str, Any]] = (),
+    counted_rows: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Add an item after a message: the actions of one table and round, or rows without an action.
+    """Append an item without a message to the items that follow the message with this index.
 
-    Without a table, the item has the `counted` rows that belong to no action; without a round, the
-    rows of the whole game.
+    The item has the actions of one table and round; without a table, it has counted rows that
+    belong to no action. Without a round, it belongs to the whole game.
     """
-    items = items_by_message.setdefault(index, [])
-    common_facts = shared_facts([action for action, _ in actions_with_rows])
+    items = items_by_message.setdefault(message_index, [])
+    common_facts = facts_shared_by_all_actions([action for action, _ in actions_with_rows])
     items.append(
         TranscriptItem(
-            place=f"a{'' if index is None else index}-{len(items)}",
-            title=_item_title(table, round_, common_facts),
+            place=f"a{'' if message_index is None else message_index}-{len(items)}",
+            title=_title_of_item_without_message(table, round_, common_facts),
             phase_and_round=f"without words{_round_suffix(round_)}" if table else "",
             round=round_,
             actions=tuple(
                 ActionLine(
                     action.table,
                     format_action(action, common_facts),
-                    counted_marks(rows, action.player),
+                    marks_of_counted_rows(rows, action.player),
                 )
                 for action, rows in actions_with_rows
             ),
-            marks=counted_marks(counted, None),
+            marks=marks_of_counted_rows(counted_rows, None),
         )
     )
 
 
 def items_seen_by_player(messages: pl.DataFrame) -> Iterator[TranscriptItem]:
-    """Iterate over the messages that a player saw, without the names of other recipients.
+    """Convert messages that a player saw to transcript items, without the names of recipients.
 
     Args:
-        messages: Rows with the columns `SEEN_COLUMNS` of `pipeline.reports.transcript`.
+        messages: Rows of `Transcript.items_seen_by`.
 
     Yields:
         One item for each message.
@@ -631,7 +657,7 @@ def items_seen_by_player(messages: pl.DataFrame) -> Iterator[TranscriptItem]:
 
 
 def format_transcript(heading: str, items: Sequence[TranscriptItem]) -> str:
-    """Format the items as plain text under a heading."""
+    """Format a heading and the items of a transcript as plain text."""
     text_lines = [heading]
     for item in items:
         text_lines += [] if item.started_round is None else ["", f"Round {item.started_round}"]
@@ -649,10 +675,10 @@ def format_transcript(heading: str, items: Sequence[TranscriptItem]) -> str:
     return "\n".join(text_lines) + "\n"
 
 
-def _item_title(
+def _title_of_item_without_message(
     table: str | None, round_: int | None, common_facts: Sequence[tuple[str, object]]
 ) -> str:
-    """Return the title of a group of actions: their table and the facts that all of them share."""
+    """Return the title of a group of actions: the table, and the facts that they have in common."""
     if table is None:
         return "the game as a whole" if round_ is None else "counted in no message"
     fact_text = format_facts(common_facts)

@@ -214,7 +214,7 @@ def check_estimate(one: Field, table: Table) -> None:
         assert number(cell.text) == pytest.approx(times * value, abs=unit)
         both = [row[end] for end in (estimate.low, estimate.high) if end]
         ends = [times * end for end in both if end is not None]
-        shown = [number(end) for end in cell.interval.strip("()").split(" to ") if end]
+        shown = [number(end) for end in cell.interval_text.strip("()").split(" to ") if end]
         assert shown == pytest.approx(ends, abs=of_end)
         small_sample_terms = [
             term["n_effective"] for name in estimate.small_sample_terms for term in row[name] or ()

@@ -9,7 +9,7 @@ from event_tables import lake_of, table
 
 from pipeline.lake import StoredLake
 from pipeline.render import build_result_table
-from pipeline.render.comparison_tables import common_settings_note
+from pipeline.render.comparison_tables import differences_over_common_settings_notes
 from pipeline.render.table import MAX_LISTED_NAMES
 from pipeline.reports.compare import compare, compare_with
 from pipeline.reports.diff import diff
@@ -22,7 +22,7 @@ def difference(rows: pl.DataFrame) -> str:
     """The first difference with its interval, as eyes see it, without its mark."""
     fields = {field.name: field for field in build_result_table("compare", rows).visible_fields}
     cell = fields["difference"].cells[0]
-    return f"{cell.text} {cell.interval}"
+    return f"{cell.text} {cell.interval_text}"
 
 
 def lake_with(folder: Path, wins: dict[str, list[int]], first: int = 1) -> StoredLake:
@@ -44,7 +44,7 @@ def test_a_difference_is_that_of_the_values_on_common_settings(tmp_path: Path) -
     (row,) = rows.to_dicts()
     assert (row["value"], row["other_value"], row["difference"]) == (3 / 4, 0, 1)
     assert (row["common_value"], row["other_common_value"], row["n_settings"]) == (1, 0, 3)
-    (note,) = common_settings_note(rows)
+    (note,) = differences_over_common_settings_notes(rows)
     assert note.startswith("differences are over the common settings")
     assert note.endswith("values over the common settings: win_rate 1.000 and 0.000")
 
@@ -71,13 +71,17 @@ def test_a_mean_that_is_not_that_of_the_rows_says_so(
 def test_every_pair_that_needs_the_note_is_named_by_its_models(tmp_path: Path) -> None:
     """A lost one more setting than the others played; their differences are of all they played."""
     wins = {"A": [1, 1, 1, 0], "B": [0, 0, 1], "C": [0, 1, 0]}
-    (note,) = common_settings_note(compare(lake_with(tmp_path, wins), metric="win_rate"))
+    (note,) = differences_over_common_settings_notes(
+        compare(lake_with(tmp_path, wins), metric="win_rate")
+    )
     assert note.endswith(": win_rate A B 1.000 and 0.333, win_rate A C 1.000 and 0.333")
 
 
 def test_a_note_names_few_rows(tmp_path: Path) -> None:
     wins = {"A": [1, 1, 1, 0], **{f"B{n}": [0, 0, 1] for n in range(MAX_LISTED_NAMES + 2)}}
-    (note,) = common_settings_note(compare(lake_with(tmp_path, wins), metric="win_rate"))
+    (note,) = differences_over_common_settings_notes(
+        compare(lake_with(tmp_path, wins), metric="win_rate")
+    )
     assert note.count("1.000 and 0.333") == MAX_LISTED_NAMES
     assert note.endswith(" and 2 more")
 
@@ -94,7 +98,7 @@ def test_a_note_names_few_rows(tmp_path: Path) -> None:
 def test_a_difference_of_the_values_needs_no_note(
     wins: dict[str, list[int]], tmp_path: Path
 ) -> None:
-    assert common_settings_note(compare(lake_with(tmp_path, wins))) == []
+    assert differences_over_common_settings_notes(compare(lake_with(tmp_path, wins))) == []
 
 
 def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> None:
@@ -102,9 +106,9 @@ def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> Non
     after = lake_with(tmp_path / "after", {"A": [0, 0, 0]}, first=10)
     rows = diff(before, after).filter(metric="win_rate")
     assert rows.select("value", "new_value", "difference").row(0) == (3 / 4, 0, -1)
-    assert len(common_settings_note(rows, ("new_value", "value"))) == 1
+    assert len(differences_over_common_settings_notes(rows, ("new_value", "value"))) == 1
     same = diff(before, before)
-    assert common_settings_note(same, ("new_value", "value")) == []
+    assert differences_over_common_settings_notes(same, ("new_value", "value")) == []
 
 
 def test_what_both_lack_is_said_of_both(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import fragment, page, parameters
-from pipeline.reports.compare import pair_by_suffix
+from pipeline.reports.compare import pair_models_by_name_suffix
 from pipeline.simulate import simulate
 
 # The names of the four simulated models; the last two have the very games of the first two.
@@ -52,7 +52,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
 def test_a_name_with_the_suffix_belongs_to_the_rest(
     models: tuple[str, ...], method: str, pairs: list[tuple[str, str]]
 ) -> None:
-    assert pair_by_suffix(models, method) == pairs
+    assert pair_models_by_name_suffix(models, method) == pairs
 
 
 def test_rows_are_those_of_compare(lake: pipeline.Lake) -> None:

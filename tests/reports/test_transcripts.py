@@ -10,13 +10,14 @@ import pytest
 from pipeline.api import Game, Lake, open_lake
 from pipeline.reports.transcript_items import (
     Action,
+    ActionLine,
     TranscriptItem,
     describe_hit,
     format_action,
     format_action_lines,
     hit_sign,
     player_table,
-    round_starts,
+    rounds_started_by_items,
     transcript_items as parts_of,
 )
 
@@ -116,7 +117,7 @@ def test_votes_and_eliminations_of_each_round_of_undercover(lake: Lake) -> None:
         ["Player_6: by vote"],
     ]
     (end,) = [one for one in parts(lake, "ck_arena/0.json") if one.title == "the game as a whole"]
-    marks = [(mark.hit, mark.text) for mark in end.marks]
+    marks = [(mark.hit, mark.text_with_sign) for mark in end.marks]
     assert (0.0, "✗ win_rate: lost (Player_5)") in marks
     assert (1.0, "✓ win_rate: won (civilian, model-a)") in marks
     out = player_table(game(lake, "ck_arena/0.json").tables)
@@ -221,16 +222,16 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
     first = act("proposals", party_seat=1, party="A", position=1, share=0.25, is_last=True)
     other = act("proposals", party_seat=2, party="B", position=2, share=0.75, is_last=True)
     assert format_action_lines([first, other], "P1") == [
-        ("proposals", "A: share 0.2500; B: share 0.7500, last proposal")
+        ActionLine("proposals", "A: share 0.2500; B: share 0.7500, last proposal")
     ]
     assert format_action_lines([first], "P2") == [
-        ("proposals", "P1 A: share 0.2500, last proposal")
+        ActionLine("proposals", "P1 A: share 0.2500, last proposal")
     ]
 
 
 def test_a_round_begins_once() -> None:
-    assert list(round_starts([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
-    assert list(round_starts([None, 1, 1])) == [None, None, None]
+    assert list(rounds_started_by_items([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
+    assert list(rounds_started_by_items([None, 1, 1])) == [None, None, None]
 
 
 @pytest.mark.slow
@@ -255,7 +256,7 @@ def test_terminal_page_and_report_say_the_same(
             assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
             assert plain(str(macro(part))) in html
             for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
-                assert mark.text in printed
+                assert mark.text_with_sign in printed
                 assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
             for done in part.actions:
                 assert done.line in printed

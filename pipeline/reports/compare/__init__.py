@@ -41,16 +41,16 @@ from pipeline.parameters import GAME_TYPES_OPTION, option_spec, split_names
 from pipeline.reports.compare.differences import (
     COLUMNS,
     SCHEMA,
-    add_holm_p_values,
+    add_holm_adjusted_p_values,
     check_margin,
     check_pairs,
-    common_value,
+    common_settings_value_expression,
     compute_differences,
-    finish_comparison,
+    drop_basis_and_add_verdict,
     models_in_pairs,
-    pair_groups,
-    pair_models,
-    use_game_types_as_strata,
+    pair_rows_of_groups,
+    pair_rows_of_models,
+    replace_competition_strata_by_game_types,
 )
 from pipeline.reports.registry import report
 from pipeline.sql_files import quote_identifier
@@ -68,27 +68,26 @@ _EXAMPLE_CONDITION = "those where n_players = 3"
 
 
 def system_of(lake: StoredLake, name: str) -> str | None:
-    """Return the system of a name of the form MODEL@SYSTEM.
+    """Return the system in a name of the form MODEL@SYSTEM, or None if it contains no system.
 
     Args:
         lake: The lake with the systems.
         name: The name of a model, or MODEL@SYSTEM.
 
     Returns:
-        The name of the system; None if the name has no system of the lake, or is itself that of a
-        model.
+        The name of the system; None if the lake has no such system, or if a model has the whole
+        name, such as `gpt@home`.
     """
     system = name.rpartition(_SYSTEM_SEPARATOR)[2]
     is_of_system = (
         _SYSTEM_SEPARATOR in name
         and system in lake.systems
-        and name not in lake.compute_once(_models_with_separator)
+        and name not in lake.compute_once(_models_with_separator_in_name)
     )
     return system if is_of_system else None
 
 
-def _models_with_separator(lake: StoredLake) -> set[str]:
-    """Return the models whose own names contain the separator."""
+def _models_with_separator_in_name(lake: StoredLake) -> set[str]:
     players = lake.table("players").filter(
         pl.col("model").cast(pl.String).str.contains(_SYSTEM_SEPARATOR)
     )
@@ -96,27 +95,27 @@ def _models_with_separator(lake: StoredLake) -> set[str]:
 
 
 def model_without_system(lake: StoredLake, name: str) -> str:
-    """Return the model of MODEL@SYSTEM.
+    """Return MODEL for a name of the form MODEL@SYSTEM.
 
     Args:
         lake: The lake with the systems.
         name: The name of a model, or MODEL@SYSTEM.
 
     Returns:
-        The name of the model; the whole name if it has no system.
+        The name of the model; the whole name if it contains no system.
     """
     return name if system_of(lake, name) is None else name.rpartition(_SYSTEM_SEPARATOR)[0]
 
 
 def model_with_system(lake: StoredLake, name: str) -> str:
-    """Return the name of a model in the form MODEL@SYSTEM.
+    """Add the lake's system to the name of a model, unless the name already contains a system.
 
     Args:
         lake: The lake with the systems.
         name: The name of a model, or MODEL@SYSTEM.
 
     Returns:
-        The name with its system, which is by default that of the lake.
+        The name in the form MODEL@SYSTEM.
     """
     return name if system_of(lake, name) else f"{name}{_SYSTEM_SEPARATOR}{lake.system}"
 
@@ -126,18 +125,18 @@ def compute_across_systems(
     request: Request,
     compute_result: Callable[[StoredLake, Request], MetricResult],
 ) -> MetricResult:
-    """Compute the result of a request whose models belong to several systems.
+    """Compute a result for each system of the requested models, and combine the results.
 
-    Only the game types that all these systems play by the same rules are counted.
+    Only game types that all these systems play are counted.
 
     Args:
         lake: The lake with the systems.
         request: The request, with models in the form MODEL@SYSTEM.
-        compute_result: Computes the result of one system's lake and request.
+        compute_result: Computes the result of one system from its lake and its request.
 
     Returns:
-        The results of all systems in one, with models in the form MODEL@SYSTEM. Settings of
-        different systems are different clusters.
+        One result with models in the form MODEL@SYSTEM. Settings of different systems have
+        different names, so that they are not paired.
 
     Raises:
         UsageError: If the systems have no requested game type in common, or if they play one by
@@ -168,10 +167,14 @@ def compute_across_systems(
 def _common_game_types(
     lakes_by_system: Mapping[str, StoredLake], request: Request
 ) -> tuple[str, ...]:
-    """Return the requested game types that all systems play; raise UsageError if rules differ."""
+    """Return the requested game types that all systems play, after checking their rules.
+
+    Raises UsageError if there are none, or if the rules of one differ between the systems.
+    """
     requested_types = request.game_types
     rules = pl.concat(
-        _game_rules(system_lake, system, request) for system, system_lake in lakes_by_system.items()
+        _rules_text_by_game_type(system_lake, system, request)
+        for system, system_lake in lakes_by_system.items()
     )
     common_types = sorted(
         set.intersection(
@@ -210,10 +213,10 @@ def _common_game_types(
     return game_types
 
 
-def _game_rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
-    """Return the rules of each game type of a lake as text: numbers of players, roles and sides.
+def _rules_text_by_game_type(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
+    """Return a row for each game type with its rules as text: numbers of players, and roles.
 
-    If the request has a condition on games, only the selected games are considered.
+    If the request contains a condition on games, only the games that meet it are considered.
     """
     games, selection = lake.table("games"), game_selection(lake.table, request)
     games = selection.keep_selected(games) if selection else games
@@ -253,57 +256,57 @@ METHOD_COLUMNS: Mapping[str, column.Column] = {
 _WITH, _WITHOUT = "with", "without"
 
 
-def pair_by_suffix(models: Iterable[str], method: str) -> list[tuple[str, str]]:
-    """Return pairs of models whose names differ only in the suffix of a method.
+def pair_models_by_name_suffix(models: Iterable[str], suffix: str) -> list[tuple[str, str]]:
+    """Return the pairs of models whose names differ only in a suffix: gpt-4-pgm and gpt-4.
 
     Args:
         models: The names of models.
-        method: The suffix, such as `pgm`.
+        suffix: The suffix, such as `pgm`.
 
     Returns:
-        Each model whose name ends with the suffix, with the model that has the rest of the name.
+        The pairs, each with the model that has the suffix first.
 
     Raises:
         UsageError: If there is no such pair.
     """
-    pairs = _find_suffix_pairs(set(models), method)
+    pairs = _find_models_with_and_without_suffix(set(models), suffix)
     if not pairs:
         raise UsageError(
-            f"no model exists with and without `{method}`: specify a suffix of model names, "
+            f"no model exists with and without `{suffix}`: specify a suffix of model names, "
             "such as pgm, or a column and its value, such as setting.prompt=v2"
         )
     return pairs
 
 
-def _find_suffix_pairs(models: set[str], method: str) -> list[tuple[str, str]]:
-    """Return each model whose name ends with the method, with the model of the remaining name."""
-    pattern = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
+def _find_models_with_and_without_suffix(models: set[str], suffix: str) -> list[tuple[str, str]]:
+    pattern = re.compile(rf"(.+)[-+_: ]{re.escape(suffix.lstrip('-+_: '))}", re.IGNORECASE)
     matches = ((name, pattern.fullmatch(name)) for name in sorted(models))
     return [(name, match[1]) for name, match in matches if match and match[1] in models]
 
 
-def pair_by_value(
+def compute_with_and_without_column_value(
     compute_result: Callable[[str], MetricResult],
-    method: str,
+    column_and_value: str,
     where: str | None,
     schema: Mapping[str, pl.DataType],
 ) -> tuple[MetricResult, list[tuple[str, str]]]:
-    """Compute the values of each model with and without a value of a column, and pair them.
+    """Compute each model's values for rows with and without a value of a column.
 
     Args:
         compute_result: Computes the result for a condition on rows.
-        method: A column and its value, such as setting.prompt=v2.
+        column_and_value: A column and its value, such as setting.prompt=v2.
         where: A condition that all rows must meet, or None.
         schema: The columns of the rows and their types.
 
     Returns:
-        The result, in which a model with the value has it appended to its name, and the pairs.
+        The result, in which the value is appended to a model's name if the rows have it, and the
+        pairs of such a name and the model's name.
 
     Raises:
         UsageError: If no model has rows with and without the value, or if the column or the value
             is wrong.
     """
-    name, _, value = method.partition("=")
+    name, _, value = column_and_value.partition("=")
     constant = typed_constant(name, value, schema.get(name, pl.String()))
     # The line break ends a comment at the end of the condition.
     where_suffix = f" AND ({where}\n)" if where else ""
@@ -313,7 +316,7 @@ def pair_by_value(
     )
     model_sets = [{*result.rows["model"].drop_nulls()} for result in (result_with, result_without)]
     if not (models := set.intersection(*model_sets)):
-        has_suffix_pairs = _find_suffix_pairs(set.union(*model_sets), value)
+        has_suffix_pairs = _find_models_with_and_without_suffix(set.union(*model_sets), value)
         hint = (
             f"; names of models end with it, so specify `{value}` only" if has_suffix_pairs else ""
         )
@@ -324,10 +327,10 @@ def pair_by_value(
     return MetricResult.concatenate([result_with, result_without], result_without.request), pairs
 
 
-def append_mean_differences(
+def append_mean_difference_rows(
     result: MetricResult, rows: pl.DataFrame, confidence: float
 ) -> pl.DataFrame:
-    """Append to the rows of each metric the mean difference over its models.
+    """Append to the rows of each metric a row with the mean difference over its models.
 
     Args:
         result: The values, with their terms and sums.
@@ -335,8 +338,8 @@ def append_mean_differences(
         confidence: Confidence level of the intervals, between 0 and 1.
 
     Returns:
-        The rows with `n_models`. The mean is over the models that have a difference; a metric with
-        fewer than two such models has no mean.
+        The rows with the column `n_models`. The mean is over the models that have a difference; a
+        metric with fewer than two such models has no mean.
     """
     rows_with_difference = rows.drop_nulls("difference").filter(pl.len().over("metric") > 1)
     sides = pl.concat(
@@ -367,7 +370,8 @@ def append_mean_differences(
     if not mean_differences:
         return model_rows
     mean_rows = means.join(pl.concat(mean_differences), on="metric").with_columns(
-        common_value=common_value("one"), other_common_value=common_value("other")
+        common_value=common_settings_value_expression("one"),
+        other_common_value=common_settings_value_expression("other"),
     )
     metric_order = {
         name: position for position, name in enumerate(rows["metric"].unique(maintain_order=True))
@@ -403,7 +407,7 @@ def settings_apart(
     where: str | None = None,
     limit: int = 10,
 ) -> pl.DataFrame:
-    """Return the settings that both models played and in which they differ most.
+    """Return the settings in which the metric values of two models differ most.
 
     `game_type` and `where` select rows as in `metrics`. The result is empty for the edition
     `release`, which has no values by setting.
@@ -428,7 +432,7 @@ def settings_apart(
         "where": where,
     }
     keys = ["setting_id", "game_type"]
-    values = _values_by_columns(lake, options, keys)
+    values = _values_by_game_type_and_columns(lake, options, keys)
     model_values, other_values = (
         values.filter(model=name).select(*keys, "value") for name in (model, other)
     )
@@ -438,31 +442,38 @@ def settings_apart(
         .sort(-pl.col("difference").abs(), *keys)
         .head(limit)
     )
-    games = _first_counted_games(lake, options, differences["setting_id"].to_list())
+    games = _first_counted_game_ids(lake, options, differences["setting_id"].to_list())
     for name, game in ((model, "game"), (other, "other_game")):
         game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(game))
         differences = differences.join(game_ids, on="setting_id", how="left", maintain_order="left")
     return pl.concat([empty, differences.select(*SETTINGS_APART_COLUMNS)])
 
 
-def _values_by_columns(
-    lake: StoredLake, options: Mapping[str, Any], by: Sequence[str]
+def _values_by_game_type_and_columns(
+    lake: StoredLake, metric_options: Mapping[str, Any], group_columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the values of both models by columns, one of which is the game type."""
-    values = metrics(lake, by=["model", *by], confidence=None, **options)
+    """Return the metric values that are not null, by model and columns that include the game type.
+
+    The values over all game types are excluded.
+    """
+    values = metrics(lake, by=["model", *group_columns], confidence=None, **metric_options)
     return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
 
-def _first_counted_games(
-    lake: StoredLake, options: Mapping[str, Any], settings: Sequence[str]
+def _first_counted_game_ids(
+    lake: StoredLake, metric_options: Mapping[str, Any], setting_ids: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the first counted game of each model and setting: model, setting_id, game_id."""
-    setting_condition = f"setting_id IN ({sql_literals(settings)})"
+    """Return the id of the first counted game of each model in each of the settings."""
+    setting_condition = f"setting_id IN ({sql_literals(setting_ids)})"
     where = (
-        f"({options['where']}) AND {setting_condition}" if options["where"] else setting_condition
+        f"({metric_options['where']}) AND {setting_condition}"
+        if metric_options["where"]
+        else setting_condition
     )
-    game_values = _values_by_columns(
-        lake, {**options, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+    game_values = _values_by_game_type_and_columns(
+        lake,
+        {**metric_options, "where": where},
+        ["setting_id", "game_type", "game_id", "game_index"],
     )
     sorted_games = game_values.sort("game_index", "game_id", nulls_last=True)
     return sorted_games.group_by("model", "setting_id").agg(pl.col("game_id").first())
@@ -592,8 +603,10 @@ def compare(
         combinations(models, 2)
     )
     family = [] if pairs else ["metric"]
-    rows = compute_differences(result, pair_models(result, compared_pairs), confidence)
-    comparison = finish_comparison(add_holm_p_values(rows, family), margin, confidence, family)
+    rows = compute_differences(result, pair_rows_of_models(result, compared_pairs), confidence)
+    comparison = drop_basis_and_add_verdict(
+        add_holm_adjusted_p_values(rows, family), margin, confidence, family
+    )
     if not has_several_systems:
         return comparison.with_columns(system=pl.lit(lake.system, pl.String))
     common_types = {*(result.request.game_types or ())}
@@ -655,10 +668,10 @@ def contrast(
         expected=expected,
     )
     result = compute_metrics(lake, request, names=names, confidence=confidence)
-    result = use_game_types_as_strata(result, lake.compute_once(played_games))
-    pairs = pair_groups(result, by)
+    result = replace_competition_strata_by_game_types(result, lake.compute_once(played_games))
+    pairs = pair_rows_of_groups(result, by)
     rows = compute_differences(result, pairs, confidence, label=by)
-    return finish_comparison(add_holm_p_values(rows, []), margin, confidence, [])
+    return drop_basis_and_add_verdict(add_holm_adjusted_p_values(rows, []), margin, confidence, [])
 
 
 @report(columns=METHOD_COLUMNS, is_for_papers=True, title="With and without a method")
@@ -717,13 +730,15 @@ def compare_with(
 
     if has_value:
         parse_condition(metrics, where)  # checked before it becomes part of another condition
-        result, pairs = pair_by_value(compute_result, method, where, common_row_schema(metrics[0]))
+        result, pairs = compute_with_and_without_column_value(
+            compute_result, method, where, common_row_schema(metrics[0])
+        )
     else:
         result = compute_result(where)
-        pairs = pair_by_suffix(result.rows["model"].drop_nulls(), method)
-    rows = compute_differences(result, pair_models(result, pairs), confidence)
-    return finish_comparison(
-        add_holm_p_values(append_mean_differences(result, rows, confidence), []),
+        pairs = pair_models_by_name_suffix(result.rows["model"].drop_nulls(), method)
+    rows = compute_differences(result, pair_rows_of_models(result, pairs), confidence)
+    return drop_basis_and_add_verdict(
+        add_holm_adjusted_p_values(append_mean_difference_rows(result, rows, confidence), []),
         margin,
         confidence,
         [],

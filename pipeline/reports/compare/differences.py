@@ -43,10 +43,10 @@ ENTITY_COLUMNS = ("entity", "other_entity")
 
 
 def check_pairs(pairs: Sequence[object]) -> None:
-    """Raise UsageError for an item that is not a pair of two models, and for repeated pairs.
+    """Raise UsageError unless each item is a pair of two different models and no pair is repeated.
 
     Args:
-        pairs: The pairs of models as passed by a caller.
+        pairs: The pairs of models as passed by a user.
 
     Raises:
         UsageError: If an item is not a pair of two different names, or if a pair occurs twice in
@@ -64,14 +64,14 @@ def check_pairs(pairs: Sequence[object]) -> None:
                 raise UsageError(
                     f'a pair must be two models, such as ("gpt-4", "cohere"), not {pair!r}'
                 )
-    if repeated_pairs := [" and ".join(pair) for pair, n in pair_counts.items() if n > 1]:
+    if repeated_pairs := [" and ".join(pair) for pair, count in pair_counts.items() if count > 1]:
         raise UsageError(
             f"specify each pair only once, in either order: {', '.join(repeated_pairs)}"
         )
 
 
 def models_in_pairs(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
-    """Return the models that occur in the pairs, each once; None without pairs.
+    """Return the models that occur in the pairs, each once, or None if there are no pairs.
 
     Args:
         pairs: Pairs of models.
@@ -82,82 +82,94 @@ def models_in_pairs(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(name for pair in pairs for name in pair)) or None
 
 
-def with_entity_ids(result: MetricResult) -> pl.DataFrame:
-    """Return the rows of the result with the column `entity`, a number that identifies the row."""
+def result_rows_with_entity_ids(result: MetricResult) -> pl.DataFrame:
+    """Return the rows of the result with the column `entity`, which numbers the rows."""
     return result.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
-def pair_models(
-    result: MetricResult, pairs: Sequence[tuple[str, str]], label: str = "model"
+def pair_rows_of_models(
+    result: MetricResult, pairs: Sequence[tuple[str, str]], paired_column: str = "model"
 ) -> pl.DataFrame:
-    """Return one row for each metric, group and pair of models.
+    """Return for each metric and pair of models the ids of the two rows with their values.
 
     Args:
         result: The values of the models.
-        pairs: The pairs of models.
-        label: The column whose values are paired, instead of the models.
+        pairs: The pairs of models, or of values of `paired_column`.
+        paired_column: The column that identifies the two sides of a pair.
 
     Returns:
-        The metric, the columns of the group, the column `label`, `other`, the ids `entity` and
-        `other_entity` (null if the model has no row), and `lacking`, the reason why a row is
-        missing.
+        A row for each metric, group and pair: the metric, the columns of the group, `paired_column`
+        and `other`, the ids `entity` and `other_entity` (null if there is no such row), and
+        `lacking`, the reason why a row is missing.
     """
-    all_rows = with_entity_ids(result)
-    rows = all_rows.filter(pl.col(label).is_not_null())
-    by = ["metric", *(name for name in result.request.by if name != label)]
+    all_rows = result_rows_with_entity_ids(result)
+    rows = all_rows.filter(pl.col(paired_column).is_not_null())
+    group_columns = ["metric", *(name for name in result.request.by if name != paired_column)]
     pair_rows = pl.DataFrame(
-        list(pairs), schema={label: pl.String, "other": pl.String}, orient="row"
+        list(pairs), schema={paired_column: pl.String, "other": pl.String}, orient="row"
     )
     # A metric for which no row meets the condition has a single row, without a model.
     has_no_row = ~pl.col("metric").is_in(rows["metric"].unique().implode())
     groups = (
-        all_rows.filter(has_no_row | pl.col(label).is_not_null())
-        .select(*by, nothing=pl.when(has_no_row).then("reason"))
+        all_rows.filter(has_no_row | pl.col(paired_column).is_not_null())
+        .select(*group_columns, nothing=pl.when(has_no_row).then("reason"))
         .unique(maintain_order=True)
         .join(pair_rows, how="cross")
     )
-    entity_rows = rows.select(*by, label, "entity")
-    other_rows = entity_rows.rename({label: "other", "entity": "other_entity"})
+    entity_rows = rows.select(*group_columns, paired_column, "entity")
+    other_rows = entity_rows.rename({paired_column: "other", "entity": "other_entity"})
     paired_rows = groups.join(
-        entity_rows, on=[*by, label], how="left", nulls_equal=True, maintain_order="left"
-    ).join(other_rows, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
+        entity_rows,
+        on=[*group_columns, paired_column],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    ).join(
+        other_rows,
+        on=[*group_columns, "other"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
     missing_names = [
         pl.when(pl.col(entity).is_null()).then(pl.col(name))
-        for name, entity in zip((label, "other"), ENTITY_COLUMNS, strict=True)
+        for name, entity in zip((paired_column, "other"), ENTITY_COLUMNS, strict=True)
     ]
     missing_list = pl.concat_str(missing_names, separator=", ", ignore_nulls=True)
     missing_reason = pl.when(missing_list != "").then(pl.lit("no rows of ") + missing_list)
     return paired_rows.with_columns(lacking=pl.coalesce("nothing", missing_reason)).drop("nothing")
 
 
-def pair_groups(result: MetricResult, by: str) -> pl.DataFrame:
-    """Return one row for each metric and pair of groups of one model, in the order of the groups.
+def pair_rows_of_groups(result: MetricResult, group_column: str) -> pl.DataFrame:
+    """Return for each metric and pair of groups of one model the ids of the two rows.
 
     Args:
-        result: The values of the model's groups.
-        by: The column of the groups.
+        result: The values of one model by groups, such as roles.
+        group_column: The column of the groups.
 
     Returns:
-        The columns `metric`, `model`, `by`, `other`, `entity` and `other_entity`.
+        The columns `metric`, `model`, `group_column`, `other`, `entity` and `other_entity`.
 
     Raises:
         UsageError: If a metric has more than `MAX_GROUPS` groups.
     """
-    rows = with_entity_ids(result).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
-    if by == "game_type":
-        rows = rows.filter(pl.col(by) != ALL_GAME_TYPES)
+    rows = result_rows_with_entity_ids(result).filter(
+        pl.col("model").is_not_null(), pl.col(group_column).is_not_null()
+    )
+    if group_column == "game_type":
+        rows = rows.filter(pl.col(group_column) != ALL_GAME_TYPES)
     n_groups = rows.group_by("metric").len()["len"].max() or 0
     if isinstance(n_groups, int) and n_groups > MAX_GROUPS:
         raise UsageError(
-            f"`{by}` has {n_groups:,} groups, but at most {MAX_GROUPS} can be compared: "
+            f"`{group_column}` has {n_groups:,} groups, but at most {MAX_GROUPS} can be compared: "
             "select some with a condition (--where), or choose another column"
         )
     pairs = [
         (
             metric,
             group["model"],
-            str(group[by]),
-            str(other_group[by]),
+            str(group[group_column]),
+            str(other_group[group_column]),
             group["entity"],
             other_group["entity"],
         )
@@ -165,26 +177,27 @@ def pair_groups(result: MetricResult, by: str) -> pl.DataFrame:
             "metric", as_dict=True, maintain_order=True
         ).items()
         for group, other_group in combinations(
-            metric_rows.sort(by, maintain_order=True).to_dicts(), 2
+            metric_rows.sort(group_column, maintain_order=True).to_dicts(), 2
         )
     ]
-    columns = ["metric", "model", by, "other", *ENTITY_COLUMNS]
+    columns = ["metric", "model", group_column, "other", *ENTITY_COLUMNS]
     return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
 
 
-def use_game_types_as_strata(result: MetricResult, settings: pl.DataFrame) -> MetricResult:
-    """Return the result with game types as strata instead of competitions.
+def replace_competition_strata_by_game_types(
+    result: MetricResult, settings: pl.DataFrame
+) -> MetricResult:
+    """Replace the names of competitions by the names of their game types in the strata.
 
-    So the roles of a model can be paired by setting, although each role is a competition of its
-    own. Terms named after a competition are renamed, too, unless a group has two such terms of one
-    game type.
+    Then the roles of a model can be paired by setting, although each role is a competition of its
+    own. In the terms, the names are replaced unless a group has two terms of one game type.
 
     Args:
-        result: The values of a model's groups.
+        result: The values of one model by groups.
         settings: The settings of the lake, as returned by `played_games`.
 
     Returns:
-        The result with renamed strata in `sums`, and with renamed terms where possible.
+        The result with game types as strata in `sums`.
     """
     game_type_by_competition = dict(
         settings.select("competition", "game_type").unique().drop_nulls().iter_rows()
@@ -248,7 +261,7 @@ COLUMNS: Mapping[str, column.Column] = {
         "common settings as the other, in any term"
     ),
     **MISSING_COLUMNS,
-    **{f"other_{name}": of_other for name, of_other in MISSING_COLUMNS.items()},
+    **{f"other_{name}": spec for name, spec in MISSING_COLUMNS.items()},
     "reason": column.text_column("why the difference is null"),
 }
 SCHEMA = column.polars_schema(COLUMNS)
@@ -281,13 +294,13 @@ def compute_differences(
     label: str = "model",
     with_intervals: bool = True,
 ) -> pl.DataFrame:
-    """Compute the difference of each pair, with its interval and p-value.
+    """Compute the difference between the two values of each pair, with interval and p-value.
 
     Args:
         result: The values, with their terms and sums.
-        pairs: Pairs of rows, as returned by `pair_models` or `pair_groups`.
+        pairs: Pairs of rows, as returned by `pair_rows_of_models` or `pair_rows_of_groups`.
         confidence: Confidence level of the intervals, between 0 and 1.
-        label: The column by which a reason names the two sides.
+        label: The column whose values name the two sides in reasons.
         with_intervals: Whether intervals are computed. Without them, only the p-values are
             reliable.
 
@@ -295,7 +308,7 @@ def compute_differences(
         The rows of `pairs` with the columns of `SCHEMA` and with `basis`, the estimates behind each
         difference. The columns `p_holm` and `family` are null.
     """
-    rows, keys = with_entity_ids(result), result.request.key_columns
+    rows, keys = result_rows_with_entity_ids(result), result.request.key_columns
     entity_rows = rows.select(*keys, "entity")
     terms, sums = (
         frame.join(entity_rows, on=keys, nulls_equal=True)
@@ -315,7 +328,7 @@ def compute_differences(
     paired_values = (
         pairs.join(values, on="entity", how="left", maintain_order="left")
         .join(other_values, on="other_entity", how="left", maintain_order="left")
-        .with_columns(reason=_incomparable_reason())
+        .with_columns(reason=_incomparable_reason_expression())
     )
     comparable = paired_values.filter(pl.col("reason").is_null()).drop_nulls(ENTITY_COLUMNS)
     n_games = dict(rows.select("entity", "n_games").iter_rows())
@@ -338,8 +351,8 @@ def compute_differences(
         paired_values.join(differences, on=ENTITY_COLUMNS, how="left", maintain_order="left")
         .with_columns(
             reason=pl.coalesce(missing_row_reason, "reason"),
-            common_value=common_value("one"),
-            other_common_value=common_value("other"),
+            common_value=common_settings_value_expression("one"),
+            other_common_value=common_settings_value_expression("other"),
             p_holm=pl.lit(None, pl.Float64),
             family=pl.lit(None, pl.Int64),
         )
@@ -351,22 +364,23 @@ def compute_differences(
     )
 
 
-def common_value(side: str) -> pl.Expr:
-    """Return the expression of one side's value on the common settings; null if unpaired.
+def common_settings_value_expression(side: str) -> pl.Expr:
+    """Return the expression of the value of one side of a pair in the settings that both played.
 
     Args:
         side: `one` or `other`, a field of the column `basis`.
 
     Returns:
-        An expression on the rows of `compute_differences`, in the metric's unit.
+        An expression on the rows of `compute_differences`, in the metric's unit; null if the pair
+        is not paired by setting.
     """
     rate = pl.col("basis").struct.field(side)
     value = rate.struct.field("rate") * rate.struct.field("range")
     return pl.when(pl.col("method") == PAIRED).then(value)
 
 
-def _incomparable_reason() -> pl.Expr:
-    """Return why two entities cannot be compared; null if they can, or if one has no row."""
+def _incomparable_reason_expression() -> pl.Expr:
+    """Return the expression of the reason why a pair cannot be compared, null if it can."""
     value_reasons, term_reasons = [], []
     for prefix, other_prefix in (("", "other_"), ("other_", "")):
         labeled_reason = pl.format("{}: {}", f"{prefix}label", f"{prefix}reason")
@@ -392,17 +406,17 @@ def _incomparable_reason() -> pl.Expr:
 
 def check_margin(
     margin: float | None,
-    names: str | Sequence[str] | None,
+    metrics: str | Sequence[str] | None,
     edition: Edition,
     game_types: Collection[str],
     *,
     may_be_0: bool = False,
 ) -> None:
-    """Raise UsageError for a margin that is not positive or that no difference can reach.
+    """Raise UsageError unless the margin is positive and less than the largest difference.
 
     Args:
-        margin: The margin in the metric's unit; None without a test.
-        names: The requested metrics; None for all.
+        margin: The margin in the metric's unit; None if no margin was specified.
+        metrics: The requested metrics; None for all.
         edition: The edition of the metrics.
         game_types: The game types of the lake.
         may_be_0: Whether a margin of 0 is valid.
@@ -415,7 +429,7 @@ def check_margin(
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     highest_values = (
-        highest_value(name, edition, game_types) for name in requested_metrics(names, edition)
+        highest_value(name, edition, game_types) for name in requested_metrics(metrics, edition)
     )
     largest_difference = max(highest_values, default=1.0)
     if margin >= largest_difference:
@@ -425,40 +439,42 @@ def check_margin(
         )
 
 
-def add_holm_p_values(
+def add_holm_adjusted_p_values(
     rows: pl.DataFrame,
-    by: Sequence[str],
+    family_columns: Sequence[str],
     p_column: str = "p_value",
     adjusted_column: str = "p_holm",
 ) -> pl.DataFrame:
-    """Add p-values adjusted by Holm's method, and the number of p-values in each family.
+    """Add columns with p-values adjusted by Holm's method, and with the number of such p-values.
 
     Args:
         rows: Rows with p-values.
-        by: The columns that separate families; if empty, all rows are one family.
+        family_columns: P-values are adjusted together if their rows have the same values in these
+            columns; without columns, all are adjusted together.
         p_column: The column of the p-values.
         adjusted_column: The name of the column of adjusted p-values.
 
     Returns:
         The rows with the columns `adjusted_column` and `family`, which are null without a p-value.
     """
-    n_p_values = pl.col(p_column).count().over(by or pl.lit(0)).cast(pl.Int64)
+    n_p_values = pl.col(p_column).count().over(family_columns or pl.lit(0)).cast(pl.Int64)
     family = pl.when(pl.col(p_column).is_not_null()).then(n_p_values)
     return rows.with_columns(
-        adjust_holm(pl.col(p_column), by).alias(adjusted_column), family=family
+        adjust_holm(pl.col(p_column), family_columns).alias(adjusted_column), family=family
     )
 
 
-def finish_comparison(
-    rows: pl.DataFrame, margin: float | None, confidence: float, by: Sequence[str]
+def drop_basis_and_add_verdict(
+    rows: pl.DataFrame, margin: float | None, confidence: float, family_columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Remove the column `basis`, and add the verdict if there is a margin.
+    """Remove the column `basis`; with a margin, add whether a model is alike, better or worse.
 
     Args:
         rows: Rows of `compute_differences` with adjusted p-values.
         margin: The equivalence margin in the metric's unit; None without a test.
         confidence: Confidence level, between 0 and 1.
-        by: The columns that separate families of p-values.
+        family_columns: The columns that separate families of p-values, as in
+            `add_holm_adjusted_p_values`.
 
     Returns:
         The rows; with a margin also `p_alike`, `p_alike_holm` and `verdict`.
@@ -473,7 +489,9 @@ def finish_comparison(
     rows_with_p_values = rows.drop("basis").with_columns(
         p_alike=pl.Series(p_values, dtype=pl.Float64)
     )
-    rows_with_p_values = add_holm_p_values(rows_with_p_values, by, "p_alike", "p_alike_holm")
+    rows_with_p_values = add_holm_adjusted_p_values(
+        rows_with_p_values, family_columns, "p_alike", "p_alike_holm"
+    )
     is_different, is_positive = (
         is_significant(pl.col("p_holm"), confidence),
         pl.col("difference") > 0,
