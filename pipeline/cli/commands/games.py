@@ -10,7 +10,7 @@ from click.exceptions import Exit
 from pipeline.cli import options, terminal
 from pipeline.cli.command import CommandContext
 from pipeline.cli.exit_codes import CHECK_FAILED
-from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Form, Texts
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Form, TextList
 from pipeline.errors import UsageError
 from pipeline.parameters import (
     GAME_TYPES_OPTION,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The commands of values: the metrics, how complete they are, and their differences.
 
-BY = "model,game_type"
+DEFAULT_GROUP_COLUMNS = "model,game_type"
 
 
 def metrics(
@@ -46,13 +46,13 @@ def metrics(
         "COLUMNS",
         f"Columns to group by, separated by commas; setting.KEY for a key of what was fixed "
         f"before play; '' for one group; may be repeated.  "
-        f"[default: {BY}]",
+        f"[default: {DEFAULT_GROUP_COLUMNS}]",
         suggested="columns",
-        check=lambda by: split_names(by or [BY]),
+        check=lambda by: split_names(by or [DEFAULT_GROUP_COLUMNS]),
     ),
-    model: Texts = None,
-    metric: Texts = None,
-    game_type: Texts = GAME_TYPES_OPTION,
+    model: TextList = None,
+    metric: TextList = None,
+    game_type: TextList = GAME_TYPES_OPTION,
     where: str | None = None,
     expected: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -81,7 +81,7 @@ def metrics(
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     if form == "magic-json":
-        is_whole = by == split_names([BY]) and not (metric or game_type or where)
+        is_whole = by == split_names([DEFAULT_GROUP_COLUMNS]) and not (metric or game_type or where)
         if edition != "release" or len(model or ()) != 1 or not is_whole:
             raise UsageError(
                 "magic-json needs --edition release and exactly one --model, without --by, "
@@ -149,7 +149,7 @@ def completeness(
 def compare(
     context: CommandContext,
     *,
-    model: Texts = argument_spec(
+    model: TextList = argument_spec(
         "[MODEL [OTHER]]",
         "The two models to compare; or one, whose groups of --by are compared.",
         "models",
@@ -157,7 +157,7 @@ def compare(
     all_pairs: bool = flag_spec("--all-pairs", "Compare every pair of models in the lake."),
     method: str | None = None,
     system: str | None = None,
-    metric: Texts = None,
+    metric: TextList = None,
     by: Sequence[str],
     **_: object,
 ) -> None:
@@ -199,7 +199,7 @@ def compare(
 def diff(
     context: CommandContext,
     *,
-    lakes: Texts = argument_spec(
+    lakes: TextList = argument_spec(
         "[LAKE [LAKE]]",
         "The lakes before and after. One lake is compared with --lake. "
         "With --as-of, give one or none.",
@@ -217,14 +217,14 @@ def diff(
     system: str | None,
     names: Path | None,
     failures: Failures,
-    model: Texts,
-    metric: Texts,
+    model: TextList,
+    metric: TextList,
     margin: float | None,
     form: str,
     **_: object,
 ) -> None:
     """Compare two lakes or two states of one; exit with 4 if a value dropped by the margin."""
-    states, named = as_of or [], options.requested_lakes(lake, lakes, as_of)
+    states, named = as_of or [], options.lake_paths_to_read(lake, lakes, as_of)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
         raise UsageError(
             "name two lakes, or one to compare with --lake; "
@@ -235,9 +235,9 @@ def diff(
 
     before = options.open_lake_of_system(named[0], system, states[0] if states else None)
     after = open_lake(named[-1], states[1] if len(states) == 2 else None)
-    before, after = options.lakes_with_model_names([before, after], names)
-    context.lake = options.count_failures_as_requested(before, failures, " before")
-    after = options.count_failures_as_requested(after, failures, " after")
+    before, after = options.apply_names_option_to_lakes([before, after], names)
+    context.lake = options.apply_failures_option(before, failures, " before")
+    after = options.apply_failures_option(after, failures, " after")
     if list_games:
         context.print_result("diff_games", after)
         if margin is None:
@@ -245,7 +245,9 @@ def diff(
     rows = context.run_report("diff", after)
     if not list_games:
         # Whoever names a model and a metric asks for these values.
-        _print_changes(context, rows, form, all_values=all or bool(model and metric))
+        _print_summary_and_changed_values(
+            context, rows, form, all_values=all or bool(model and metric)
+        )
     if margin is None:
         return
     known = rows.filter(rows["value"].is_not_null() | rows["new_value"].is_not_null())
@@ -260,7 +262,7 @@ def diff(
         raise Exit(CHECK_FAILED)
 
 
-def _print_changes(
+def _print_summary_and_changed_values(
     context: CommandContext, rows: "pl.DataFrame", form: str, *, all_values: bool
 ) -> None:
     """Print the rows of a diff; a summary of the changes is printed first."""
@@ -275,7 +277,7 @@ def _print_changes(
     context.print_table(table)
 
 
-_ROWS = {
+_ROWS_BY_FILTER_OPTION = {
     "--hits": "with a hit",
     "--misses": "without a hit",
     "--unclear": "not clear or of unknown hit",
@@ -308,8 +310,8 @@ def evidence(
     num_of_game: int = DEFAULT_N_GAMES,
     engine: Engine | None = None,
     master: str | None = None,
-    model: Texts = None,
-    game_type: Texts = None,
+    model: TextList = None,
+    game_type: TextList = None,
     hits: bool = flag_spec("--hits", "Only hits, also partial ones."),
     misses: bool = flag_spec("--misses", "Only misses."),
     unclear: bool = flag_spec(
@@ -352,7 +354,7 @@ def evidence(
     has_terms = len(metric_spec(metric, edition).terms) > 1
     n_shown = context.print_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
     if limit is not None or chosen:
-        wanted = _ROWS[chosen[0]] if chosen else "counted"
+        wanted = _ROWS_BY_FILTER_OPTION[chosen[0]] if chosen else "counted"
         totals = context.run_report("evidence_totals", hit=hit, unclear=unclear)
         terminal.print_note(_row_counts_note(totals, wanted, n_shown))
 
@@ -412,7 +414,7 @@ def show(
     elif seat is None:
         page.write_transcript(game_shown, form)
     else:
-        page.write_seat_view(game_shown, seat, form)
+        page.write_messages_seen_by_seat(game_shown, seat, form)
     for line in unknown_game_notes(context.lake, [str(game_shown.game["game_type"])]):
         terminal.print_note(line)
 
@@ -420,11 +422,11 @@ def show(
 def search(
     context: CommandContext,
     *,
-    words: Texts = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
+    words: TextList = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
     lake: str = DEFAULT_LAKE,
     names: Path | None = None,
-    model: Texts = repeatable_option_spec("MODEL", "Only what this model said"),
-    game_type: Texts = None,
+    model: TextList = repeatable_option_spec("MODEL", "Only what this model said"),
+    game_type: TextList = None,
     secret: bool = flag_spec(
         "--secret", "Only messages in which a player says a secret word of the game."
     ),

@@ -11,20 +11,20 @@ from click.exceptions import Exit, MissingParameter
 
 from pipeline.cli import options, terminal
 from pipeline.cli.command import (
-    WRITE_INTERCHANGE,
+    UNKNOWN_FORMAT_NOTE,
     CommandContext,
-    ignored_reasons,
-    note_upgrade,
+    ignored_reason_notes,
     print_ingest_counts,
-    renew_catalog,
+    print_upgrade_note,
+    rebuild_catalog_if_present,
 )
 from pipeline.cli.exit_codes import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import (
     DEFAULT_LAKE,
-    LARGEST_DOCUMENT,
-    PLAYED_BY,
+    MAX_DOCUMENT_BYTES,
+    MODEL_OPTION,
     Form,
-    Texts,
+    TextList,
     format_option,
     size_option,
 )
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 # `magic ingest`: logs into a lake.
 
-_LONGEST = 300  # of a note, the names of models
+_MAX_NAMES_LENGTH = 300  # of a note, the names of models
 
 
 def ingest(
     *,
     source: list[str],
     lake: str = DEFAULT_LAKE,
-    model: str | None = PLAYED_BY,
+    model: str | None = MODEL_OPTION,
     models_from: str | None = None,
     jobs: int | None = option_spec("N", "Use at most N processes; default: one per core.", min=1),
     engine: Literal["local", "spark"] = option_spec(
@@ -55,7 +55,7 @@ def ingest(
     memory: int = size_option(
         "Approximate memory for all processes together; default: 2GiB.", default=2 << 30
     ),
-    max_document: int = LARGEST_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = size_option(
         "Stop reading a compressed file or archive that expands to more; "
         "default: 200 times its size, at least 1GiB."
@@ -108,7 +108,9 @@ def ingest(
 
         is_given = bool(model or models_from)
         try:
-            with terminal.document_progress(lambda: count_files_and_bytes(source)) as on_progress:
+            with terminal.show_document_progress(
+                lambda: count_files_and_bytes(source)
+            ) as on_progress:
                 report = ingest_into(
                     source,
                     lake,
@@ -123,10 +125,10 @@ def ingest(
                     on_progress=on_progress,
                 )
             try:
-                _print_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
+                _print_ingest_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
             finally:  # also where the summary cannot be written: the ingest is committed
                 if not dry_run:
-                    renew_catalog(lake)
+                    rebuild_catalog_if_present(lake)
         except KeyboardInterrupt:
             done = "the lake is intact; run the same command again"
             raise KeyboardInterrupt(done) from None
@@ -139,14 +141,14 @@ def ingest(
     if not report.n_of_games and not allow_empty:
         from pipeline.formats import may_be_unsupported_log
 
-        reasons, n_quarantined = ignored_reasons(report), report.statuses["quarantined"]
+        reasons, n_quarantined = ignored_reason_notes(report), report.statuses["quarantined"]
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
         terminal.print_error(
             f"no game was found in {format_count(report.n_seen, 'document')}: "
             f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
         if any(map(may_be_unsupported_log, report.ignored["reason"])):
-            terminal.print_note(WRITE_INTERCHANGE)
+            terminal.print_note(UNKNOWN_FORMAT_NOTE)
         raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
         raise Exit(QUARANTINED)
@@ -176,14 +178,14 @@ def _watch_sources(sources: list[str], seconds: float, read: "Callable[[], Inges
             terminal.print_error(str(error))
 
 
-def _print_summary(
+def _print_ingest_summary(
     report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
 ) -> None:
     print_ingest_counts(report, form)
     # Where no document is a game, the error says so.
-    for reason in ignored_reasons(report) if report.n_of_games else ():
+    for reason in ignored_reason_notes(report) if report.n_of_games else ():
         terminal.print_note(reason)
-    note_upgrade(report.upgraded_from)
+    print_upgrade_note(report.upgraded_from)
     for left in report.left:
         terminal.print_note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
@@ -214,10 +216,10 @@ def _print_summary(
     if dry_run:
         terminal.print_note("dry run: nothing was written")
     elif report.games.height:
-        _print_counting_notes(lake)
+        _print_similar_name_and_replay_notes(lake)
 
 
-def _print_counting_notes(lake: str) -> None:
+def _print_similar_name_and_replay_notes(lake: str) -> None:
     """Print notes about what may be counted by mistake: similar model names, and replays."""
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
@@ -229,10 +231,11 @@ def _print_counting_notes(lake: str) -> None:
         if format_.NAME in opened.systems and (note := getattr(format_, "MODELS_NOTE", None)):
             terminal.print_note(note)
     if groups := similar_names(opened):
-        more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
+        more = ", …" if len(groups) > 1 or len(groups[0]) > _MAX_NAMES_LENGTH else ""
         terminal.print_note(
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
-            f"none: {groups[0][:_LONGEST]}{more}; each is counted by itself: run `magic models`"
+            f"none: {groups[0][:_MAX_NAMES_LENGTH]}{more}; each is counted by itself: "
+            "run `magic models`"
         )
     for note in replay_notes_by_system(opened):
         terminal.print_note(
@@ -241,19 +244,19 @@ def _print_counting_notes(lake: str) -> None:
         )
 
 
-GAME, FAULTY = "game", "faulty part"
+GAME, FAULTY_PART = "game", "faulty part"
 REFUSED, IGNORED, DUPLICATE = "refused document", "ignored document", "duplicate"
-_NO_FAULT = (None, None, None)
+_NO_VALIDATION_ERROR = (None, None, None)
 # One of the refused documents.
-UNNAMED = "log"
+UNNAMED_LOG = "log"
 
 
 def convert(
     *,
-    source: Texts = None,
+    source: TextList = None,
     out: Path | None = option_spec("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
-    model: str | None = PLAYED_BY,
-    max_document: int = LARGEST_DOCUMENT,
+    model: str | None = MODEL_OPTION,
+    max_document: int = MAX_DOCUMENT_BYTES,
     strict: bool = False,
     example: bool = flag_spec(
         "--example", "Print a small game in interchange JSON, to write one's own logs like it."
@@ -293,45 +296,45 @@ def convert(
 
     documents = iter_converted(source, model, max_document)
     if out is None:
-        counts, first = _write_lines(documents, _write_line)
+        counts, first = _write_lines_and_count_documents(documents, _write_line_to_stdout)
     else:
         with atomic_write(out) as draft, draft.open("wb") as file:
-            counts, first = _write_lines(documents, file.write)
+            counts, first = _write_lines_and_count_documents(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
     copies = counts.pop(DUPLICATE, 0)
-    numbers = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED)
+    numbers = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED_LOG)
     numbers += f", {format_count(copies, DUPLICATE)} left out" * bool(copies)
     terminal.print_note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
-        terminal.print_error(f"no game was converted: {_no_game_reason(counts, first)}")
+        terminal.print_error(f"no game was converted: {_no_game_converted_reason(counts, first)}")
         raise Exit(FAILED)
-    if strict and (counts[REFUSED] or counts[FAULTY]):
+    if strict and (counts[REFUSED] or counts[FAULTY_PART]):
         raise Exit(QUARANTINED)
 
 
-def _write_line(line: bytes) -> None:
+def _write_line_to_stdout(line: bytes) -> None:
     """Write a line to stdout unchanged; to a terminal as JSON without control characters."""
     from pipeline.serialization import escape_terminal_json
 
-    is_seen = terminal.is_out_terminal()
+    is_seen = terminal.is_stdout_terminal()
     terminal.write_result_bytes(escape_terminal_json(line.decode()).encode() if is_seen else line)
 
 
-def _no_game_reason(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
+def _no_game_converted_reason(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
     """Return why there is no game and what to do; `ignored` is an unsupported document."""
     reasons = []
-    if counts[UNNAMED]:
-        logs = format_count(counts[UNNAMED], UNNAMED)
+    if counts[UNNAMED_LOG]:
+        logs = format_count(counts[UNNAMED_LOG], UNNAMED_LOG)
         reasons.append(f"{logs} without the name of the model that played: give --model NAME")
     elif counts[REFUSED]:
         reasons.append("see the lines above")
     if ignored is not None:
         reasons.append(f"{ignored.ignored}, for example {ignored.location}")
-        reasons += [WRITE_INTERCHANGE] * ignored.may_be_log
+        reasons += [UNKNOWN_FORMAT_NOTE] * ignored.may_be_log
     return "; ".join(reasons) or "there are no documents"
 
 
-def _write_lines(
+def _write_lines_and_count_documents(
     documents: "Iterable[ConvertedDocument]", write: Callable[[bytes], object]
 ) -> tuple[Counter[str], "ConvertedDocument | None"]:
     """Write the lines, print the errors, and return the number of documents of each kind.
@@ -344,7 +347,7 @@ def _write_lines(
         if document.line is not None:
             write(document.line + b"\n")
             counts[GAME] += 1
-            counts[FAULTY] += len(document.faults)
+            counts[FAULTY_PART] += len(document.faults)
         elif document.is_duplicate:
             counts[DUPLICATE] += 1
         elif document.ignored is not None:
@@ -353,7 +356,7 @@ def _write_lines(
                 ignored = document
         else:
             counts[REFUSED] += 1
-            counts[UNNAMED] += document.is_unnamed
+            counts[UNNAMED_LOG] += document.is_unnamed
         for fault in document.faults:
             terminal.print_note(
                 f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}"
@@ -369,7 +372,7 @@ def validate(
         "and .toml files that declare a game.",
         default=...,
     ),
-    max_document: int = LARGEST_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     form: Form = "table",
 ) -> None:
     """Check documents of interchange JSON, each by itself, and games declared as data.
@@ -401,7 +404,7 @@ def validate(
     rows = [
         (one.location, not one.faults, *fault)
         for one in documents
-        for fault in (map(astuple, one.faults) if one.faults else [_NO_FAULT])
+        for fault in (map(astuple, one.faults) if one.faults else [_NO_VALIDATION_ERROR])
     ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
@@ -446,7 +449,7 @@ def simulate(
     from pipeline.simulate.point_games import COMPETITIONS
 
     try:
-        with terminal.game_progress(models * games * len(COMPETITIONS)) as on_game:
+        with terminal.show_game_progress(models * games * len(COMPETITIONS)) as on_game:
             summary = write(
                 out,
                 models=models,
@@ -462,6 +465,6 @@ def simulate(
         ) from None
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
-    with terminal.report_completed_work(f"the logs are in {summary.results}"):
+    with terminal.mention_completed_work_in_output_error(f"the logs are in {summary.results}"):
         context.print_rows("simulate", rows, as_records=True)
     terminal.print_note(f"run `magic ingest {summary.results}` to read them")

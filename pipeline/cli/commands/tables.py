@@ -9,9 +9,9 @@ from click.exceptions import Exit
 
 import pipeline
 from pipeline.cli import options, terminal
-from pipeline.cli.command import CommandContext, note_upgrade, renew_catalog
+from pipeline.cli.command import CommandContext, print_upgrade_note, rebuild_catalog_if_present
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size_option
+from pipeline.cli.options import DEFAULT_LAKE, Form, TextList, size_option
 from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
 from pipeline.text_format import format_count
@@ -24,11 +24,11 @@ def documents(
     context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
-    status: Texts = repeatable_option_spec(
+    status: TextList = repeatable_option_spec(
         "STATUS", "List documents of this status, such as quarantined", "reports.documents.STATUSES"
     ),
-    source: Texts = repeatable_option_spec("SOURCE", "List those of this source"),
-    reason: Texts = repeatable_option_spec("TEXT", "List those with this reason"),
+    source: TextList = repeatable_option_spec("SOURCE", "List those of this source"),
+    reason: TextList = repeatable_option_spec("TEXT", "List those with this reason"),
     path: str | None = option_spec("TEXT", "List those whose path contains this text."),
     limit: int | None = option_spec("N", "List only the first N.", min=1),
     form: Form = "table",
@@ -69,7 +69,7 @@ def tables(
 
 def schema(
     *,
-    table: Texts = argument_spec("TABLE", "Tables or views; default: every table.", "tables"),
+    table: TextList = argument_spec("TABLE", "Tables or views; default: every table.", "tables"),
     lake: str = DEFAULT_LAKE,
     interchange: bool = flag_spec(
         "--interchange", "Print the JSON Schema of interchange JSON instead."
@@ -116,7 +116,7 @@ def schema(
         )
 
 
-_NO_QUERY = (
+_NO_QUERY_MESSAGE = (
     'give a query, for example `magic sql "FROM games"`, or --file; for a prompt, run '
     "`magic catalog` and then `duckdb -readonly lake/magic.duckdb`"
 )
@@ -132,7 +132,7 @@ def sql(
         "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
     ),
     memory: int = size_option("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
-    parameter: Texts = repeatable_option_spec("NAME=VALUE", "The value of $NAME in the query"),
+    parameter: TextList = repeatable_option_spec("NAME=VALUE", "The value of $NAME in the query"),
     out: Path | None = option_spec(
         "FILE",
         "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
@@ -168,29 +168,29 @@ def sql(
         from pipeline.cli.output import check_output_file
 
         check_output_file(out, "csv" if is_safe else form)
-    if query is None and file is None and terminal.is_in_terminal():
-        raise UsageError(_NO_QUERY)
+    if query is None and file is None and terminal.is_stdin_terminal():
+        raise UsageError(_NO_QUERY_MESSAGE)
     with QueryProcesses(
         timeout=timeout,
         memory=memory,
-        while_waiting=partial(terminal.step_progress, "running the query"),
+        while_waiting=partial(terminal.show_step_progress, "running the query"),
         metrics=_metrics_from_files,
     ) as processes:
         text = query if query is not None else options.read_query(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         processes.start_next_process()  # it starts while we load what shows the answer
-        from pipeline.cli.output import print_table, write_file
+        from pipeline.cli.output import print_table, write_rows_to_file
 
         # Only with names it is opened here, since that takes as long as to start a process.
         opened = (
-            lake if names is None else options.with_model_names(pipeline.open_lake(lake), names)
+            lake if names is None else options.apply_names_option(pipeline.open_lake(lake), names)
         )
         rows = processes.run_query(opened, text, values)
         if out is None:
             print_table(rows, form)
             return
-        write_file(rows, out, is_safe=is_safe)
+        write_rows_to_file(rows, out, neutralizes_formulas=is_safe)
         terminal.print_note(f"wrote {out} ({format_count(rows.height, 'row')})")
 
 
@@ -240,7 +240,7 @@ def quarantine(
     from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine
 
     manifest = export_quarantine(lake, export)
-    with terminal.report_completed_work(f"the documents are in {export}"):
+    with terminal.mention_completed_work_in_output_error(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
         context.print_rows("manifest", manifest, hidden=hidden)
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
@@ -322,7 +322,7 @@ def maintain(
         keep_days=keep_days,
         older_than_hours=older_than_hours,
         dry_run=dry_run,
-        on_merged=partial(renew_catalog, lake),
+        on_merged=partial(rebuild_catalog_if_present, lake),
     )
     if dry_run:
         context.print_rows("maintain", rows)
@@ -330,13 +330,13 @@ def maintain(
         is_unknown = rows["bytes_after"].has_nulls()
         terminal.print_note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
         return
-    with terminal.report_completed_work("the lake is maintained"):
+    with terminal.mention_completed_work_in_output_error("the lake is maintained"):
         context.print_rows("maintain", rows)
     if open_lake(lake).contract_version != before:
-        note_upgrade(before)
+        print_upgrade_note(before)
 
 
-BRIEF = ("check", "severity", "table", "n_rows", "row")
+BRIEF_COLUMNS = ("check", "severity", "table", "n_rows", "row")
 
 
 def verify(
@@ -367,9 +367,9 @@ def verify(
     """
     from pipeline.verify import verify as verify_lake
 
-    with terminal.step_progress() as on_progress:
+    with terminal.show_step_progress() as on_progress:
         verified = verify_lake(lake, limit=limit, on_progress=on_progress)
-    context.print_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
+    context.print_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF_COLUMNS))
     for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.print_note(f"{check}: {finds}")
     if verified.left_out:
