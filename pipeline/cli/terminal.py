@@ -94,7 +94,7 @@ def add_lake_to_suggested_commands(path: str) -> None:
     _lake_of_suggested_commands = path
 
 
-# The stream for results if `reserve_stdout` was called, otherwise None.
+# The stream for results if `reserve_stdout_for_results` was called, otherwise None.
 _reserved_stdout: TextIO | None = None
 
 

@@ -179,7 +179,7 @@ def compute_report(
     Each value has the rows that it counts from up to `games_per_cell` games.
 
     Raises:
-        UsageError: If `games_per_cell` is not between 0 and `MOST_GAMES_PER_CELL`.
+        UsageError: If `games_per_cell` is not between 0 and `MAX_GAMES_PER_CELL`.
     """
     if not 0 <= games_per_cell <= MAX_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MAX_GAMES_PER_CELL}")

@@ -207,7 +207,7 @@ def content(name: str, lake: Any, parameters: PageParameters) -> Content:
     Args:
         name: Name of the page.
         lake: The lake to display.
-        parameters: The parameters of the page, as returned by the function `parameters`.
+        parameters: The parameters of the page.
 
     Raises:
         UsageError: If a parameter is invalid and no form field displays its error.
@@ -480,7 +480,7 @@ def as_json(content: Content, parameters: PageParameters, ingest_id: int) -> str
     """Return the content of a page as a JSON object, with its parameters and the ingest id.
 
     Raises:
-        UsageError: If the text is longer than `MOST_CHARACTERS`.
+        UsageError: If the text is longer than `MAX_RESPONSE_CHARACTERS`.
     """
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts") | fields.pop("seen_as")
@@ -492,13 +492,13 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
     """Return the rows as CSV in which spreadsheet programs execute no formula.
 
     Raises:
-        UsageError: If the text is longer than `MOST_CHARACTERS`; it is never truncated.
+        UsageError: If the text is longer than `MAX_RESPONSE_CHARACTERS`; it is never truncated.
     """
     return _join_within_limit("CSV", iter_spreadsheet_csv(parts))
 
 
 def _join_within_limit(form: str, texts: Iterable[str]) -> str:
-    """Join the strings; raise UsageError as soon as they exceed `MOST_CHARACTERS`."""
+    """Join the strings; raise UsageError as soon as they exceed `MAX_RESPONSE_CHARACTERS`."""
     first_texts, n_left = [], MAX_RESPONSE_CHARACTERS
     for text in texts:
         first_texts.append(text)

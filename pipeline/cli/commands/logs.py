@@ -1,4 +1,4 @@
-"""The commands of logs outside of a lake: converted, checked, simulated."""
+"""The commands that read or write logs: ingest, convert, validate and simulate."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 # `magic ingest`: logs into a lake.
 
-_MAX_NAMES_LENGTH = 300  # of a note, the names of models
+_MAX_NAMES_LENGTH = 300
+"""A note contains at most this number of characters of similar model names."""
 
 
 def ingest(
@@ -98,7 +99,7 @@ def ingest(
     if master is not None and engine != "spark":
         raise UsageError("--master works only with --engine spark")
 
-    def read() -> "IngestSummary":
+    def ingest_once() -> "IngestSummary":
         from pipeline.archives import count_files_and_bytes
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.decode import assigned_models
@@ -106,12 +107,12 @@ def ingest(
         if engine == "spark":
             from pipeline.spark import spark_cluster
 
-        is_given = bool(model or models_from)
+        has_model_option = bool(model or models_from)
         try:
             with terminal.show_document_progress(
                 lambda: count_files_and_bytes(source)
             ) as on_progress:
-                report = ingest_into(
+                summary = ingest_into(
                     source,
                     lake,
                     model=assigned_models(model, models_from),
@@ -125,77 +126,84 @@ def ingest(
                     on_progress=on_progress,
                 )
             try:
-                _print_ingest_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
-            finally:  # also where the summary cannot be written: the ingest is committed
+                _print_ingest_summary(
+                    summary, lake, form, has_model_option=has_model_option, dry_run=dry_run
+                )
+            finally:  # Even if the summary cannot be printed, the ingest is committed.
                 if not dry_run:
                     rebuild_catalog_if_present(lake)
         except KeyboardInterrupt:
-            done = "the lake is intact; run the same command again"
-            raise KeyboardInterrupt(done) from None
-        return report
+            message = "the lake is intact; run the same command again"
+            raise KeyboardInterrupt(message) from None
+        return summary
 
     if watch is not None:
-        _watch_sources(source, watch, read)
+        _watch_sources(source, watch, ingest_once)
         return
-    report = read()
-    if not report.n_of_games and not allow_empty:
+    summary = ingest_once()
+    n_quarantined = summary.statuses["quarantined"]
+    if not summary.n_of_games and not allow_empty:
         from pipeline.formats import may_be_unsupported_log
 
-        reasons, n_quarantined = ignored_reason_notes(report), report.statuses["quarantined"]
+        reasons = ignored_reason_notes(summary)
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
         terminal.print_error(
-            f"no game was found in {format_count(report.n_seen, 'document')}: "
+            f"no game was found in {format_count(summary.n_seen, 'document')}: "
             f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
-        if any(map(may_be_unsupported_log, report.ignored["reason"])):
+        if any(map(may_be_unsupported_log, summary.ignored["reason"])):
             terminal.print_note(UNKNOWN_FORMAT_NOTE)
         raise Exit(FAILED)
-    if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
+    if strict and (n_quarantined or summary.n_faulty_parts):
         raise Exit(QUARANTINED)
 
 
-def _watch_sources(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
-    """Read the sources whenever they change, until Ctrl-C is pressed between two readings."""
+def _watch_sources(
+    sources: list[str], settle_seconds: float, ingest_once: "Callable[[], IngestSummary]"
+) -> None:
+    """Ingest the sources each time after they changed, until Ctrl-C is pressed in between."""
     from pipeline.ingest import wait_for_settled_files
 
-    def complain(text: str) -> None:
-        terminal.print_error(f"{text}; waiting for it")
+    def print_missing_source(message: str) -> None:
+        terminal.print_error(f"{message}; waiting for it")
 
-    changes = wait_for_settled_files(sources, seconds, on_missing=complain)
-    is_failed = None
-    for n_readings in count():
+    changes = wait_for_settled_files(sources, settle_seconds, on_missing=print_missing_source)
+    has_failed = None
+    for n_ingests in count():
         try:
-            if n_readings:
+            if n_ingests:
                 terminal.print_note("waiting for logs that are new or changed; Ctrl-C ends it")
-            changes.send(is_failed)
+            changes.send(has_failed)
         except KeyboardInterrupt:
             return
         try:
-            is_failed = None
-            read()
-        except SourceError as error:  # somebody writes there: it is read again
-            is_failed = True
+            has_failed = None
+            ingest_once()
+        except SourceError as error:  # Another process writes a source, so it is read again.
+            has_failed = True
             terminal.print_error(str(error))
 
 
 def _print_ingest_summary(
-    report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
+    report: "IngestSummary", lake: str, form: str, *, has_model_option: bool, dry_run: bool
 ) -> None:
     print_ingest_counts(report, form)
-    # Where no document is a game, the error says so.
-    for reason in ignored_reason_notes(report) if report.n_of_games else ():
-        terminal.print_note(reason)
+    # If no document is a game, the error contains these notes.
+    for note in ignored_reason_notes(report) if report.n_of_games else ():
+        terminal.print_note(note)
     print_upgrade_note(report.upgraded_from)
-    for left in report.left:
-        terminal.print_note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
-    numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
-    if refused := [format_count(n, noun) for noun, n in numbers.items() if n]:
-        why = "run `magic quarantine` to see why"
+    for remaining_file in report.left:
+        terminal.print_note(
+            f"the ingest is done, but {remaining_file}; `magic maintain` deletes it later"
+        )
+    counts = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
+    if quarantined := [format_count(n, noun) for noun, n in counts.items() if n]:
+        reason = "run `magic quarantine` to see why"
         if report.ingest_id is None:
-            first = report.faults.row(0, named=True)
-            why = f"for example {first['path']} at {first['json_path']}: {first['message']}"
-        terminal.print_note(f"{' and '.join(refused)} quarantined: {why}")
-    if not is_given and report.n_known_by_content:
+            error = report.faults.row(0, named=True)
+            reason = f"for example {error['path']} at {error['json_path']}: {error['message']}"
+        terminal.print_note(f"{' and '.join(quarantined)} quarantined: {reason}")
+    if not has_model_option and report.n_known_by_content:
         terminal.print_note(
             f"{format_count(report.n_known_by_content, 'document')} without a model's name: "
             "their games are already in the lake, with the --model of an earlier ingest"
@@ -220,24 +228,23 @@ def _print_ingest_summary(
 
 
 def _print_similar_name_and_replay_notes(lake: str) -> None:
-    """Print notes about what may be counted by mistake: similar model names, and replays."""
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import replay_notes_by_system
     from pipeline.reports.games import similar_names
 
-    opened = open_lake(lake)
+    opened_lake = open_lake(lake)
     for format_ in available_formats():
-        if format_.NAME in opened.systems and (note := getattr(format_, "MODELS_NOTE", None)):
+        if format_.NAME in opened_lake.systems and (note := getattr(format_, "MODELS_NOTE", None)):
             terminal.print_note(note)
-    if groups := similar_names(opened):
+    if groups := similar_names(opened_lake):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _MAX_NAMES_LENGTH else ""
         terminal.print_note(
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
             f"none: {groups[0][:_MAX_NAMES_LENGTH]}{more}; each is counted by itself: "
             "run `magic models`"
         )
-    for note in replay_notes_by_system(opened):
+    for note in replay_notes_by_system(opened_lake):
         terminal.print_note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
@@ -247,8 +254,8 @@ def _print_similar_name_and_replay_notes(lake: str) -> None:
 GAME, FAULTY_PART = "game", "faulty part"
 REFUSED, IGNORED, DUPLICATE = "refused document", "ignored document", "duplicate"
 _NO_VALIDATION_ERROR = (None, None, None)
-# One of the refused documents.
 UNNAMED_LOG = "log"
+"""A refused document that does not name the model that played."""
 
 
 def convert(
@@ -296,32 +303,38 @@ def convert(
 
     documents = iter_converted(source, model, max_document)
     if out is None:
-        counts, first = _write_lines_and_count_documents(documents, _write_line_to_stdout)
+        counts, ignored = _write_lines_and_count_documents(documents, _write_line_to_stdout)
     else:
         with atomic_write(out) as draft, draft.open("wb") as file:
-            counts, first = _write_lines_and_count_documents(documents, file.write)
-    wrote = f"wrote {out}: " if out else ""
-    copies = counts.pop(DUPLICATE, 0)
-    numbers = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED_LOG)
-    numbers += f", {format_count(copies, DUPLICATE)} left out" * bool(copies)
-    terminal.print_note(wrote + (numbers or "no documents"))
+            counts, ignored = _write_lines_and_count_documents(documents, file.write)
+    note_prefix = f"wrote {out}: " if out else ""
+    n_duplicates = counts.pop(DUPLICATE, 0)
+    note = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED_LOG)
+    note += f", {format_count(n_duplicates, DUPLICATE)} left out" * bool(n_duplicates)
+    terminal.print_note(note_prefix + (note or "no documents"))
     if not counts[GAME]:
-        terminal.print_error(f"no game was converted: {_no_game_converted_reason(counts, first)}")
+        terminal.print_error(f"no game was converted: {_no_game_converted_reason(counts, ignored)}")
         raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY_PART]):
         raise Exit(QUARANTINED)
 
 
 def _write_line_to_stdout(line: bytes) -> None:
-    """Write a line to stdout unchanged; to a terminal as JSON without control characters."""
+    """Write a line of JSON to stdout; on a terminal, control characters are escaped."""
     from pipeline.serialization import escape_terminal_json
 
-    is_seen = terminal.is_stdout_terminal()
-    terminal.write_result_bytes(escape_terminal_json(line.decode()).encode() if is_seen else line)
+    if terminal.is_stdout_terminal():
+        line = escape_terminal_json(line.decode()).encode()
+    terminal.write_result_bytes(line)
 
 
 def _no_game_converted_reason(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
-    """Return why there is no game and what to do; `ignored` is an unsupported document."""
+    """Return why no game was converted, and what to do about it.
+
+    Args:
+        counts: The number of documents of each kind.
+        ignored: An example of an ignored document; None if there is none.
+    """
     reasons = []
     if counts[UNNAMED_LOG]:
         logs = format_count(counts[UNNAMED_LOG], UNNAMED_LOG)
@@ -335,17 +348,19 @@ def _no_game_converted_reason(counts: Counter[str], ignored: "ConvertedDocument 
 
 
 def _write_lines_and_count_documents(
-    documents: "Iterable[ConvertedDocument]", write: Callable[[bytes], object]
+    documents: "Iterable[ConvertedDocument]", write_bytes: Callable[[bytes], object]
 ) -> tuple[Counter[str], "ConvertedDocument | None"]:
-    """Write the lines, print the errors, and return the number of documents of each kind.
+    """Write the converted games, one a line, and print validation errors.
 
-    And one that was ignored, with the reason: the first that may be a log, else the first.
+    Returns:
+        The number of documents of each kind, and an example of an ignored document: the first one
+        that may be a log, otherwise the first one.
     """
     counts: Counter[str] = Counter()
     ignored: ConvertedDocument | None = None
     for document in documents:
         if document.line is not None:
-            write(document.line + b"\n")
+            write_bytes(document.line + b"\n")
             counts[GAME] += 1
             counts[FAULTY_PART] += len(document.faults)
         elif document.is_duplicate:
@@ -357,9 +372,9 @@ def _write_lines_and_count_documents(
         else:
             counts[REFUSED] += 1
             counts[UNNAMED_LOG] += document.is_unnamed
-        for fault in document.faults:
+        for error in document.faults:
             terminal.print_note(
-                f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}"
+                f"{document.location}: {error.json_path}: {error.rule}: {error.message}"
             )
     return +counts, ignored
 
@@ -393,28 +408,33 @@ def validate(
     from pipeline.cli.output import print_table
     from pipeline.conversion import check_game_files, iter_validated
 
-    declared = [one for one in file if one.endswith(".toml")]
-    others_of = [one for one in file if one not in declared]
-    seen = [
-        *check_game_files(declared),
-        *(iter_validated(others_of, max_document) if others_of else ()),
+    definition_files = [path for path in file if path.endswith(".toml")]
+    log_files = [path for path in file if path not in definition_files]
+    checked = [
+        *check_game_files(definition_files),
+        *(iter_validated(log_files, max_document) if log_files else ()),
     ]
-    documents = [one for one in seen if not one.ignored]
-    others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
+    documents = [document for document in checked if not document.ignored]
+    ignored = [document for document in checked if document.ignored]
     rows = [
-        (one.location, not one.faults, *fault)
-        for one in documents
-        for fault in (map(astuple, one.faults) if one.faults else [_NO_VALIDATION_ERROR])
+        (document.location, not document.faults, *error)
+        for document in documents
+        for error in (map(astuple, document.faults) if document.faults else [_NO_VALIDATION_ERROR])
     ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     print_table(pl.DataFrame(rows, columns, orient="row"), form)
-    n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
-    terminal.print_note(f"{n_valid:,} of {format_count(len(documents), 'document')} {are} valid")
-    for note in (f"{one.location}: {note}" for one in documents for note in one.notes):
-        terminal.print_note(note)
-    if others:
-        terminal.print_note(f"{format_count(len(others), 'other file')} ignored: {others[0]}")
+    n_valid = sum(not document.faults for document in documents)
+    verb = "is" if len(documents) == 1 else "are"
+    terminal.print_note(f"{n_valid:,} of {format_count(len(documents), 'document')} {verb} valid")
+    for document in documents:
+        for note in document.notes:
+            terminal.print_note(f"{document.location}: {note}")
+    if ignored:
+        terminal.print_note(
+            f"{format_count(len(ignored), 'other file')} ignored: {ignored[0].ignored}, "
+            f"for example {ignored[0].location}"
+        )
     if n_valid < len(documents) or not documents:
         raise Exit(CHECK_FAILED if documents else FAILED)
 

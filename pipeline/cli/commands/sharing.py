@@ -1,4 +1,4 @@
-"""The commands to show and to quote: a browser's pages, a report, exports, a citation."""
+"""The commands to share results: pages in a browser, a report, exports and a citation."""
 
 from pathlib import Path
 from typing import Literal
@@ -73,15 +73,17 @@ def report(
     file = Path(out or DEFAULT_FILE_NAMES[form])
     if out != STDOUT:
         check_output_path(file)
-    wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
-    opened = options.apply_names_option(open_lake(lake), names)
+    if games_per_cell is None:
+        games_per_cell = GAMES_PER_CELL if form == "html" else 0
+    report_lake = options.apply_names_option(open_lake(lake), names)
+    report_lake = report_lake.for_system(system) if system else report_lake
     text = format_report(
-        options.apply_failures_option(opened.for_system(system) if system else opened, failures),
+        options.apply_failures_option(report_lake, failures),
         form,
         title=title,
         edition=edition,
         confidence=confidence,
-        games_per_cell=wanted if form == "html" else 0,
+        games_per_cell=games_per_cell,
     )
     if out == STDOUT:
         terminal.write_result_bytes(text.encode())
@@ -92,18 +94,18 @@ def report(
 
 
 def _format_of_extension(out: str | None) -> Form:
-    """Return the format that the file extension selects; html for stdout and by default."""
+    """Return the format of the report for a file extension; html for stdout and for None."""
     if out is None or out == STDOUT:
         return "html"
-    ending = Path(out).suffix.lower()
+    extension = Path(out).suffix.lower()
     forms = {Path(name).suffix: form for form, name in DEFAULT_FILE_NAMES.items()} | {
         ".htm": "html"
     }
-    if ending not in forms:
+    if extension not in forms:
         raise UsageError(
-            f"{out}: the ending must name the format ({', '.join(forms)}), or use --format"
+            f"{out}: the file extension must name the format ({', '.join(forms)}), or use --format"
         )
-    return forms[ending]
+    return forms[extension]
 
 
 NEEDED_PACKAGES = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")

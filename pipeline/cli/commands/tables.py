@@ -98,19 +98,19 @@ def schema(
     from pipeline.cli import output
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.render import build_result_table
-    from pipeline.reports.sql_views import describe_row, find_views, schema as contracts_of
+    from pipeline.reports.sql_views import describe_row, find_views, schema as describe_columns
 
-    wanted = list(dict.fromkeys(table or TABLES))
-    contracts = contracts_of(wanted)
+    names = list(dict.fromkeys(table or TABLES))
+    columns = describe_columns(names)
     if form not in ("table", "markdown"):
-        output.print_table(contracts, form)
+        output.print_table(columns, form)
         return
-    views = find_views(wanted)
-    for name in wanted:
+    views = find_views(names)
+    for name in names:
         output.print_heading(f"{name}: {describe_row(name, views)}", form, level=3)
-        output.print_table(build_result_table("schema", contracts.filter(table=name)), form)
+        output.print_table(build_result_table("schema", columns.filter(table=name)), form)
         terminal.write_result("\n")
-    if TABLES.keys() & set(wanted):
+    if TABLES.keys() & set(names):
         terminal.print_note(
             f"contract version {VERSION}; * marks key columns, ? columns that may be null"
         )
@@ -179,14 +179,15 @@ def sql(
         text = query if query is not None else options.read_query(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
-        processes.start_next_process()  # it starts while we load what shows the answer
+        # The process starts while this one imports modules.
+        processes.start_next_process()
         from pipeline.cli.output import print_table, write_rows_to_file
 
-        # Only with names it is opened here, since that takes as long as to start a process.
-        opened = (
+        # Without --names the lake is opened only by the process, to save time.
+        lake_or_path = (
             lake if names is None else options.apply_names_option(pipeline.open_lake(lake), names)
         )
-        rows = processes.run_query(opened, text, values)
+        rows = processes.run_query(lake_or_path, text, values)
         if out is None:
             print_table(rows, form)
             return
@@ -195,14 +196,13 @@ def sql(
 
 
 def _metrics_from_files() -> "dict[str, RegisteredMetric]":
-    """Return the metrics of --metric-file."""
-    # Imported when a query is asked, so that its process starts first.
+    # Imported only after the process of the query has started.
     from pipeline.metrics.registry import registered_metrics
 
     return dict(registered_metrics())
 
 
-# The commands of upkeep: what was refused, the catalogue, merged files, and the lake checked.
+# Commands for maintenance: quarantine, catalogue, merging of files, and verification.
 
 
 def quarantine(
@@ -243,10 +243,10 @@ def quarantine(
     with terminal.mention_completed_work_in_output_error(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
         context.print_rows("manifest", manifest, hidden=hidden)
-    n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
+    n_truncated, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.print_note(
-        f"{format_count(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
-        f"{export / MANIFEST_FILE_NAME} says where each comes from"
+        f"{format_count(manifest.height, 'document')}, {n_truncated:,} cut and {n_unread:,} never "
+        f"read: {export / MANIFEST_FILE_NAME} says where each comes from"
     )
 
 
@@ -281,13 +281,12 @@ def catalog(
     from pipeline.lake.tables import CATALOG_FILE_NAME
 
     if out is None:
-        state = rebuild_catalog(lake)
+        opened_lake = rebuild_catalog(lake)
     else:
-        state = context.lake
-        write_catalog(state, out)
-    terminal.print_note(
-        f"wrote {out or state.path / CATALOG_FILE_NAME}: the lake after ingest {state.ingest_id}"
-    )
+        opened_lake = context.lake
+        write_catalog(opened_lake, out)
+    file = out or opened_lake.path / CATALOG_FILE_NAME
+    terminal.print_note(f"wrote {file}: the lake after ingest {opened_lake.ingest_id}")
 
 
 def maintain(
@@ -316,7 +315,7 @@ def maintain(
     from pipeline.lake import open_lake
     from pipeline.lake.maintain import maintain as maintain_lake
 
-    before = open_lake(lake).contract_version
+    previous_version = open_lake(lake).contract_version
     rows = maintain_lake(
         lake,
         keep_days=keep_days,
@@ -326,14 +325,15 @@ def maintain(
     )
     if dry_run:
         context.print_rows("maintain", rows)
-        sizes = "; – is a size that is not known before the run"
-        is_unknown = rows["bytes_after"].has_nulls()
-        terminal.print_note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
+        hint = "; – is a size that is not known before the run"
+        terminal.print_note(
+            f"dry run: nothing was changed{hint if rows['bytes_after'].has_nulls() else ''}"
+        )
         return
     with terminal.mention_completed_work_in_output_error("the lake is maintained"):
         context.print_rows("maintain", rows)
-    if open_lake(lake).contract_version != before:
-        print_upgrade_note(before)
+    if open_lake(lake).contract_version != previous_version:
+        print_upgrade_note(previous_version)
 
 
 BRIEF_COLUMNS = ("check", "severity", "table", "n_rows", "row")
@@ -368,25 +368,25 @@ def verify(
     from pipeline.verify import verify as verify_lake
 
     with terminal.show_step_progress() as on_progress:
-        verified = verify_lake(lake, limit=limit, on_progress=on_progress)
-    context.print_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF_COLUMNS))
-    for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
+        result = verify_lake(lake, limit=limit, on_progress=on_progress)
+    context.print_rows("verify", result.faults, brief=lambda rows: rows.select(BRIEF_COLUMNS))
+    for check, finds in result.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.print_note(f"{check}: {finds}")
-    if verified.left_out:
+    if result.left_out:
         terminal.print_note(
-            f"{len(verified.left_out)} checks were skipped because a table cannot be read"
+            f"{len(result.left_out)} checks were skipped because a table cannot be read"
         )
-    if verified.is_whole:
+    if result.is_whole:
         terminal.print_note(
-            f"the lake is undamaged: {verified.n_checks} checks, {verified.n_files:,} files, "
-            f"{verified.n_rows:,} rows"
+            f"the lake is undamaged: {result.n_checks} checks, {result.n_files:,} files, "
+            f"{result.n_rows:,} rows"
         )
-    if verified.is_contradicted:
+    if result.is_contradicted:
         terminal.print_note(
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"
         )
-    if not verified.is_whole:
-        raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
-    if verified.is_contradicted and not allow_contradictions:
+    if not result.is_whole:
+        raise Exit(CHECK_FAILED if result.is_damaged else FAILED)
+    if result.is_contradicted and not allow_contradictions:
         raise Exit(CONTRADICTED)
