@@ -593,7 +593,7 @@ def fitted(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> Fitted:
     def shown_thrice(*arguments: Any, **options: Any) -> None:
         for width in widths:
             terminal.write_result("≡")
-            monkeypatch.setattr(terminal, "terminal_width", lambda width=width: width)
+            monkeypatch.setattr(terminal, "terminal_width_or_none", lambda width=width: width)
             show(*arguments, **options)
 
     def of(*command: object) -> tuple[list[list[str]], str]:
@@ -628,7 +628,7 @@ def test_what_a_narrow_table_gives_up_is_in_the_notes(
     asked = ["metrics", "--metric", "deception", "--lake"]
     assert reason in magic(*asked, sample_lake).text
     compared = ["compare", "sim-atlas", "sim-delta", "--margin", ".1", "--lake", sample_lake]
-    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: 80)
     narrow = magic(*asked, sample_lake)
     assert reason not in narrow.text
     assert f"{reason} (deception sim-atlas chameleon, deception sim-atlas all)" in narrow.err
@@ -642,7 +642,7 @@ def test_notes_on_a_terminal_break_between_words(
     texts = "not one word of this note is broken", "and its lines are kept"
     terminal.print_note(*texts)
     assert capsys.readouterr().err.splitlines() == [*texts]
-    monkeypatch.setattr(terminal, "is_note_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_stderr_terminal", lambda: True)
     terminal.print_note(*texts)
     assert capsys.readouterr().err.splitlines() == [
         *("not one word of this", "note is broken"),
@@ -692,7 +692,7 @@ def test_ingest_tells_what_came_of_it(
 ) -> None:
     """All is well, also for `--strict`; a long one says where it is, also where nobody looks."""
     monkeypatch.setenv("MAGIC_LAKE", str(tmp_path / "lake"))
-    monkeypatch.setattr("pipeline.cli.terminal.SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("pipeline.cli.terminal.SECONDS_BETWEEN_PROGRESS_LINES", 0)
     result = magic("ingest", logs, "--strict")
     assert result.code == 0
     assert re.search(r"reading: 33 documents and 0 MiB in \d+ s$", result.err, re.MULTILINE)
@@ -1052,7 +1052,7 @@ def test_leaderboard_fits(
     magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Models are columns, as many as fit; each value has its interval below."""
-    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: width)
     command = ["leaderboard", "--lake", lake, "--edition", "release"]
     result = magic(*command)
     lines = result.text.splitlines()
@@ -1114,7 +1114,7 @@ def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
 
 @pytest.mark.parametrize("width", [60, 120])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: width)
     result = magic("schema", *TABLES, "metrics", "evidence.judgement")
     assert max(map(cell_len, result.text.splitlines())) <= width
     text = " ".join(result.text.split())
@@ -1129,9 +1129,9 @@ def test_a_long_result_is_cut_on_a_terminal_alone(
 ) -> None:
     whole = magic("sql", query, "--lake", lake)
     assert whole.err == ""
-    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: 80)
     cut = magic("sql", query, "--lake", lake)
-    assert len(cut.text.splitlines()) == output.LINES_SHOWN
+    assert len(cut.text.splitlines()) == output.MAX_TERMINAL_LINES
     assert "To see all rows, write to a file" in cut.err
     assert "| less -S" in cut.err
 
@@ -1141,8 +1141,8 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
 ) -> None:
     """Rows that were read for lines that nobody sees were not shown."""
     command = ["evidence", "win_rate", "--misses", "--lake", lake]
-    monkeypatch.setattr(output, "LINES_SHOWN", 4)
-    monkeypatch.setattr(terminal, "terminal_width", lambda: 200)
+    monkeypatch.setattr(output, "MAX_TERMINAL_LINES", 4)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: 200)
     cut = magic(*command)
     assert "truncated after 4 lines" in cut.err
     assert "are shown" not in cut.err
@@ -1154,7 +1154,7 @@ def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
 def test_a_result_is_cut_only_if_it_is_longer(
     magic: Magic, lake: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "terminal_width", lambda: 80)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: 80)
     result = magic("sql", f"FROM range({n_rows})", "--lake", lake)
     assert ("truncated after" in result.err) == (n_rows == 999)
     assert len(result.text.splitlines()) == 1000
@@ -1608,7 +1608,7 @@ def test_text_of_logs_cannot_drive_the_terminal(
     width: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(terminal, "terminal_width", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_width_or_none", lambda: width)
     results = [
         magic(*command, "--lake", lake, *form)
         for form in ([], ["--format", "markdown"], ["--format", "json"])
@@ -1633,7 +1633,7 @@ def test_json_and_parquet_keep_text_as_it_is(magic: Magic, lake: Path) -> None:
 def test_only_the_heading_of_a_table_is_bold(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_stdout_terminal", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     table = magic("sql", "SELECT seat, player FROM votes LIMIT 1", "--lake", lake).text
@@ -1646,7 +1646,7 @@ def test_only_the_heading_of_a_table_is_bold(
 def test_csv_is_made_safe_for_a_terminal(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_stdout_terminal", lambda: True)
     result = magic("sql", "SELECT DISTINCT model FROM votes", "--lake", lake, "--format", "csv")
     assert not UNSAFE.search(result.text)
 

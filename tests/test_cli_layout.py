@@ -308,7 +308,7 @@ def test_whatever_has_to_be_given_up_the_lines_fit(
     rows: pl.DataFrame, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for width in range(20, 100):
-        monkeypatch.setattr(terminal, "terminal_width", lambda width=width: width)
+        monkeypatch.setattr(terminal, "terminal_width_or_none", lambda width=width: width)
         output.print_table(
             table(
                 rows, folds.move_columns_to_titles("metric"), folds.move_columns_to_titles("model")

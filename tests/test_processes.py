@@ -66,9 +66,9 @@ print(*handled)
 
 END = """
 import os, signal
-from pipeline.cli.app import _handle_sigterm
+from pipeline.cli.app import _call_ctrl_c_handler
 from pipeline.processes import delay_interrupts
-signal.signal(signal.SIGTERM, _handle_sigterm)
+signal.signal(signal.SIGTERM, _call_ctrl_c_handler)
 for handler in (signal.SIG_IGN, lambda *_: print("handled"), signal.default_int_handler):
     signal.signal(signal.SIGINT, handler)
     try:

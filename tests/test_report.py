@@ -28,7 +28,7 @@ from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.metrics.estimates import SMALL_SAMPLE_NOTE
 from pipeline.metrics.registry import ORIGIN_COLUMNS
-from pipeline.pages.report import LONGEST_TEXT, Report, report, report_html
+from pipeline.pages.report import MAX_TEXT_CHARACTERS, Report, compute_report, iter_report_html
 from pipeline.simulate import simulate
 from pipeline.text_format import escape_unprintable, format_rounded_down
 
@@ -117,12 +117,12 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def content(lake: Lake) -> Report:
-    return report(lake, title="A <b>title</b>", games_per_cell=2)
+    return compute_report(lake, title="A <b>title</b>", games_per_cell=2)
 
 
 @pytest.fixture(scope="module")
 def text(content: Report) -> str:
-    return "".join(report_html(content))
+    return "".join(iter_report_html(content))
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +151,10 @@ def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: 
 @pytest.mark.slow
 def test_all_models_say_what_is_not_clear_if_one_does(sample_lake: Path) -> None:
     """One of the sample's four models has no such row: it has zeros, and not no column."""
-    content = report(pipeline.open_lake(sample_lake), games_per_cell=1)
+    content = compute_report(pipeline.open_lake(sample_lake), games_per_cell=1)
     unclear = content.values.group_by("model").agg(pl.col("n_unreadable").sum() > 0)
     assert sorted(unclear["n_unreadable"]) == [False, True, True, True]
-    page = Page("".join(report_html(content)))
+    page = Page("".join(iter_report_html(content)))
     for at in range(1, 5):
         head = next(page.find("thead", page.section(f"model-{at}")))
         assert "Not clear" in [shown(cell).strip() for cell in page.find("th", head)]
@@ -194,8 +194,10 @@ def test_hostile_texts_are_shown_as_they_are(page: Page, content: Report) -> Non
         if message.isprintable()
     }
     assert spoken
-    assert {message[:LONGEST_TEXT] for message in spoken} <= {one[:LONGEST_TEXT] for one in said}
-    assert max(map(len, said)) < LONGEST_TEXT + 100
+    assert {message[:MAX_TEXT_CHARACTERS] for message in spoken} <= {
+        one[:MAX_TEXT_CHARACTERS] for one in said
+    }
+    assert max(map(len, said)) < MAX_TEXT_CHARACTERS + 100
 
 
 @pytest.mark.slow
@@ -340,7 +342,7 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
             if index is not None:
                 spoken = lake.table("messages").filter(game_id=game_id, message_index=index)
                 said = escape_unprintable(spoken.collect()["content"].item())
-                assert said[:LONGEST_TEXT] in shown(element)
+                assert said[:MAX_TEXT_CHARACTERS] in shown(element)
                 assert name in shown(element)
             n_links += 1
     assert n_links > 20
@@ -349,14 +351,14 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
 @pytest.mark.long
 def test_the_sample_is_bounded_stated_and_chosen_by_ids(lake: Lake) -> None:
     for n_games in (0, 1):
-        found = report(lake, games_per_cell=n_games)
+        found = compute_report(lake, games_per_cell=n_games)
         assert all(cell.n_games <= n_games for cell in found.cells.values())
         assert len(found.games) <= n_games * len(found.cells)
-        assert f"Up to {n_games} game" in "".join(report_html(found))
+        assert f"Up to {n_games} game" in "".join(iter_report_html(found))
     ids = [one.game["game_id"] for one in found.games]
     assert ids == sorted(ids)
     with pytest.raises(UsageError, match="0 to 20"):
-        report(lake, games_per_cell=21)
+        compute_report(lake, games_per_cell=21)
 
 
 @pytest.mark.slow
@@ -378,8 +380,8 @@ def test_every_command_that_is_named_runs(
 )
 def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
     """Whatever it shows as counted, that edition counts, and its commands name the edition."""
-    found = report(lake, edition=edition, games_per_cell=3)
-    text = "".join(report_html(found))
+    found = compute_report(lake, edition=edition, games_per_cell=3)
+    text = "".join(iter_report_html(found))
     assert found.citation.sentence.split(",")[0] in text
     assert Page(text).faults == []
     n_rows = 0

@@ -166,9 +166,9 @@ def cells(file: Path) -> list[list[str]]:
 
 
 def test_each_ending_has_its_format(tmp_path: Path) -> None:
-    files = {f".{form}": tmp_path / f"rows.{form}" for form in output.FILE_FORMS}
+    files = {f".{form}": tmp_path / f"rows.{form}" for form in output.FILE_FORMATS}
     for file in files.values():
-        output.write_file(ROWS, file)
+        output.write_rows_to_file(ROWS, file)
     flat = ROWS.with_columns(pl.Series("list", ["[1,2]", "[]", None]))
     assert pl.read_csv(files[".csv"]).equals(flat, null_equal=True)
     records = json.loads(files[".json"].read_text())
@@ -201,7 +201,7 @@ def test_what_a_sheet_has_no_room_for(tmp_path: Path, rows: pl.DataFrame) -> Non
     file = tmp_path / "rows.xlsx"
     file.write_text("old")
     with pytest.raises(PipelineError, match="write CSV or Parquet"):
-        output.write_file(rows, file)
+        output.write_rows_to_file(rows, file)
     assert [*tmp_path.iterdir()] == [file]
     assert file.read_text() == "old"
 
@@ -239,7 +239,7 @@ def test_a_file_that_cannot_be_written_is_reported_first(
     (tmp_path / "folder.csv").mkdir()
     assert main(["sql", "SELECT 1", "--lake", "none", "-o", *out.split()]) in (1, 2)
     assert fault in capsys.readouterr().err
-    monkeypatch.setattr("pipeline.cli.terminal.is_in_terminal", lambda: True)
+    monkeypatch.setattr("pipeline.cli.terminal.is_stdin_terminal", lambda: True)
     assert main(["sql", "--lake", "none", "-o", "rows.csv"]) == 2
     assert "give a query" in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ from click.shell_completion import get_completion_class
 
 from pipeline.atomic_files import atomic_write
 from pipeline.cli import terminal
-from pipeline.cli.command import create_command_by_name
+from pipeline.cli.command import create_registered_command
 from pipeline.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.errors import (
     DENIED_HINT,
@@ -47,7 +47,7 @@ _COMPLETION_FILES = {
 
 def _show_completion(context: click.Context, _param: click.Parameter, is_requested: bool) -> None:
     if is_requested:
-        terminal.write_result(_completion_script(context, _user_shell()))
+        terminal.write_result(_completion_script(context, _shell_with_completion()))
         raise Exit
 
 
@@ -56,7 +56,7 @@ def _install_completion(
 ) -> None:
     if not is_requested:
         return
-    shell = _user_shell()
+    shell = _shell_with_completion()
     script_name, startup_name = _COMPLETION_FILES[shell]
     script = Path.home() / script_name
     script.parent.mkdir(parents=True, exist_ok=True)
@@ -73,8 +73,8 @@ def _install_completion(
     raise Exit
 
 
-def _user_shell() -> str:
-    """Return the name of the user's shell, or exit with an error if it has no completion."""
+def _shell_with_completion() -> str:
+    """Return the name of the user's shell; print an error and exit if it has no completion."""
     name = Path(os.environ.get("SHELL", "")).name
     if name in _COMPLETION_FILES:
         return name
@@ -108,7 +108,7 @@ class _Group(click.Group):
         # For an unknown name all commands are created, because click suggests similar ones.
         for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
             if name not in self.commands:
-                self.commands[name] = create_command_by_name(name)
+                self.commands[name] = create_registered_command(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -170,7 +170,7 @@ def app(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; a user's mistake is printed as one line on stderr.
+    """Run a command and return its exit code; expected errors are printed as one line on stderr.
 
     Args:
         arguments: The arguments without the program's name. None means that the process is the
@@ -180,24 +180,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         An exit code of `pipeline.cli.exit_codes`, or 0.
     """
-    terminal.replace_unencodable_output()
+    terminal.make_output_replace_unencodable_characters()
     codes: list[int] = []
     if arguments is None:
-        terminal.reserve_stdout()
+        terminal.reserve_stdout_for_results()
         for number in (signal.SIGTERM, signal.SIGHUP):
             # A signal that was ignored at the start, for example by `nohup`, stays ignored.
             if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _handle_sigterm)
+                signal.signal(number, _call_ctrl_c_handler)
         # Skips the teardown of all modules, which takes 0.15 s of a command of 0.8 s. It is called
         # after all other exit functions, because it is registered first. After a bug there is no
         # exit code, so Python exits as usual.
         atexit.register(lambda: os._exit(*codes) if codes else None)
-    codes.append(_run_command(sys.argv[1:] if arguments is None else arguments))
+    codes.append(_run_and_print_expected_errors(sys.argv[1:] if arguments is None else arguments))
     return codes[0]
 
 
-def _handle_sigterm(_number: int, frame: FrameType | None) -> None:
-    """Handle SIGTERM or SIGHUP by calling the current handler of Ctrl-C.
+def _call_ctrl_c_handler(_number: int, frame: FrameType | None) -> None:
+    """Treat SIGTERM or SIGHUP like Ctrl-C, by calling its current handler.
 
     The server, Spark and `delay_interrupts` install their own handlers of Ctrl-C.
     """
@@ -206,13 +206,13 @@ def _handle_sigterm(_number: int, frame: FrameType | None) -> None:
     (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
-def _run_command(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code, after printing the message of an expected error."""
+def _run_and_print_expected_errors(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; print the message of an expected error."""
     # A garbage collection takes 50 ms and finds nothing, because a command needs all objects that
     # it creates while it starts. An ingest creates the most: 124,000.
     gc.set_threshold(200_000)
     try:
-        code = _call_command([*arguments])
+        code = _invoke_click_command([*arguments])
         terminal.flush_results()
     except BrokenPipeError:  # The reader has closed the pipe, as `| head` does.
         return 0
@@ -220,15 +220,18 @@ def _run_command(arguments: Sequence[str]) -> int:
         terminal.print_error(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
     except BaseException as error:  # Includes panics of Rust code, if it cannot start a thread.
-        if (message := _error_message(error)) is None:
+        if (message := _expected_error_message(error)) is None:
             raise
         terminal.print_error(message, getattr(error, "place", ""))
         return WRONG_USAGE if isinstance(error, (UsageError, click.ClickException)) else FAILED
     return code
 
 
-def _call_command(arguments: list[str]) -> int:
-    """Call the command without `main` of click, which would report an EOFError as Ctrl-C."""
+def _invoke_click_command(arguments: list[str]) -> int:
+    """Run a command by click and return its exit code; exceptions are not caught.
+
+    `main` of click is used only for completion, because it would report an EOFError as Ctrl-C.
+    """
     _check_argument_encoding(arguments)
     if _COMPLETION_VARIABLE in os.environ:
         app.main(arguments, prog_name="magic")
@@ -240,19 +243,19 @@ def _call_command(arguments: list[str]) -> int:
     return 0
 
 
-def _error_message(error: BaseException) -> str | None:
-    """Return the message for an error in one line, or None if the error is a bug."""
+def _expected_error_message(error: BaseException) -> str | None:
+    """Return a one-line message for an error of the user or the system; None for a bug."""
     if isinstance(error, PipelineError):
         message = error.message if isinstance(error, QueryError) else error
-        return f"{message}{_deleted_folder_hint()}"
+        return f"{message}{_hint_if_current_folder_was_deleted()}"
     if isinstance(error, OSError):
         hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-        return f"{one_line_message(error)}{hint}{_deleted_folder_hint()}"
+        return f"{one_line_message(error)}{hint}{_hint_if_current_folder_was_deleted()}"
     if isinstance(error, EOFError):
         return _TRUNCATED_DATA_MESSAGE
     if resource_message := exhausted_resource(error):
         return resource_message
-    return _usage_message(error) if isinstance(error, click.ClickException) else None
+    return _click_error_message(error) if isinstance(error, click.ClickException) else None
 
 
 def _check_argument_encoding(arguments: Sequence[str]) -> None:
@@ -266,8 +269,7 @@ def _check_argument_encoding(arguments: Sequence[str]) -> None:
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
 
 
-def _deleted_folder_hint() -> str:
-    """Return a hint if the current folder was deleted, otherwise an empty string."""
+def _hint_if_current_folder_was_deleted() -> str:
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -275,8 +277,8 @@ def _deleted_folder_hint() -> str:
     return ""
 
 
-def _usage_message(error: click.ClickException) -> str:
-    """Return a usage error of click as a message with a hint."""
+def _click_error_message(error: click.ClickException) -> str:
+    """Return the message of a usage error of click, with similar names or a hint at --help."""
     if isinstance(error, click.NoSuchOption):
         # Compared again without dashes, because with them click finds any two short names similar.
         options = {option.lstrip("-"): option for option in error.possibilities or ()}

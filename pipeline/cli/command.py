@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pipeline.cli import options, terminal
-from pipeline.cli.options import DEFAULT_LAKE, SHARED
+from pipeline.cli.options import DEFAULT_LAKE, SHARED_OPTIONS
 from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
 from pipeline.parameters import Parameter, ParameterSpec, flag_spec, function_parameters
 from pipeline.registry import REPORTS, RESULTS, load_command, load_result
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.reports.registry import Report
 
 _MAX_IGNORED_REASONS = 3
-WRITE_INTERCHANGE = (
+UNKNOWN_FORMAT_NOTE = (
     "if the ignored documents are logs of games, convert them to interchange JSON with a script "
     "and ingest the result; `magic convert --example` prints an example, and docs/interchange.md "
     "describes the format"
@@ -40,11 +40,11 @@ WRITE_INTERCHANGE = (
 """A note for documents that no format can parse."""
 
 
-def print_ingest_counts(report: "IngestSummary", form: str) -> None:
+def print_ingest_counts(summary: "IngestSummary", form: str) -> None:
     """Print how many documents and games an ingest has read, stored and ignored.
 
     Args:
-        report: The summary of the ingest; its id is None if nothing was committed.
+        summary: The summary of the ingest; its id is None if nothing was committed.
         form: `json` for an object with all counts; otherwise one row for each count, where formats
             for people omit zeros.
 
@@ -58,44 +58,44 @@ def print_ingest_counts(report: "IngestSummary", form: str) -> None:
     from pipeline.serialization import escape_terminal_json
 
     completed_work = "all sources were read"
-    if report.ingest_id is not None:
-        completed_work = f"ingest {report.ingest_id} is committed"
-    with terminal.report_completed_work(completed_work):
+    if summary.ingest_id is not None:
+        completed_work = f"ingest {summary.ingest_id} is committed"
+    with terminal.mention_completed_work_in_output_error(completed_work):
         if form == "json":
             # The fields have the names of the columns of the table `ingests`.
             record = {
-                "ingest_id": report.ingest_id,
-                "n_documents": report.n_seen,
-                **{f"n_{status}": n for status, n in report.statuses.items()},
-                "n_superseded": report.n_superseded,
-                "n_faulty_parts": report.n_faulty_parts,
-                "n_in_other_form": report.n_in_other_form,
-                "n_read_votes": report.n_read_votes,
-                "n_undecided_votes": report.n_undecided_votes,
-                "n_bytes": report.n_bytes,
-                "new_games": dict(report.games.iter_rows()),
-                "ignored": report.ignored.to_dicts(),
+                "ingest_id": summary.ingest_id,
+                "n_documents": summary.n_seen,
+                **{f"n_{status}": n for status, n in summary.statuses.items()},
+                "n_superseded": summary.n_superseded,
+                "n_faulty_parts": summary.n_faulty_parts,
+                "n_in_other_form": summary.n_in_other_form,
+                "n_read_votes": summary.n_read_votes,
+                "n_undecided_votes": summary.n_undecided_votes,
+                "n_bytes": summary.n_bytes,
+                "new_games": dict(summary.games.iter_rows()),
+                "ignored": summary.ignored.to_dicts(),
             }
             terminal.write_result_bytes(f"{escape_terminal_json(to_json_text(record))}\n".encode())
             return
         counts = [
-            ("documents", "seen", report.n_seen),
-            *(("documents", status, n) for status, n in report.statuses.items()),
-            *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
-            ("repeated games", None, report.n_in_other_form),
-            ("superseded games", None, report.n_superseded),
-            ("faulty parts", None, report.n_faulty_parts),
+            ("documents", "seen", summary.n_seen),
+            *(("documents", status, n) for status, n in summary.statuses.items()),
+            *(("new games", game_type, n) for game_type, n in summary.games.iter_rows()),
+            ("repeated games", None, summary.n_in_other_form),
+            ("superseded games", None, summary.n_superseded),
+            ("faulty parts", None, summary.n_faulty_parts),
         ]
         schema = {"counted": pl.String, "kind": pl.String, "n": pl.Int64}
         rows = pl.DataFrame(counts, schema, orient="row")
         print_table(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
-def note_upgrade(previous_version: str | None) -> None:
-    """Print a note if a command has upgraded the contract version of the lake.
+def print_upgrade_note(previous_version: str | None) -> None:
+    """Print a note if the lake had another contract version before the command.
 
     Args:
-        previous_version: The version before the command; None if the lake is new.
+        previous_version: The contract version before the command; None if the lake is new.
     """
     from pipeline.events.contracts import VERSION
 
@@ -107,25 +107,25 @@ def note_upgrade(previous_version: str | None) -> None:
         )
 
 
-def ignored_reasons(report: "IngestSummary") -> list[str]:
-    """Return notes with the most frequent reasons why an ingest ignored documents.
+def ignored_reason_notes(summary: "IngestSummary") -> list[str]:
+    """Return a note for each of the most frequent reasons why an ingest ignored documents.
 
-    Each note has the number of documents and an example; a last note counts all further reasons.
+    Each note has the number of documents and an example; a last note counts all other documents.
     """
-    most_frequent = report.ignored.head(_MAX_IGNORED_REASONS)
-    reasons = [
+    most_frequent = summary.ignored.head(_MAX_IGNORED_REASONS)
+    notes = [
         f"{n_documents:,} ignored: {reason}, for example {example}"
         for reason, n_documents, example in most_frequent.iter_rows()
     ]
-    if n_remaining := report.statuses["ignored"] - most_frequent["n_documents"].sum():
-        reasons.append(f"{n_remaining:,} ignored for other reasons")
-    return reasons
+    if n_remaining := summary.statuses["ignored"] - most_frequent["n_documents"].sum():
+        notes.append(f"{n_remaining:,} ignored for other reasons")
+    return notes
 
 
-def renew_catalog(lake: str) -> None:
-    """Rebuild the catalogue of a lake if it has one, after a command that changes the lake.
+def rebuild_catalog_if_present(lake: str) -> None:
+    """Rebuild the DuckDB database `magic.duckdb` of a changed lake, if the lake has one.
 
-    A lake without a catalogue gets none, because it takes a second and many users need none.
+    A lake without this catalogue gets none, because it takes a second and many users need none.
 
     Args:
         lake: The path or URL of the lake.
@@ -146,7 +146,7 @@ _NUMBER_TYPES: dict[Any, tuple[str, Any, Any]] = {
     int: ("integer", click.types.IntParamType, click.IntRange),
     float: ("number", click.types.FloatParamType, click.FloatRange),
 }
-_PATH_TYPES = {
+_PATH_TYPE_BY_METAVAR = {
     "DIR": "dir",
     "[LAKE [LAKE]]": "dir",
     "FILE": "file",
@@ -156,13 +156,13 @@ _PATH_TYPES = {
 """What the shell completes for each placeholder that stands for a path."""
 
 
-def create_command(function: Callable[..., None]) -> "Command":
-    """Create the command of a function; its parameters become options, arguments and flags.
+def create_command_from_function(function: Callable[..., None]) -> "Command":
+    """Create a click command whose options and arguments are the parameters of a function.
 
     Args:
-        function: The function; its name is the name of the command, its docstring the help text.
+        function: The function. Its name is the name of the command, and its docstring the help.
     """
-    parameters = function_parameters(function, options.SHARED)
+    parameters = function_parameters(function, options.SHARED_OPTIONS)
     return Command(
         function.__name__,
         params=[create_click_parameter(parameter) for parameter in parameters],
@@ -172,7 +172,7 @@ def create_command(function: Callable[..., None]) -> "Command":
 
 
 def create_click_parameter(parameter: Parameter) -> click.Parameter:
-    """Create the option, argument or flag of click for a parameter of a function."""
+    """Create the click option or argument for a parameter of a command's function."""
     name, value_type, is_repeatable, default, spec = parameter
     common: dict[str, Any] = {
         "type": spec.parse or _click_type(value_type, spec),
@@ -184,8 +184,8 @@ def create_click_parameter(parameter: Parameter) -> click.Parameter:
         ),
     }
     if spec.suggested is not None:
-        common["shell_complete"] = partial(_complete, spec.suggested)
-    elif path_type := _PATH_TYPES.get(spec.metavar):
+        common["shell_complete"] = partial(_complete_from_source, spec.suggested)
+    elif path_type := _PATH_TYPE_BY_METAVAR.get(spec.metavar):
         # The shell itself completes an item of such a type.
         common["shell_complete"] = lambda _context, _param, text: [
             CompletionItem(text, type=path_type)
@@ -213,9 +213,14 @@ def create_click_parameter(parameter: Parameter) -> click.Parameter:
     )
 
 
-def _complete(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
-    """Return the values of `ParameterSpec.suggested` that begin with the typed text."""
-    module, _, name = suggested.rpartition(".")
+def _complete_from_source(
+    source: str, context: click.Context, _param: object, incomplete: str
+) -> list[str]:
+    """Return the values for shell completion that begin with the typed text.
+
+    The `source` is a key of `options.COMPLETION_FUNCTIONS`, or `module.name` of a list of values.
+    """
+    module, _, name = source.rpartition(".")
     names: Any
     if module:
         names = getattr(import_module(f"pipeline.{module}"), name)
@@ -234,14 +239,14 @@ class PathType(click.ParamType[Any]):
         self._path_class = path_class
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value as a path, or as a string for a URL; raise UsageError if it is empty."""
+        """Convert the value to the path class; raise UsageError for an empty string."""
         if not str(value):
             raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY_PATH_HINT}")
         return self._path_class(value)
 
 
 def _click_type(value_type: Any, spec: ParameterSpec) -> Any:
-    """Return the type with which click parses the value of an option or argument."""
+    """Return the click type that parses values of a Python type, such as an `IntRange` for int."""
     if get_origin(value_type) is tuple:
         return tuple(_click_type(member, spec) for member in get_args(value_type))
     if get_origin(value_type) is Literal:
@@ -274,9 +279,11 @@ class Command(click.Command):
         super().__init__(name, params=params, **attributes)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; a query that begins with an SQL comment is not an option."""
+        """Parse the command line; an argument that begins with an SQL comment is not an option."""
         has_query = any(param.name == "query" for param in self.params)
-        queries = [argument for argument in args if has_query and _begins_with_comment(argument)]
+        queries = [
+            argument for argument in args if has_query and _begins_with_sql_comment(argument)
+        ]
         arguments = [argument for argument in args if argument not in queries]
         # While the shell completes the value of the last option, the option has no value yet, and
         # click would drop all arguments before it.
@@ -286,7 +293,7 @@ class Command(click.Command):
         return super().parse_args(ctx, [*arguments, *separator, *queries])
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run the command with the metrics of --metric-file and with readable errors."""
+        """Call the command's function, with the metrics of --metric-file registered."""
         values, function = dict(ctx.params), self.callback
         assert function is not None
         if values.pop("safe", False):
@@ -294,31 +301,30 @@ class Command(click.Command):
                 raise UsageError("--safe works only with --format csv")
             values["form"] = options.SAFE_CSV
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
-            terminal.suggest_commands_for_lake(values["lake"])
+            terminal.add_lake_to_suggested_commands(values["lake"])
         with (
             reraise_read_errors(),
             redirect_stdout(terminal.library_output_stream()),
-            _register_metrics(**values),
+            _metric_file_context(**values),
         ):
             has_context = "context" in signature(function).parameters
             contexts = [CommandContext(**values)] if has_context else []
             ctx.invoke(function, *contexts, **values)
 
 
-def _begins_with_comment(argument: str) -> bool:
-    """Return whether the argument begins with an SQL comment, which no option's name does."""
+def _begins_with_sql_comment(argument: str) -> bool:
     name, _, _ = argument.partition("=")
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
-def _register_metrics(
+def _metric_file_context(
     *,
     metric_file: Sequence[Path] | None = None,
     lake: str = "",
     lakes: Sequence[str] | None = None,
     **_: Any,
 ) -> AbstractContextManager[None]:
-    """Return a context in which the metrics of files are registered for the last lake."""
+    """Return a context manager that registers the metrics of files for the last of the lakes."""
     if not metric_file:
         return nullcontext()
     from pipeline.api import open_lake
@@ -354,7 +360,7 @@ class CommandContext:
 
     @cached_property
     def lake(self) -> "StoredLake":
-        """The lake; with the option --system, the lake of that system."""
+        """The lake; for a command with --system, only the games of one system."""
         if "system" in self._arguments:
             return options.open_lake_of_system(
                 self._path, self._arguments["system"], None, self._names, self._failures
@@ -362,16 +368,16 @@ class CommandContext:
         return self.lake_of_all_systems()
 
     def lake_of_all_systems(self) -> "StoredLake":
-        """Open the lake with the games of all systems, or of the system that --system names."""
+        """Open the lake with the games of all systems, unless --system names one."""
         from pipeline.lake import open_lake
 
-        lake = options.with_model_names(open_lake(self._path), self._names)
+        lake = options.apply_names_option(open_lake(self._path), self._names)
         if system := self._arguments.get("system"):
             lake = lake.for_system(system)
-        return options.count_failures_as_requested(lake, self._failures)
+        return options.apply_failures_option(lake, self._failures)
 
     def run_report(self, name: str, *arguments: Any, **keywords: Any) -> Any:
-        """Call the function of a result with the options of the command that it has.
+        """Call the function of a result with those options of the command that it accepts.
 
         Args:
             name: The name of the result in `registry.RESULTS`.
@@ -392,7 +398,7 @@ class CommandContext:
         return function(self.lake, *arguments, **report_options | keywords)
 
     def build_table(self, name: str, rows: "pl.DataFrame", **keywords: Any) -> "Table":
-        """Build the table of a result with its notes; see `pipeline.render`.
+        """Build the table of a result with its notes; see `pipeline.render.build_result_table`.
 
         For a command with --system, a note lists the games of the lake that no metric counts.
         """
@@ -402,12 +408,12 @@ class CommandContext:
         return build_result_table(name, rows, **{"lake": lake, **self._arguments, **keywords})
 
     def print_result(self, name: str, *arguments: Any, **keywords: Any) -> None:
-        """Compute a result and print its table."""
+        """Compute a result of `registry.RESULTS` and print its table."""
         result = self.run_report(name, *arguments, **keywords)
         self.print_table(self.build_table(name, result, **keywords))
 
     def print_rows(self, name: str, rows: "pl.DataFrame", **fields: Any) -> None:
-        """Print rows that are not from a report; `fields` are arguments of `Table.from_frame`."""
+        """Print rows of any data frame; `fields` are keyword arguments of `Table.from_frame`."""
         from pipeline.render.table import Table
 
         self.print_table(Table.from_frame(name, rows, **fields))
@@ -421,25 +427,33 @@ class CommandContext:
     def print_parts(
         self, name: str, parts: "Iterator[pl.DataFrame]", **keywords: Any
     ) -> int | None:
-        """Print a result part by part; return its number of rows, or None if it was truncated."""
+        """Print the parts of a result; return the number of rows, or None if it was truncated."""
         from pipeline.cli import output
 
-        return output.print_parts(parts, self._form, partial(self.build_table, name, **keywords))
+        return output.print_rows_in_parts(
+            parts, self._form, partial(self.build_table, name, **keywords)
+        )
 
 
-def create_command_by_name(name: str) -> click.Command:
-    """Create a command from its function, or from its report and the function if it has one.
+def create_registered_command(name: str) -> click.Command:
+    """Create the click command with this name from its function or its report.
+
+    The command of a report has the parameters of the report; it can have a function in addition.
 
     Args:
         name: A name in `registry.COMMANDS`.
     """
     action = load_command(name)
     if name not in REPORTS:
-        return create_command(action)
+        return create_command_from_function(action)
     from pipeline.reports.registry import find_report
 
     report = find_report(name)
-    shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
+    shared = (
+        SHARED_OPTIONS
+        if report.is_of_system
+        else {**SHARED_OPTIONS, "system": options.ANY_SYSTEM_OPTION}
+    )
     # The function of a command can print other reports of its module, so it can have their options.
     module = RESULTS[name].module
     module_reports = [
@@ -457,8 +471,11 @@ def create_command_by_name(name: str) -> click.Command:
         "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
         "percent": report.has_percent,
     }
-    leading = [*function_parameters(_leading_options, shared), *report.parameters]
-    trailing = [_format_option(report), *function_parameters(_trailing_options, shared)]
+    leading = [*function_parameters(_signature_of_leading_options, shared), *report.parameters]
+    trailing = [
+        _create_format_parameter(report),
+        *function_parameters(_signature_of_trailing_options, shared),
+    ]
     # A parameter that the report or the shared options have already is not added twice.
     described_names = {parameter.name for parameter in (*leading, *trailing)}
     further = [
@@ -486,17 +503,17 @@ def create_command_by_name(name: str) -> click.Command:
     return Command(name, params=params, help=report.help, callback=run)
 
 
-def _leading_options(
+def _signature_of_leading_options(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
     failures: Failures = "exclude",
 ) -> None:
-    """Define in the signature the options before those of a report; never called."""
+    """Define by its signature the options before those of a report; it is never called."""
 
 
-def _trailing_options(
+def _signature_of_trailing_options(
     *,
     percent: bool = flag_spec(
         "--percent",
@@ -505,11 +522,11 @@ def _trailing_options(
     ),
     metric_file: list[Path] | None = None,
 ) -> None:
-    """Define in the signature the options after those of a report; never called."""
+    """Define by its signature the options after those of a report; it is never called."""
 
 
-def _format_option(report: "Report") -> Parameter:
-    """Return the parameter of the option --format with the formats of the report."""
+def _create_format_parameter(report: "Report") -> Parameter:
+    """Create the parameter of the option --format, with the formats that the report has."""
     is_available = {
         "latex (booktabs)": report.is_for_papers,
         "parquet": True,

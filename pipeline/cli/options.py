@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 L = TypeVar("L", bound="StoredLake")
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
-Texts = list[str] | None
+TextList = list[str] | None
 
 SAFE_CSV = "csv-safe"
 DEFAULT_LAKE = pipeline.DEFAULT_LAKE
 DEFAULT_CONFIDENCE = 0.95
-LARGEST_DOCUMENT = 64 << 20
+MAX_DOCUMENT_BYTES = 64 << 20
 
 # Operating systems store sizes as signed 64-bit integers.
 _SIZE_LIMIT = 2**63
 _SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
-def parse_n_bytes(size: str | int) -> int:
+def parse_size_in_bytes(size: str | int) -> int:
     """Parse a size such as 64MiB, 2GB or 1000000 into a number of bytes.
 
     Args:
@@ -70,7 +70,9 @@ def size_option(meaning: str, *, default: int | None = None) -> Any:
         meaning: The help text.
         default: The default in bytes; None if the option has none.
     """
-    return option_spec("SIZE", meaning, default=default, parse=parse_n_bytes, shows_default=False)
+    return option_spec(
+        "SIZE", meaning, default=default, parse=parse_size_in_bytes, shows_default=False
+    )
 
 
 def format_option(last_formats: str = "or parquet", json: str = "a list of records") -> Any:
@@ -87,20 +89,20 @@ def format_option(last_formats: str = "or parquet", json: str = "a list of recor
 
 
 def _reject_parquet_on_terminal(form: str) -> str:
-    if form == "parquet" and terminal.is_out_terminal():
+    if form == "parquet" and terminal.is_stdout_terminal():
         raise BadParameter(
             "parquet is binary; write it to a file, for example with `> rows.parquet`"
         )
     return form
 
 
-OF_ANY_SYSTEM = option_spec(
+ANY_SYSTEM_OPTION = option_spec(
     "SYSTEM",
     "Only the games of this system (harness); default: games of all systems.",
     suggested="systems",
 )
-PLAYED_BY = option_spec("NAME", "The model that played, for logs that do not name it.")
-SHARED: Mapping[str, ParameterSpec] = {
+MODEL_OPTION = option_spec("NAME", "The model that played, for logs that do not name it.")
+SHARED_OPTIONS: Mapping[str, ParameterSpec] = {
     "lake": option_spec(
         "DIR",
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
@@ -132,34 +134,36 @@ SHARED: Mapping[str, ParameterSpec] = {
     "max_document": size_option("Reject larger documents without reading them; default: 64MiB."),
     "strict": option_spec("", "Exit with 3 if anything was quarantined."),
 }
-"""Specifications of options that reports do not have, by the names of their parameters."""
+"""Specifications of options that several commands share, by the names of their parameters."""
 
 
-def count_failures_as_requested(lake: L, failures: Failures, lake_words: str = "") -> L:
-    """Return the lake with failed games counted as requested, and print how many became losses.
+def apply_failures_option(lake: L, failures: Failures, note_suffix: str = "") -> L:
+    """Return the lake with failed games excluded or counted as losses.
+
+    For `loss`, a note says how many results of failed games count as losses.
 
     Args:
         lake: The lake.
         failures: `exclude` or `loss`, the value of --failures.
-        lake_words: Words that name the lake in the note, such as " before" of `magic diff`.
+        note_suffix: Text that names the lake in the note, such as " before" of `magic diff`.
     """
     lake = lake.with_failures(failures)
     if failures == "loss":
         failed = lake.failed_results().filter("is_tested", "is_failed")
         n_losses = failed.select("game_id").collect().height
         terminal.print_note(
-            f"results of failed games{lake_words} that count as losses, in all: {n_losses:,}"
+            f"results of failed games{note_suffix} that count as losses, in all: {n_losses:,}"
         )
     return lake
 
 
-def with_model_names(lake: L, names: Path | None) -> L:
-    """Return the lake with the model names of a file; see `lakes_with_model_names`."""
-    return lakes_with_model_names([lake], names)[0]
+def apply_names_option(lake: L, names: Path | None) -> L:
+    """Return the lake with its models renamed; see `apply_names_option_to_lakes`."""
+    return apply_names_option_to_lakes([lake], names)[0]
 
 
-def lakes_with_model_names(lakes: Sequence[L], names: Path | None) -> list[L]:
-    """Return the lakes with models renamed and merged by the TOML file of --names.
+def apply_names_option_to_lakes(lakes: Sequence[L], names: Path | None) -> list[L]:
+    """Return the lakes with models renamed and merged according to the TOML file of --names.
 
     Notes list the names that are merged in each lake, and the names that no lake contains.
 
@@ -189,9 +193,9 @@ def open_lake_of_system(
     names: Path | None = None,
     failures: Failures = "exclude",
 ) -> "StoredLake":
-    """Open the lake of one system, by default the largest, and print a note about other systems.
+    """Open a lake with only the games of one system, by default the one with the most games.
 
-    Another note says if the lake has an ingest that the numbers do not contain.
+    Notes name the other systems, and say if the lake has an ingest that is not read.
 
     Args:
         path: The path or URL of the lake.
@@ -205,7 +209,7 @@ def open_lake_of_system(
     """
     from pipeline.lake import open_lake
 
-    lake = with_model_names(open_lake(path, as_of), names)
+    lake = apply_names_option(open_lake(path, as_of), names)
     if as_of is None and lake.has_later_commits():
         terminal.print_note(
             "an ingest is not in these numbers, because it is running, was interrupted, or was "
@@ -222,17 +226,17 @@ def open_lake_of_system(
             f"these are only the games of {system_lake.system}; use --system to count the games of "
             f"{', '.join(other_systems)}"
         )
-    return count_failures_as_requested(system_lake, failures)
+    return apply_failures_option(system_lake, failures)
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 def check_local_folder(folder: Path | None) -> Path | None:
-    """Return a folder unchanged if its path is not a URL.
+    """Check that the path of a folder is not a URL, and return it unchanged.
 
     Raises:
-        BadParameter: If it is a URL.
+        BadParameter: If the path is a URL.
     """
     if folder is not None and _URL.match(str(folder)):
         raise BadParameter(
@@ -242,10 +246,11 @@ def check_local_folder(folder: Path | None) -> Path | None:
 
 
 def parse_query_parameters(texts: Sequence[str]) -> dict[str, str]:
-    """Parse the values of --parameter, such as `model=gpt-4`.
+    """Parse texts such as `model=gpt-4` into a dict from names to values.
 
     Args:
-        texts: Each a name, with or without a leading $, an equals sign and a value.
+        texts: The values of --parameter: a name, an equals sign and a value. The name can begin
+            with $.
 
     Returns:
         The values by name.
@@ -266,7 +271,7 @@ def parse_query_parameters(texts: Sequence[str]) -> dict[str, str]:
 
 
 def read_query(file: Path | None) -> str:
-    """Read a query from a file, or from stdin for None and `-`.
+    """Read an SQL query from a file, or from stdin if the file is None or `-`.
 
     Raises:
         UsageError: If the text is not valid UTF-8.
@@ -279,20 +284,20 @@ def read_query(file: Path | None) -> str:
         raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None
 
 
-# Values that the shell completes after Tab. Modules are imported and lakes are opened only then.
+# Values for shell completion. Modules are imported and lakes are opened only when they are needed.
 # `cli.command` removes the values that do not begin with the typed text.
 
 _CompletionFunction = Callable[[click.Context, str], Iterable[str]]
 _MAX_COMPLETED_GAMES = 50
 
 
-def requested_lakes(
+def lake_paths_to_read(
     lake: str,
     lakes: Sequence[str] | None = None,
     as_of: Sequence[int] | None = None,
     **_: Any,
 ) -> list[str]:
-    """Return the paths of the lakes that a command reads.
+    """Return the paths of all lakes that a command reads: one, or two for `magic diff`.
 
     Args:
         lake: The value of --lake.
@@ -301,37 +306,37 @@ def requested_lakes(
         **_: The other options of the command, which are ignored.
 
     Returns:
-        The arguments; --lake is added if there are none, or if a single argument is compared
-        with it.
+        The paths in `lakes`. The value of --lake is appended if there are none, or if the only one
+        is compared with it.
     """
     paths = [*(lakes or ())]
     return [*paths, lake] if not paths or (len(paths) == 1 and not as_of) else paths
 
 
-def _complete_from_lake(
-    names_in_lake: Callable[["Lake", str], Iterable[str]],
+def _complete_names_in_lakes(
+    read_names: Callable[["Lake", str], Iterable[str]],
 ) -> _CompletionFunction:
-    """Return a completion function for names from the lakes on the command line so far."""
+    """Return a completion function for names that are read from the lakes on the command line."""
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
         completions: dict[str, None] = {}
-        for lake in requested_lakes(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
+        for lake in lake_paths_to_read(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
             # A shell has no place to show an error.
             with suppress(PipelineError, OSError):
                 opened_lake = pipeline.open_lake(lake or None, names=ctx.params.get("names"))
-                completions |= dict.fromkeys(names_in_lake(opened_lake, incomplete))
+                completions |= dict.fromkeys(read_names(opened_lake, incomplete))
         return [*completions]
 
     return complete
 
 
-def _tested_models(lake: "Lake", _: str) -> Iterable[str]:
+def _read_tested_models(lake: "Lake", _: str) -> Iterable[str]:
     models = lake.table("results").filter("is_tested").select("model").drop_nulls().unique()
     return models.collect()["model"].sort()
 
 
 def _first_matching_game_ids(lake: "Lake", prefix: str) -> Iterable[str]:
-    """Return up to 50 game ids that begin with the prefix, because a lake can have millions."""
+    """Return up to 50 ids of games that begin with the prefix; a lake can have millions."""
     import polars as pl
 
     has_prefix = pl.col("game_id").str.starts_with(prefix)
@@ -340,21 +345,20 @@ def _first_matching_game_ids(lake: "Lake", prefix: str) -> Iterable[str]:
 
 
 def _complete_metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    """Return the names of all metrics."""
     from pipeline.metrics.registry import metric_names
 
     return metric_names("paper")
 
 
 def _complete_game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    """Return the game types, and the name of the rows for all game types together."""
+    """Return the names of all game types, and `all`."""
     from pipeline.games import game_type_names
 
     return [*game_type_names(), ALL_GAME_TYPES]
 
 
 def _complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    """Return the names of the tables and SQL views of a lake."""
+    """Return the names of all tables and SQL views, which every lake has."""
     from pipeline.events.contracts import TABLES
     from pipeline.reports.sql_views import all_views
 
@@ -362,7 +366,7 @@ def _complete_tables(_context: click.Context, _incomplete: str) -> Iterable[str]
 
 
 def _complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]:
-    """Return the columns of results and games, each after the complete names of a comma list."""
+    """Return the columns of results and games; names before the last comma are kept."""
     from pipeline.events.contracts import table_schema
     from pipeline.metrics.request import GAME_COLUMNS
 
@@ -375,9 +379,9 @@ def _complete_columns(_context: click.Context, incomplete: str) -> Iterable[str]
 COMPLETION_FUNCTIONS: Mapping[str, _CompletionFunction] = {
     "columns": _complete_columns,
     "game_types": _complete_game_types,
-    "games": _complete_from_lake(_first_matching_game_ids),
+    "games": _complete_names_in_lakes(_first_matching_game_ids),
     "metrics": _complete_metrics,
-    "models": _complete_from_lake(_tested_models),
-    "systems": _complete_from_lake(lambda lake, _: lake.systems),
+    "models": _complete_names_in_lakes(_read_tested_models),
+    "systems": _complete_names_in_lakes(lambda lake, _: lake.systems),
     "tables": _complete_tables,
 }

@@ -31,8 +31,8 @@ from pipeline.serialization import (
 )
 from pipeline.text_format import escape_unprintable, split_bold_parts
 
-LINES_SHOWN = 1000
-"""The largest number of lines of a table on a terminal."""
+MAX_TERMINAL_LINES = 1000
+"""A table on a terminal is truncated after this number of lines."""
 
 
 def print_table(table: Table | pl.DataFrame, form: str) -> None:
@@ -44,25 +44,25 @@ def print_table(table: Table | pl.DataFrame, form: str) -> None:
     """
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
-    print_parts([table.rows], form, table.with_rows)
+    print_rows_in_parts([table.rows], form, table.with_rows)
     has_empty_note = table.rows.is_empty() and table.nothing
     for hint in [table.nothing] if has_empty_note else table.hints:
         terminal.print_note(hint)
 
 
-def print_parts(
-    parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]
+def print_rows_in_parts(
+    parts: Iterable[pl.DataFrame], form: str, build_table: Callable[..., Table]
 ) -> int | None:
-    """Print rows to stdout part by part.
+    """Print the rows of a table to stdout, one part after another.
 
     Args:
         parts: The rows, in at least one part.
         form: A format of --format.
-        table: Builds a table from a part, for formats that are read by people. The first part with
-            rows determines the layout and the notes of the whole table.
+        build_table: Builds a table from a part, for formats that are read by people. The first part
+            with rows determines the layout and the notes of the whole table.
 
     Returns:
-        The number of rows, or None if the output was truncated.
+        The number of rows, or None if the output on a terminal was truncated.
     """
     n_rows = 0
 
@@ -75,40 +75,44 @@ def print_parts(
     if form == "table" or form in DOCUMENT_RENDERERS:
         rows, frames = split_empty_parts(iter_and_count())
         next(frames)
-        first_table, further_tables = table(rows), map(table, frames)
+        first_table, further_tables = build_table(rows), map(build_table, frames)
         if form == "table":
-            return None if _print_lines(first_table, further_tables) else n_rows
+            return None if _print_terminal_table(first_table, further_tables) else n_rows
         renderer = DOCUMENT_RENDERERS[form]
         notes = renderer.format_notes(first_table.document_notes)
         for text in (*renderer.table(first_table, further_tables), notes):
             terminal.write_result_bytes(text.encode())
     else:
-        write_rows(iter_and_count(), form, terminal.write_result_bytes)
+        write_rows_for_programs(iter_and_count(), form, terminal.write_result_bytes)
     return n_rows
 
 
-def write_rows(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
-    """Write rows in a format for programs, piece by piece.
+def write_rows_for_programs(
+    parts: Iterable[pl.DataFrame], form: str, write_bytes: Callable[[bytes], Any]
+) -> None:
+    """Write rows as Parquet, JSON or CSV.
 
-    CSV on a terminal has its control characters escaped.
+    Control characters are escaped in CSV on a terminal.
 
     Args:
         parts: The rows, in at least one part.
-        form: `parquet`, or a key of `TEXTS`.
-        put: Writes one piece of the output.
+        form: `parquet`, or a key of `TEXT_WRITERS`.
+        write_bytes: Called with each piece of the output.
     """
     if form == "parquet":
-        write_parquet(parts, _WriteOnlyFile(put))
+        write_parquet(parts, _WriteOnlyFile(write_bytes))
         return
     must_escape = (
-        form == "csv" and put is terminal.write_result_bytes and terminal.is_out_terminal()
+        form == "csv"
+        and write_bytes is terminal.write_result_bytes
+        and terminal.is_stdout_terminal()
     )
-    for text in TEXTS[form](parts):
-        put((escape_unprintable(text) if must_escape else text).encode())
+    for text in TEXT_WRITERS[form](parts):
+        write_bytes((escape_unprintable(text) if must_escape else text).encode())
 
 
 def print_heading(text: str, form: str, level: int = 2) -> None:
-    """Print a heading to stdout.
+    """Print a heading to stdout, as Markdown or in bold for a terminal.
 
     Args:
         text: The heading.
@@ -119,15 +123,15 @@ def print_heading(text: str, form: str, level: int = 2) -> None:
         terminal.write_result(markdown.format_heading(text, level))
         return
     terminal.write_result("\n" if level == 2 else "")
-    for line in wrap_text(escape_unprintable(text), terminal.terminal_width()):
+    for line in wrap_text(escape_unprintable(text), terminal.terminal_width_or_none()):
         terminal.write_result(line, "heading")
         terminal.write_result("\n")
 
 
-def _print_lines(first_table: Table, further_tables: Iterable[Table]) -> bool:
-    """Print the table in the terminal's width, with notes; return whether it was truncated."""
-    width = terminal.terminal_width()
-    max_lines = None if width is None else LINES_SHOWN
+def _print_terminal_table(first_table: Table, further_tables: Iterable[Table]) -> bool:
+    """Print a table fitted to the width of the terminal; return whether lines were truncated."""
+    width = terminal.terminal_width_or_none()
+    max_lines = None if width is None else MAX_TERMINAL_LINES
     if max_lines is not None:
         first_table = first_table.with_rows(first_table.rows.head(max_lines))
     lines, n_heading_lines, notes = fit_to_width(first_table, width, further_tables)
@@ -147,7 +151,7 @@ def _print_lines(first_table: Table, further_tables: Iterable[Table]) -> bool:
     return is_truncated
 
 
-TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
+TEXT_WRITERS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
     "json": iter_json_records,
     "jsonl": iter_json_lines,
     "csv": iter_csv,
@@ -158,15 +162,15 @@ TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
 class _WriteOnlyFile(io.RawIOBase):
     """A write-only file that knows its length, which a pipe does not."""
 
-    def __init__(self, put: Callable[[bytes], Any]) -> None:
-        self._put = put
+    def __init__(self, write_bytes: Callable[[bytes], Any]) -> None:
+        self._write_bytes = write_bytes
         self._n_bytes = 0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._put(bytes(data))
+        self._write_bytes(bytes(data))
         self._n_bytes += len(data)
         return len(data)
 
@@ -174,7 +178,7 @@ class _WriteOnlyFile(io.RawIOBase):
         return self._n_bytes
 
 
-FILE_FORMS = ("csv", "json", "jsonl", "parquet", "xlsx")
+FILE_FORMATS = ("csv", "json", "jsonl", "parquet", "xlsx")
 _MAX_EXACT_INTEGER = 10**15
 """Excel keeps all digits of integers up to this absolute value."""
 _STRING_OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False}
@@ -186,7 +190,7 @@ _SHEET_LIMITS_MESSAGE = (
 
 
 def check_output_file(file: Path, form: str) -> None:
-    """Check that a table can be written to a file, before its query is run.
+    """Check before a query that its result can be written to a file.
 
     Args:
         file: The file; its extension selects the format.
@@ -197,9 +201,9 @@ def check_output_file(file: Path, form: str) -> None:
         PipelineError: If the file is a folder, its folder does not exist, or the extra for
             XLSX is not installed.
     """
-    file_format = _file_format(file)
-    if file_format not in FILE_FORMS:
-        extensions = ", ".join(f".{name}" for name in FILE_FORMS)
+    file_format = _format_of_extension(file)
+    if file_format not in FILE_FORMATS:
+        extensions = ", ".join(f".{name}" for name in FILE_FORMATS)
         raise UsageError(
             f"{file}: the file extension must select the format; choose from {extensions}"
         )
@@ -211,7 +215,7 @@ def check_output_file(file: Path, form: str) -> None:
 
 
 def check_output_path(file: Path) -> None:
-    """Check that a path can be the path of a new file.
+    """Check that a file can be created at a path.
 
     Raises:
         PipelineError: If the path is a folder, or if its parent folder does not exist.
@@ -222,34 +226,35 @@ def check_output_path(file: Path) -> None:
         raise PipelineError(f"{file}: there is no folder {file.parent}; create it first")
 
 
-def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
-    """Write a data frame to a file, which appears or is replaced only when it is complete.
+def write_rows_to_file(
+    frame: pl.DataFrame, file: Path, *, neutralizes_formulas: bool = False
+) -> None:
+    """Write a data frame to a file; an existing file is replaced only when the new one is complete.
 
     Args:
         frame: The rows.
-        file: The file; its extension selects one of `FILE_FORMS`.
-        is_safe: Whether CSV cells that a spreadsheet would run as formulas are neutralized.
+        file: The file; its extension selects one of `FILE_FORMATS`.
+        neutralizes_formulas: Whether to change CSV cells that a spreadsheet would run as formulas.
 
     Raises:
         PipelineError: If the rows exceed the limits of an XLSX file.
     """
     with atomic_write(file) as draft:
-        if (form := _file_format(file)) == "xlsx":
+        if (form := _format_of_extension(file)) == "xlsx":
             _write_xlsx(frame, draft)
             return
         with draft.open("wb") as out:
-            write_rows([frame], SAFE_CSV if is_safe else form, out.write)
+            write_rows_for_programs([frame], SAFE_CSV if neutralizes_formulas else form, out.write)
 
 
-def _file_format(file: Path) -> str:
-    """Return the format that the file extension selects."""
+def _format_of_extension(file: Path) -> str:
     return file.suffix.lower().removeprefix(".")
 
 
 def _write_xlsx(frame: pl.DataFrame, file: Path) -> None:
-    """Write an Excel sheet; strings that look like formulas or links are stored as strings."""
+    """Write an Excel file with one sheet; no string becomes a formula or a link."""
     columns = pl.DataFrame(
-        [_to_excel_column(column) for column in flatten_nested(frame).iter_columns()]
+        [_convert_column_for_excel(column) for column in flatten_nested(frame).iter_columns()]
     )
     from xlsxwriter import Workbook
     from xlsxwriter.exceptions import FileCreateError
@@ -273,8 +278,8 @@ def _write_xlsx(frame: pl.DataFrame, file: Path) -> None:
         raise error.args[0] from None  # The OSError that XlsxWriter wrapped.
 
 
-def _to_excel_column(column: pl.Series) -> pl.Series:
-    """Convert a column for Excel: unsupported values to strings, times to UTC without a zone.
+def _convert_column_for_excel(column: pl.Series) -> pl.Series:
+    """Convert times to UTC without a zone, and values that Excel cannot store to strings.
 
     Excel has no dates before 1900, and rounds integers above `_MAX_EXACT_INTEGER`.
     """

@@ -31,29 +31,32 @@ _SUGGESTED_COMMAND = re.compile(
 )
 
 
-def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace characters that an encoding lacks: our symbols by ASCII, others by escapes."""
+def _replace_unencodable_characters(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace characters that an encoding lacks: symbols such as ✓ by ASCII, others by escapes.
+
+    It is an error handler for `codecs.register_error`.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_ASCII_REPLACEMENTS)
     return text.encode(error.encoding, "backslashreplace").decode(error.encoding), error.end
 
 
-codecs.register_error(_ENCODING_ERROR_HANDLER, _replace_unencodable)
+codecs.register_error(_ENCODING_ERROR_HANDLER, _replace_unencodable_characters)
 
 
 class OutputError(PipelineError):
     """Results cannot be written to stdout."""
 
 
-def replace_unencodable_output() -> None:
-    """Make stdout and stderr replace characters that their encodings lack.
+def make_output_replace_unencodable_characters() -> None:
+    """Make stdout and stderr replace characters that their encodings lack, without errors.
 
     Python sets a stream to None if it was closed when the program started. Such a stream is opened
     on the null device: notes to a closed stderr are dropped, results to a closed stdout fail. The
     lake of an earlier command in this process is forgotten.
     """
-    suggest_commands_for_lake("")
+    add_lake_to_suggested_commands("")
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             null_device = os.open(os.devnull, mode)
@@ -63,66 +66,66 @@ def replace_unencodable_output() -> None:
             stream.reconfigure(errors=_ENCODING_ERROR_HANDLER)
 
 
-def reserve_stdout() -> None:
-    """Reserve stdout for results, and redirect the output of libraries and processes to stderr.
+def reserve_stdout_for_results() -> None:
+    """Redirect output to stdout by libraries and child processes to stderr.
 
     Libraries and child processes write to file descriptor 1, which becomes a copy of stderr.
     Results are written to a copy of the original descriptor, which no child process inherits.
     """
-    global _results  # noqa: PLW0603 - a process has one terminal
+    global _reserved_stdout  # noqa: PLW0603 - a process has one terminal
     copy = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), 1)
-    _results = open(copy, "w", encoding=sys.stdout.encoding, errors=_ENCODING_ERROR_HANDLER)  # noqa: PTH123, SIM115
+    _reserved_stdout = open(copy, "w", encoding=sys.stdout.encoding, errors=_ENCODING_ERROR_HANDLER)  # noqa: PTH123, SIM115
     for name in ("stdout", "__stdout__"):  # `shutil.get_terminal_size` uses the second
-        setattr(sys, name, _results)
+        setattr(sys, name, _reserved_stdout)
 
 
 # The value of --lake that suggested commands repeat; empty if the option was not used.
-_lake = ""
+_lake_of_suggested_commands = ""
 
 
-def suggest_commands_for_lake(path: str) -> None:
-    """Add this lake as `--lake` to the commands that notes and errors suggest.
+def add_lake_to_suggested_commands(path: str) -> None:
+    """Make notes and errors add `--lake PATH` to the commands that they suggest.
 
     Args:
         path: The path or URL of the lake; an empty string stops the addition.
     """
-    global _lake  # noqa: PLW0603 - a process has one terminal
-    _lake = path
+    global _lake_of_suggested_commands  # noqa: PLW0603 - a process has one terminal
+    _lake_of_suggested_commands = path
 
 
-# The stream for results if `reserve_stdout` was called, otherwise None.
-_results: TextIO | None = None
+# The stream for results if `reserve_stdout_for_results` was called, otherwise None.
+_reserved_stdout: TextIO | None = None
 
 
 def result_stream() -> TextIO:
-    """Return the stream to which results are written."""
-    return _results or sys.stdout
+    """Return the stream for results: the original stdout."""
+    return _reserved_stdout or sys.stdout
 
 
 def library_output_stream() -> TextIO:
-    """Return the stream to which the output of libraries is redirected while a command runs."""
-    return sys.stderr if _results else sys.stdout
+    """Return the stream for output of libraries: stderr if stdout is reserved for results."""
+    return sys.stderr if _reserved_stdout else sys.stdout
 
 
-def is_out_terminal() -> bool:
-    """Return whether results are written to a terminal."""
+def is_stdout_terminal() -> bool:
+    """Return whether stdout, the stream of results, is a terminal."""
     return result_stream().isatty()
 
 
-def is_note_terminal() -> bool:
-    """Return whether notes are written to a terminal, so that progress can be shown."""
+def is_stderr_terminal() -> bool:
+    """Return whether stderr, the stream of notes and progress, is a terminal."""
     return sys.stderr.isatty()
 
 
-def is_in_terminal() -> bool:
-    """Return whether input comes from a terminal."""
+def is_stdin_terminal() -> bool:
+    """Return whether stdin is a terminal, and not closed."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def terminal_width() -> int | None:
-    """Return the width of the output terminal in columns, or None if it is not a terminal."""
-    return shutil.get_terminal_size().columns if is_out_terminal() else None
+def terminal_width_or_none() -> int | None:
+    """Return the width of the terminal in columns, or None if stdout is not a terminal."""
+    return shutil.get_terminal_size().columns if is_stdout_terminal() else None
 
 
 # The ANSI code (Select Graphic Rendition) of each style.
@@ -130,7 +133,7 @@ STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 
 def write_result(text: str, style: str | None = None) -> None:
-    """Write text of a result to stdout, with control characters escaped.
+    """Write text to stdout, with control characters escaped.
 
     Args:
         text: The text, with its line breaks.
@@ -140,32 +143,32 @@ def write_result(text: str, style: str | None = None) -> None:
         OutputError: If stdout cannot be written.
     """
     text = escape_unprintable(text)
-    if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
+    if style and is_stdout_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
-    _call_or_raise_output_error(result_stream().write, text)
+    _write_or_raise_output_error(result_stream().write, text)
 
 
 def write_result_bytes(data: bytes) -> None:
-    """Write bytes of a result to stdout without a change.
+    """Write bytes to stdout unchanged.
 
     Raises:
         OutputError: If stdout cannot be written.
     """
     flush_results()
-    _call_or_raise_output_error(result_stream().buffer.write, data)
+    _write_or_raise_output_error(result_stream().buffer.write, data)
 
 
 def flush_results() -> None:
-    """Write the buffered text of results to stdout.
+    """Write the buffered text to stdout.
 
     Raises:
         OutputError: If stdout cannot be written.
     """
-    _call_or_raise_output_error(result_stream().flush)
+    _write_or_raise_output_error(result_stream().flush)
 
 
-def _call_or_raise_output_error(write: Callable[..., Any], *data: str | bytes) -> None:
-    """Call a function that writes results, and turn its OSError into an OutputError."""
+def _write_or_raise_output_error(write: Callable[..., Any], *data: str | bytes) -> None:
+    """Call a function that writes to stdout, and raise its OSError as an OutputError."""
     try:
         write(*data)
     except BrokenPipeError:
@@ -176,8 +179,8 @@ def _call_or_raise_output_error(write: Callable[..., Any], *data: str | bytes) -
 
 
 @contextmanager
-def report_completed_work(completed_work: str) -> Iterator[None]:
-    """Add what was completed to the error if the output of the block cannot be written.
+def mention_completed_work_in_output_error(completed_work: str) -> Iterator[None]:
+    """If the block cannot write its output, say in the error what was completed before.
 
     Args:
         completed_work: A clause such as "ingest 1 is committed".
@@ -193,7 +196,7 @@ def report_completed_work(completed_work: str) -> Iterator[None]:
 
 
 def print_note(*texts: str, is_wrapped: bool = True) -> None:
-    """Print each text as one line on stderr, or nothing if stderr is closed.
+    """Print notes to stderr, each as one line; nothing is printed if stderr is closed.
 
     Args:
         texts: The notes, without line breaks at the end.
@@ -204,14 +207,14 @@ def print_note(*texts: str, is_wrapped: bool = True) -> None:
 
 
 def _print_to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
-    if _lake:
-        lake_option = f" --lake {shlex.quote(_lake)}"
+    if _lake_of_suggested_commands:
+        lake_option = f" --lake {shlex.quote(_lake_of_suggested_commands)}"
         texts = [
             _SUGGESTED_COMMAND.sub(lambda match: match[0] + lake_option, text) for text in texts
         ]
     # Line breaks are replaced, because a name from a log could otherwise imitate a note of magic.
     lines = [replace_line_breaks(escape_unprintable(text)) for text in texts]
-    if is_wrapped and is_note_terminal():
+    if is_wrapped and is_stderr_terminal():
         # Imported here, because the import takes time and `--help` prints no notes.
         from pipeline.render.terminal import wrap_text
 
@@ -236,23 +239,24 @@ def print_error(text: str, place: str = "") -> None:
 
 # Progress is a bar if stderr is a terminal; otherwise an ingest prints a line every 30 seconds.
 
-SECONDS_BETWEEN_LINES = 30
+SECONDS_BETWEEN_PROGRESS_LINES = 30
 
 
 @contextmanager
-def document_progress(
-    measure: Callable[[], tuple[int, int]],
+def show_document_progress(
+    count_files_and_bytes: Callable[[], tuple[int, int]],
 ) -> Iterator[Callable[[int, int], None]]:
-    """Show the progress of an ingest.
+    """Show the progress of an ingest: a bar on a terminal, otherwise a line every 30 seconds.
 
     Args:
-        measure: Returns the numbers of files and of bytes to read; only called on a terminal.
+        count_files_and_bytes: Returns the numbers of files and of bytes to read; it is called only
+            if stderr is a terminal.
 
     Yields:
         A function to call with the numbers of documents and of bytes read since the last call.
     """
-    has_bar = is_note_terminal()
-    total = measure()[1] if has_bar else 0
+    has_bar = is_stderr_terminal()
+    total = count_files_and_bytes()[1] if has_bar else 0
     n_documents = n_bytes = 0
     started_at = reported_at = time.monotonic()
 
@@ -269,7 +273,7 @@ def document_progress(
                 n=n_documents,
             )
             now = time.monotonic()
-            if not has_bar and now - reported_at >= SECONDS_BETWEEN_LINES:
+            if not has_bar and now - reported_at >= SECONDS_BETWEEN_PROGRESS_LINES:
                 reported_at = now
                 print_note(
                     f"reading: {n_documents:,} documents and {n_bytes >> 20:,} MiB "
@@ -280,8 +284,8 @@ def document_progress(
 
 
 @contextmanager
-def game_progress(n_games: int) -> Iterator[Callable[[int], None]]:
-    """Show the progress of an export of `n_games` games.
+def show_game_progress(n_games: int) -> Iterator[Callable[[int], None]]:
+    """Show the progress of writing `n_games` games as a bar on a terminal.
 
     Yields:
         A function to call with the number of games written so far.
@@ -291,8 +295,8 @@ def game_progress(n_games: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def step_progress(first_step: str = "looking") -> Iterator[Callable[[str], None]]:
-    """Show the current step of work of unknown length, with the elapsed seconds.
+def show_step_progress(first_step: str = "looking") -> Iterator[Callable[[str], None]]:
+    """Show the current step of a longer task and the elapsed seconds, on a terminal.
 
     Yields:
         A function to call with the name of the next step.
@@ -303,10 +307,10 @@ def step_progress(first_step: str = "looking") -> Iterator[Callable[[str], None]
 
 @contextmanager
 def _progress_bar(
-    step: str, total: int | None, *columns: str, **fields: Any
+    first_step: str, n_total: int | None, *columns: str, **fields: Any
 ) -> Iterator[Callable[..., None]]:
-    """Yield a function that updates a progress bar, or does nothing without a terminal."""
-    if not is_note_terminal():
+    """Yield a function that updates a progress bar; without a terminal it does nothing."""
+    if not is_stderr_terminal():
         yield lambda **changes: None
         return
     from rich import console, progress
@@ -320,4 +324,4 @@ def _progress_bar(
         expand=True,
         transient=True,
     ) as bar:
-        yield partial(bar.update, bar.add_task(step, total=total, **fields))
+        yield partial(bar.update, bar.add_task(first_step, total=n_total, **fields))

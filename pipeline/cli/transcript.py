@@ -36,7 +36,7 @@ _PROPOSAL_VOTE_COLUMNS = ("round", "player", "candidate", "parse_status")
 
 
 def write_transcript(transcript: Transcript, form: str) -> None:
-    """Write a game to stdout: its fields, players, messages, votes and counted rows.
+    """Write the transcript of a game to stdout: players, messages, votes and counted rows.
 
     Args:
         transcript: The game.
@@ -44,8 +44,10 @@ def write_transcript(transcript: Transcript, form: str) -> None:
     """
     game, edition = transcript.game, transcript.edition
     output.print_heading(game_title(game), form, level=1)
-    _write_fields({name: game[name] for name in _GAME_FIELDS} | {"log": game["path"]}, form)
-    _write_section("Players", player_table(transcript.tables), form)
+    _write_fields_that_are_not_none(
+        {name: game[name] for name in _GAME_FIELDS} | {"log": game["path"]}, form
+    )
+    _write_section_if_not_empty("Players", player_table(transcript.tables), form)
     output.print_heading("Messages", form)
     for item in transcript.items:
         _write_item(item, form)
@@ -59,13 +61,13 @@ def write_transcript(transcript: Transcript, form: str) -> None:
         .agg(hits=exact_sum(pl.col("hit")), counted=pl.len()),
     }
     for name, rows in sections.items():
-        _write_section(name, rows, form)
+        _write_section_if_not_empty(name, rows, form)
     if transcript.counted.is_empty():
         terminal.print_note(f"no metric of the edition {edition} counted anything in this game")
 
 
-def write_seat_view(transcript: Transcript, seat: int, form: str) -> None:
-    """Write to stdout the messages of a game that one player could see.
+def write_messages_seen_by_seat(transcript: Transcript, seat: int, form: str) -> None:
+    """Write to stdout the messages of a game that the player of one seat could see.
 
     Args:
         transcript: The game.
@@ -78,13 +80,13 @@ def write_seat_view(transcript: Transcript, seat: int, form: str) -> None:
     # Read before anything is written, because a seat that the game does not have is an error.
     messages, game = transcript.items_seen_by(seat), transcript.game
     output.print_heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
-    _write_fields({"game_id": game["game_id"]}, form)
+    _write_fields_that_are_not_none({"game_id": game["game_id"]}, form)
     for item in items_seen_by_player(messages):
         _write_item(item, form)
 
 
 def transcript_to_json(transcript: Transcript, seat: int | None) -> str:
-    """Return a game as a JSON object with a list of rows for each table.
+    """Return the rows of a game as JSON: an object with a list of rows for each table.
 
     Args:
         transcript: The game.
@@ -107,8 +109,7 @@ def transcript_to_json(transcript: Transcript, seat: int | None) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-def _write_fields(fields: Mapping[str, object], form: str) -> None:
-    """Write the fields of a game that are not None, each with its name."""
+def _write_fields_that_are_not_none(fields: Mapping[str, object], form: str) -> None:
     texts = {
         name: escape_to_one_line(str(value)) for name, value in fields.items() if value is not None
     }
@@ -118,12 +119,13 @@ def _write_fields(fields: Mapping[str, object], form: str) -> None:
             + "\n"
         )
         return
-    for line in layout.format_records([*texts], [[*texts.values()]], terminal.terminal_width()):
+    for line in layout.format_records(
+        [*texts], [[*texts.values()]], terminal.terminal_width_or_none()
+    ):
         terminal.write_result(line + "\n")
 
 
-def _write_section(title: str, rows: pl.DataFrame, form: str) -> None:
-    """Write a heading and a table, or nothing if the table has no rows."""
+def _write_section_if_not_empty(title: str, rows: pl.DataFrame, form: str) -> None:
     if rows.height:
         output.print_heading(title, form)
         output.print_table(rows, "markdown" if form == "markdown" else "table")
@@ -146,7 +148,7 @@ def _write_item_as_text(item: TranscriptItem, heading: str, lines: list[str]) ->
     terminal.write_result(heading, "heading")
     terminal.write_result(f"  {item.phase_and_round}" if item.phase_and_round else "", "aside")
     terminal.write_result("\n")
-    width = terminal.terminal_width()
+    width = terminal.terminal_width_or_none()
     text_width = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
     for line in lines:
         for wrapped_line in layout.wrap_text(line, text_width):

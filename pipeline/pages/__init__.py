@@ -1,8 +1,8 @@
-"""What each page shows, and how it looks: used by `magic view` and `magic report`.
+"""The pages of `magic view`, which `magic report` and notebooks use as well.
 
-A page is a `Page`: what an address can say, and a function of a lake and these parameters, which
-returns typed frames and texts; and a template of its name in `templates/`. Pages compute nothing
-that the Python interface does not give.
+A `Page` defines the parameters in the address, and a function that computes the content from a lake
+and the parameters. The template with the name of the page renders the content as HTML. All values
+come from the Python interface.
 """
 
 from pipeline.pages.content import Page

@@ -1,7 +1,7 @@
 """Common parts of all pages: their parameters, form fields, contents, links and tables.
 
-All modules of `pipeline.pages` use it; templates call its functions `here`, `narrowed_to`,
-`table`, `to` and `to_model`. It depends on reports and on `pipeline.render`.
+All modules of `pipeline.pages` use it; templates call its functions that are decorated with
+`pass_context`. It depends on reports and on `pipeline.render`.
 """
 
 import re
@@ -70,7 +70,9 @@ class Field(Struct, frozen=True):
         return self.kind is bool
 
 
-class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class PageParameters(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """Base class for the typed parameters of a page.
 
     Attributes:
@@ -91,62 +93,62 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
 
 
-def address(
+def create_parameters_class(
     *fields: Field,
     is_of_system: bool = False,
     has_losses: bool = True,
     in_title: tuple[str, ...] = (),
     report: str = "",
-) -> type[Address]:
-    """Create the class for the parameters of a page.
+) -> type[PageParameters]:
+    """Create a class with one attribute for each parameter of a page.
 
     Args:
-        fields: The parameters. A field without help text takes that of the report's parameter.
+        fields: The parameters. A field without a help text takes the text of the report's
+            parameter. The field of the edition is followed by the field for failed games.
         is_of_system: Whether the page displays games of one system.
         has_losses: Whether the page depends on whether failed games count as losses.
         in_title: Names of the parameters that the title of the page contains.
         report: Name of the page's report; empty if it has none.
 
     Returns:
-        A subclass of `Address` with one attribute per parameter.
+        A subclass of `PageParameters`.
     """
-    listed = [
-        more for field in fields for more in ((field, FAILURES) if field is EDITION else (field,))
-    ]
-    known = find_report(report).parameter_help if report else {}
-    listed = [replace(field, help=field.help or known.get(field.name, "")) for field in listed]
-    own = (*([Field("system")] if is_of_system else []), *listed)
-    declared: Any = defstruct(
+    help_texts = find_report(report).parameter_help if report else {}
+    all_fields = [Field("system")] if is_of_system else []
+    for field in fields:
+        all_fields.append(replace(field, help=field.help or help_texts.get(field.name, "")))
+        all_fields += [FAILURES_FIELD] if field is EDITION_FIELD else []
+    parameters_class: Any = defstruct(
         "Parameters",
-        [(field.name, field.kind, field.default) for field in own],
-        bases=(Address,),
+        [(field.name, field.kind, field.default) for field in all_fields],
+        bases=(PageParameters,),
         namespace={
             "IS_OF_SYSTEM": is_of_system,
             "HAS_LOSSES": has_losses,
             "IN_TITLE": in_title,
-            "FIELDS": own,
+            "FIELDS": tuple(all_fields),
         },
         frozen=True,
         kw_only=True,
     )
-    return declared  # type: ignore[no-any-return]
+    return parameters_class  # type: ignore[no-any-return]
 
 
-def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
-    """Return the parameters `sort` and `order` of a sortable list."""
-    return Field("sort"), Field("order", kind=Literal["up", "down"], default=order)
+def sort_fields(default_order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
+    """Return the parameters `sort` (a column) and `order` of a page whose rows can be sorted."""
+    return Field("sort"), Field("order", kind=Literal["up", "down"], default=default_order)
 
 
-def _game_type_choices(lake: Any, asked: Any) -> tuple[str, ...]:
-    """Return the game types to choose from: those of the lake, and the requested one."""
-    system = getattr(asked, "system", "")
-    offered = (lake.for_system(system) if system in lake.systems else lake).game_types
+def _game_type_choices(lake: Any, parameters: Any) -> tuple[str, ...]:
+    """Return `all`, the game types in the lake, and the requested game type."""
+    system = getattr(parameters, "system", "")
+    lake_game_types = (lake.for_system(system) if system in lake.systems else lake).game_types
     return ALL_GAME_TYPES, *(
-        name for name in games.game_type_names() if name in {*offered, asked.game_type}
+        name for name in games.game_type_names() if name in {*lake_game_types, parameters.game_type}
     )
 
 
-EDITION = Field(
+EDITION_FIELD = Field(
     "edition",
     "Edition",
     Edition,
@@ -154,46 +156,49 @@ EDITION = Field(
     values=lambda *_: EDITIONS,
     help=COMMON_OPTIONS["edition"].help,
 )
-FAILURES = Field(
+FAILURES_FIELD = Field(
     "failures",
     "Failed games",
     Literal["", Failures],
     values=lambda *_: (LOSS,),
     nothing="exclude",
 )
-"""Of pages that count in an edition: what a game is to the model that failed it."""
-SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
-"""That of the links, on a page which is the same in all editions."""
-GAME_TYPE = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_game_type_choices)
-METRIC = Field(
-    "metric", "Metric", default="win_rate", values=lambda _, asked: metric_names(asked.edition)
+"""Whether a failed game counts as a loss; for pages whose values depend on the edition."""
+HIDDEN_EDITION_FIELD = Field("edition", kind=Edition, default=PAPER)
+"""The edition that links keep, for a page that has the same content in all editions."""
+GAME_TYPE_FIELD = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_game_type_choices)
+METRIC_FIELD = Field(
+    "metric",
+    "Metric",
+    default="win_rate",
+    values=lambda _, parameters: metric_names(parameters.edition),
 )
-WHERE = Field(
+WHERE_FIELD = Field(
     "where", "Filter", hint="role = 'civilian'", size=20, help=COMMON_OPTIONS["where"].help
 )
-BY = Field("by", "Group by", hint="role", size=12)
-AFTER = Field("after")
+BY_FIELD = Field("by", "Group by", hint="role", size=12)
+AFTER_FIELD = Field("after")
 """How many rows come before a page of a list."""
 
 
-def given(asked: Address, *names: str) -> dict[str, Any]:
-    """Return parameters as arguments for a method of the lake, without a filter for defaults."""
-    values, defaults = structs.asdict(asked), structs.asdict(type(asked)())
+def filter_arguments(parameters: PageParameters, *names: str) -> dict[str, Any]:
+    """Return the named parameters as keyword arguments; None for a parameter with its default."""
+    values, defaults = structs.asdict(parameters), structs.asdict(type(parameters)())
     return {name: None if values[name] == defaults[name] else values[name] for name in names}
 
 
-_NO_SLICE = (
+_PARAMETERS_NOT_DESCRIBED = (
     *("edition", "system", "failures", "metric", "game", "beside", "roles", "kind", "table"),
     *("after", "sort", "order", "query", "x", "y"),
-    *("difference", "power", "n_pairs"),  # the sentence of a plan says them
+    *("difference", "power", "n_pairs"),  # the page of a plan has them in a sentence
 )
 
 
-# --- what an address can say ----------------------------------------------------------------------
+# --- contents of pages --------------------------------------------------------------------------
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 ROWS_PER_PAGE = 50
-"""A page of a long list has so many rows."""
+"""The number of rows on each page of a long list."""
 _OFFSET = re.compile("[0-9]{0,12}")
 
 
@@ -208,10 +213,10 @@ class Content(Struct, frozen=True, kw_only=True):
         after: Key at which the next page of a list starts; None on the last page.
         notes: Sentences below the table.
         faults: Error messages by the parameter that caused them.
-        system: System whose games are displayed; None for that of the address, "" for several.
+        system: System whose games are displayed; None for the one in the address, "" for several.
         systems: Number of games of each system in the lake.
-        unknown: Notes on games that no metric counts because a package is not installed.
-        seen_as: Merged model names and failure handling of the lake, if they differ from defaults.
+        unknown: Notes on games that no metric counts because their package is not installed.
+        seen_as: Merged model names and the handling of failed games, if the lake has such options.
         game_types: Types of the displayed games.
     """
 
@@ -236,23 +241,23 @@ class Content(Struct, frozen=True, kw_only=True):
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """All data frames of the page by name."""
-        named = {"rows": self.rows, **self.parts}
-        return {name: part for name, part in named.items() if isinstance(part, pl.DataFrame)}
+        """The main table and the data frames among `parts`, by name."""
+        parts = {"rows": self.rows, **self.parts}
+        return {name: part for name, part in parts.items() if isinstance(part, pl.DataFrame)}
 
     def frame(self, name: str) -> pl.DataFrame:
         """Return the data frame with this name.
 
         Raises:
-            UsageError: If the page has no data frame of this name.
+            UsageError: If the page has no data frame with the name.
         """
         if name not in self.frames:
             raise UsageError(f"this page has no frame {name}: {suggest_names([name], self.frames)}")
         return self.frames[name]
 
     @property
-    def one_of_several(self) -> str:
-        """Name of the displayed system if the lake has several systems, otherwise empty."""
+    def system_if_several(self) -> str:
+        """Name of the displayed system; empty if the lake has games of only one system."""
         return self.system or "" if len(self.systems) > 1 else ""
 
 
@@ -262,33 +267,40 @@ class Page(Struct, frozen=True):
     Attributes:
         parameters: Class of the page's parameters.
         content: Function that returns the page's content for a lake and the parameters.
-        lane: Name of the server's thread pool that renders the page.
-        whole: Function that yields all rows of a page that displays only some; None otherwise.
-        frame: Name of the table whose rows `whole` yields.
+        thread_pool: Name of the server's thread pool that renders the page.
+        read_all_rows: Returns all rows of a table of which the page displays only some; None if
+            the page displays all rows.
+        frame: Name of the table whose rows `read_all_rows` returns.
     """
 
-    parameters: type[Address]
+    parameters: type[PageParameters]
     content: Callable[[Any, Any], Content]
-    lane: str = "long"
-    whole: Callable[[Any, Any], Iterable[pl.DataFrame]] | None = None
+    thread_pool: str = "long"
+    read_all_rows: Callable[[Any, Any], Iterable[pl.DataFrame]] | None = None
     frame: str = "rows"
 
 
-def describe_slice(content: Content, asked: Address) -> tuple[str, ...]:
-    """Return descriptions of the edition, system and filters that the title does not name."""
-    known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
-    known["system"] = content.one_of_several
-    values = (
-        (display_name(field.name), getattr(asked, field.name))
-        for field in asked.FIELDS
-        if field.name not in (*_NO_SLICE, *asked.IN_TITLE)
-        if getattr(asked, field.name) not in (field.default, None, "")
+def describe_filters(content: Content, parameters: PageParameters) -> tuple[str, ...]:
+    """Return texts such as "edition paper" and "game type avalon" for what a page displays.
+
+    Parameters with their default, and parameters that the title names, have no text.
+    """
+    edition = getattr(parameters, "edition", "") if parameters.IS_OF_SYSTEM else ""
+    values = [("edition", edition), ("system", content.system_if_several)]
+    values += [
+        (display_name(field.name), getattr(parameters, field.name))
+        for field in parameters.FIELDS
+        if field.name not in (*_PARAMETERS_NOT_DESCRIBED, *parameters.IN_TITLE)
+        if getattr(parameters, field.name) != field.default
+    ]
+    return tuple(
+        name if value is True else f"{name} {value}"
+        for name, value in values
+        if value not in (None, "")
     )
-    parts = (name if value is True else f"{name} {value}" for name, value in values)
-    return (*(f"{name} {value}" for name, value in known.items() if value), *parts)
 
 
-class Head(Struct, frozen=True):
+class MetricDescription(Struct, frozen=True):
     """Description of a metric: name, title, highest value, meaning and source."""
 
     name: str
@@ -299,133 +311,136 @@ class Head(Struct, frozen=True):
     source: str
 
 
-def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
-    """Return the rows with all grouping columns; add those that are absent as nulls."""
-    missing = [
-        pl.lit(None, pl.String).alias(group) for group in groups if group not in rows.columns
-    ]
-    return rows.with_columns(missing)
+def add_missing_group_columns(rows: pl.DataFrame, group_columns: Sequence[str]) -> pl.DataFrame:
+    """Return the rows with a column of nulls for each grouping column that they lack."""
+    return rows.with_columns(
+        pl.lit(None, pl.String).alias(name) for name in group_columns if name not in rows.columns
+    )
 
 
-def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
-    """Return the description of a metric for games of these types.
+def describe_metric(name: str, edition: Edition, game_types: Sequence[str]) -> MetricDescription:
+    """Return the title, the meaning and the highest value of a metric in games of these types.
 
     Raises:
         UsageError: If no metric has the name.
     """
-    high = highest_value(name, edition, game_types)
+    highest = highest_value(name, edition, game_types)
     texts = {key: " ".join(lines) for key, lines in sql_header(name, edition).items()}
-    about = [texts[part] for part in ("row", "value", "source")]
-    return Head(name, texts["title"], high, *about)
+    return MetricDescription(
+        name, texts["title"], highest, texts["row"], texts["value"], texts["source"]
+    )
 
 
-def _page_error_message(error: UsageError) -> str:
-    """Return the message of an error for a page, which has links in place of command options."""
-    if isinstance(error, OtherSystemError):
-        return f"{error.problem}: choose that system, above"
-    return str(error)
-
-
-class Faults(dict[str, str]):
-    """Error messages of a request by form field."""
+class FormErrors(dict[str, str]):
+    """Error messages of a request, by the form field that displays them."""
 
     @contextmanager
-    def record(self, field: str) -> Iterator[None]:
-        """Catch a UsageError in the block and store its message under the field."""
+    def catch_usage_error(self, field: str) -> Iterator[None]:
+        """Catch a UsageError of the block, and store its message unless a field has it already."""
         try:
             yield
         except UsageError as error:
-            said = _page_error_message(error)
-            if said not in self.values():  # what is wrong is said once
-                self.setdefault(field, said)
+            # A page has links where the message of a command names an option.
+            message = (
+                f"{error.problem}: choose that system, above"
+                if isinstance(error, OtherSystemError)
+                else str(error)
+            )
+            if message not in self.values():
+                self.setdefault(field, message)
 
 
-def listing(
-    asked: Any,
+def long_list_content(
+    parameters: Any,
     columns: Mapping[str, Column],
-    ask: Callable[..., pl.DataFrame],
-    conditions: Sequence[str],
+    read_rows: Callable[..., pl.DataFrame],
+    filter_names: Sequence[str],
     *,
     title: str,
-    first: Mapping[str, Any] = {},
-    last: Mapping[str, Any] = {},
+    first_arguments: Mapping[str, Any] = {},
+    last_arguments: Mapping[str, Any] = {},
 ) -> Content:
-    """Return one page of a long list, from the row that the address selects.
+    """Return one page of a long list; the parameter `after` is the number of rows before it.
 
-    The page is empty if any parameter is wrong. `ask` is called with the `conditions` from the
-    address, `offset`, `limit` and, if the page can be sorted, the sort column and direction.
-    `first` and `last` are further arguments, see `answered`.
+    `read_rows` is called with the parameters in `filter_names`, with `offset` and `limit`, and for
+    a sortable page with `sort` and `descending`. `first_arguments` and `last_arguments` are further
+    arguments by form field, see `call_without_invalid_arguments`. If a parameter is invalid, the
+    page has an error message and no rows.
     """
-    faults, shown, next_key = Faults(), pl.DataFrame(schema=polars_schema(columns)), None
-    sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
-    fields = {**first, **{name: given(asked, name) for name in conditions}, **sort, **last}
-    with faults.record("after"):
-        if not _OFFSET.fullmatch(asked.after):
+    errors, page_rows, next_key = FormErrors(), pl.DataFrame(schema=polars_schema(columns)), None
+    sort = {"sort": sort_arguments(parameters)} if hasattr(parameters, "sort") else {}
+    filters = {name: filter_arguments(parameters, name) for name in filter_names}
+    with errors.catch_usage_error("after"):
+        if not _OFFSET.fullmatch(parameters.after):
             raise UsageError(
-                f"`after` is a number of rows, not {asked.after}: start at the first page"
+                f"`after` is a number of rows, not {parameters.after}: start at the first page"
             )
-        first_row = int(asked.after or 0)
-        rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS_PER_PAGE + 1), fields)
-        faults |= wrong
-        if rows is not None and not wrong:
-            shown = rows.head(ROWS_PER_PAGE)
-            next_key = str(first_row + ROWS_PER_PAGE) if rows.height > ROWS_PER_PAGE else None
-    return Content(title=title, rows=shown, after=next_key, faults=faults)
+        offset = int(parameters.after or 0)
+        rows, read_errors = call_without_invalid_arguments(
+            partial(read_rows, offset=offset, limit=ROWS_PER_PAGE + 1),
+            {**first_arguments, **filters, **sort, **last_arguments},
+        )
+        errors |= read_errors
+        if rows is not None and not read_errors:
+            page_rows = rows.head(ROWS_PER_PAGE)
+            next_key = str(offset + ROWS_PER_PAGE) if rows.height > ROWS_PER_PAGE else None
+    return Content(title=title, rows=page_rows, after=next_key, faults=errors)
 
 
-def sort_of(asked: Any) -> dict[str, Any]:
-    """Return how a list is sorted, as arguments for a method of the lake."""
-    return {"sort": asked.sort or None, "descending": asked.order == "down"}
+def sort_arguments(parameters: Any) -> dict[str, Any]:
+    """Return the sort column and direction as keyword arguments for a method of the lake."""
+    return {"sort": parameters.sort or None, "descending": parameters.order == "down"}
 
 
-def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Answer | None, Faults]:
-    """Call a function without its invalid arguments, and return the result with the error messages.
+def call_without_invalid_arguments(
+    function: Callable[..., Result], arguments_by_field: Mapping[str, Mapping[str, Any]]
+) -> tuple[Result | None, FormErrors]:
+    """Call a function; if it raises a UsageError, call it again without the invalid arguments.
 
     Args:
-        ask: The function to call.
-        fields: Arguments of the function, grouped by the form field that displays their errors. An
-            error in the first group can depend on the other groups.
+        function: The function to call.
+        arguments_by_field: Keyword arguments of the function, grouped by the form field that
+            displays their errors. An error in the first group can depend on the other groups.
 
     Returns:
         The result, which is None if the first group is invalid, and the error messages by field.
     """
-    faults, rows, (first, *_) = Faults(), None, fields
+    errors, result, (first_field, *_) = FormErrors(), None, arguments_by_field
+    groups = arguments_by_field.values()
     with suppress(UsageError):
-        return ask(
-            **{name: value for part in fields.values() for name, value in part.items()}
-        ), faults
-    right = {**fields[first]}
-    # Each is tried after those before it, so that an error is that of its field.
-    for field, part in fields.items():
-        with faults.record(field):
-            rows = ask(**{**right, **part})
-            right |= part
-            faults.pop(first, None)
-    return rows, faults
+        return function(**{name: group[name] for group in groups for name in group}), errors
+    valid_arguments = {**arguments_by_field[first_field]}
+    # Each group is added to the valid groups before it, so that an error is that of its field.
+    for field, arguments in arguments_by_field.items():
+        with errors.catch_usage_error(field):
+            result = function(**{**valid_arguments, **arguments})
+            valid_arguments |= arguments
+            errors.pop(first_field, None)
+    return result, errors
 
 
-def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
-    """Concatenate parts of a table up to the first part with which they exceed `most` rows."""
-    taken: list[pl.DataFrame] = []
+def concat_first_parts(parts: Iterable[pl.DataFrame], max_rows: int) -> pl.DataFrame:
+    """Concatenate the first parts of a table, until they have more than `max_rows` rows."""
+    first_parts: list[pl.DataFrame] = []
     for part in parts:
-        taken.append(part)
-        if sum(rows.height for rows in taken) > most:
+        first_parts.append(part)
+        if sum(rows.height for rows in first_parts) > max_rows:
             break
-    return pl.concat(taken)
+    return pl.concat(first_parts)
 
 
-def models_of(lake: StoredLake) -> tuple[str, ...]:
-    """Return the names of the tested models in the lake; they are cached for each lake."""
-    return lake.compute_once(_tested)
+def tested_model_names(lake: StoredLake) -> tuple[str, ...]:
+    """Return the sorted names of the tested models in the lake; each lake object caches them."""
+    return lake.compute_once(_read_tested_model_names)
 
 
-def _tested(lake: StoredLake) -> tuple[str, ...]:
+def _read_tested_model_names(lake: StoredLake) -> tuple[str, ...]:
     models = lake.table("results").filter("is_tested").select("model").collect()["model"]
     return tuple(models.drop_nulls().unique().sort().to_list())
 
 
-def number(text: str) -> float | None:
-    """Parse the number in a form field; return None if the field is empty.
+def parse_number_field(text: str) -> float | None:
+    """Parse the number in a form field; return None for an empty text.
 
     Raises:
         UsageError: If the text is not a number.
@@ -436,77 +451,85 @@ def number(text: str) -> float | None:
         raise UsageError(f"not a number, such as 0.05: {text}") from None
 
 
-def listed(text: str) -> tuple[str, ...]:
-    """Split a comma-separated text into distinct names."""
+def split_distinct_names(text: str) -> tuple[str, ...]:
+    """Split a comma-separated text into names, without repetitions."""
     return tuple(dict.fromkeys(split_names([text])))
 
 
-# Tables on pages: each with links to what is behind its cells, and drawings of its intervals.
+# Tables on pages, whose cells have links and drawings of intervals.
 
-LinkedAddress = Callable[[Row], str | None]
+RowLink = Callable[[Row], str | None]
 
 
 @pass_context
-def to(
+def link_to(
     context: Context,
     page: str,
     *columns: str,
     when: str = "",
     unless: str = "",
     **parameters: object,
-) -> LinkedAddress:
-    """Return the address of a page whose parameters are columns of the current row.
+) -> RowLink:
+    """Return a function that links a row to a page, with columns of the row as parameters.
 
     Returns:
-        The address; None if any of the `columns` is null, if the column `when` is empty, or if the
-        column `unless` is not empty.
+        A function from a row to the address, or to None if any of the `columns` is null, if the
+        column `when` is empty, or if the column `unless` is not empty.
     """
     link: Callable[..., str | None] = context["link"]
 
-    def address(row: Row) -> str | None:
-        own = {name: row[name] for name in columns}
-        is_led = None not in own.values() and (not when or row[when])
-        is_led = is_led and not (unless and row[unless])
-        return link(page, **own, **parameters) if is_led else None
+    def row_link(row: Row) -> str | None:
+        row_parameters = {name: row[name] for name in columns}
+        has_link = (not when or row[when]) and not (unless and row[unless])
+        if None in row_parameters.values() or not has_link:
+            return None
+        return link(page, **row_parameters, **parameters)
 
-    return address
-
-
-@pass_context
-def here(context: Context, at: str = "", **changes: object) -> str | None:
-    """Return the address of the current page with changed parameters, starting at its first row."""
-    given = msgspec.to_builtins(context["asked"])
-    own = {name: value for name, value in given.items() if name not in ("frame", "after", "seen")}
-    address: str | None = context["link"](context["name"], **own | changes, at=at)
-    return address
+    return row_link
 
 
 @pass_context
-def narrowed_to(context: Context, *columns: str, at: str = "", **changes: object) -> LinkedAddress:
-    """Return the address of the current page, filtered by the values of the row in `columns`."""
-    return lambda row: here(context, at, **{name: row[name] for name in columns}, **changes)
+def current_page_link(context: Context, element_id: str = "", **changes: object) -> str | None:
+    """Return the address of the current page with changed parameters, at its first row."""
+    kept = {
+        name: value
+        for name, value in msgspec.to_builtins(context["parameters"]).items()
+        if name not in ("frame", "after", "seen")
+    }
+    link: Callable[..., str | None] = context["link"]
+    return link(context["name"], **kept | changes, element_id=element_id)
 
 
 @pass_context
-def to_model(context: Context, model: str | None, system: str | None = None) -> str | None:
-    """Return the address of a model's page in the given system; None without a model.
+def filtered_page_link(
+    context: Context, *columns: str, element_id: str = "", **changes: object
+) -> RowLink:
+    """Return a function that links a row to the current page, filtered by the row's `columns`."""
+    return lambda row: current_page_link(
+        context, element_id, **{name: row[name] for name in columns}, **changes
+    )
 
-    If rows of several systems do not name their system, the system of the model's games is used.
+
+@pass_context
+def link_to_model(context: Context, model: str | None, system: str | None = None) -> str | None:
+    """Return the address of a model's page in a system; None if the model is None.
+
+    On a page with games of several systems, a model without a system is linked to its games.
     """
     if model is None:
         return None
     link: Callable[..., str | None] = context["link"]
-    asked = context["asked"]
+    parameters = context["parameters"]
     if len(getattr(context.get("page"), "systems", ())) <= 1:
         return link("model", model=model)
     if system:
         return link("model", model=model, system=system)
-    is_of_one = asked.IS_OF_SYSTEM or getattr(asked, "system", "")
-    return link("model" if is_of_one else "games", model=model)
+    has_one_system = parameters.IS_OF_SYSTEM or getattr(parameters, "system", "")
+    return link("model" if has_one_system else "games", model=model)
 
 
 @pass_context
-def table(
+def render_table(
     context: Context,
     name: str,
     rows: pl.DataFrame,
@@ -519,7 +542,7 @@ def table(
     without: Sequence[str] = (),
     always: Sequence[str] = (),
     ticks: Mapping[str, Sequence[float]] | None = None,
-    links: Mapping[str, LinkedAddress | None] | None = None,
+    links: Mapping[str, RowLink | None] | None = None,
     inner: Mapping[str, Callable[[Row], str]] | None = None,
     game_query: Mapping[str, object] | None = None,
     groups: Sequence[str] = (),
@@ -527,169 +550,181 @@ def table(
     sorts: bool = False,
     percent: bool = False,
 ) -> Markup:
-    """Return a data frame as an HTML table.
+    """Return a data frame as an HTML table with links and drawings of intervals.
 
     Columns in `also` are displayed as well, `without` are omitted, and `always` are displayed even
-    if they are empty. `groups` are the grouping columns. `ticks` contains the values of other
-    models by metric. `inner` contains macros that render the cells of a column, and `game_query`
-    further parameters for links to games. `frame` is the name of the table among the page's
-    data frames. With `sorts`, headings link to the sorted page. `percent` displays percentages.
+    if they are empty. `groups` are the grouping columns. `ticks` contains the values of all models
+    by metric. `inner` contains macros that render the cells of a column, and `game_query` further
+    parameters for links to games. `frame` is the name of the table among the page's data frames.
+    With `sorts`, headings link to the sorted page. `percent` displays percentages.
     """
-    asked = context["asked"]
-    columns = getattr(asked, "columns", None)
-    shown = (
-        build_result_table(name, rows, percent=percent, columns=columns)
-        if name
-        else Table("", rows)
+    parameters = context["parameters"]
+    value_column = getattr(parameters, "columns", None)
+    table = Table("", rows)
+    if name:
+        table = build_result_table(name, rows, percent=percent, columns=value_column)
+    table = table.with_optional_columns(*also) if "is_interactive" in context else table
+    table = dataclasses_replace(
+        table,
+        hidden=[*table.hidden, *without],
+        optional=[name for name in table.optional if name not in always],
+        headings={**table.headings, **(headings or {})},
     )
-    shown = shown.with_optional_columns(*also) if "is_interactive" in context else shown
-    shown = dataclasses_replace(
-        shown,
-        hidden=[*shown.hidden, *without],
-        optional=[name for name in shown.optional if name not in always],
-        headings={**shown.headings, **(headings or {})},
-    )
-    around = CellDecorations(
-        links=_cell_links(shown, context, groups, game_query or {}) | dict(links or {}),
+    metric_of_all_rows = parameters.metric if value_column else ""
+    is_sortable = sorts and context["is_interactive"]
+    decorations = CellDecorations(
+        links=_cell_links_by_column(table, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
-        sorting=_heading_sort_link(shown, context) if sorts and context["is_interactive"] else None,
-        drawing=_interval_drawing(shown, context, ticks or {}, asked.metric if columns else ""),
+        sorting=_sort_link_by_heading(table, context) if is_sortable else None,
+        drawing=_interval_svg_by_cell(table, context, ticks or {}, metric_of_all_rows),
         attributes=_row_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
     frame = frame or next((name for name, part in frames.items() if part is rows), None)
     # All texts in it are escaped.
-    return Markup(html.format_table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
+    return Markup(
+        html.format_table(table, decorations, caption=caption, id=id, kind=kind, frame=frame)
+    )
 
 
-def _cell_links(
-    shown: Table, context: Context, groups: Sequence[str], game_query: Mapping[str, object]
-) -> dict[str, LinkedAddress]:
-    """Return a function that links names to their pages, and values to their evidence."""
-    asked = context["asked"]
+def _cell_links_by_column(
+    table: Table, context: Context, groups: Sequence[str], game_query: Mapping[str, object]
+) -> dict[str, RowLink]:
+    """Return functions that link a row's model, metric, setting, game and values to pages."""
+    parameters = context["parameters"]
     link: Callable[..., str | None] = context["link"]
-    where, game_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL_GAME_TYPES)
-    columns = getattr(asked, "columns", "") if shown.name == "leaderboard" else ""
+    where = getattr(parameters, "where", "")
+    game_type = getattr(parameters, "game_type", ALL_GAME_TYPES)
+    # A leaderboard can have one column for each value of this column.
+    value_column = getattr(parameters, "columns", "") if table.name == "leaderboard" else ""
 
-    def to_game(row: Row) -> str | None:
-        """The game, at the message or else the round that the row is about."""
-        places = {"m": row.get("message_index"), "r": row.get("round")}
-        at = next((f"{sign}{place}" for sign, place in places.items() if place is not None), "")
+    def game_link(row: Row) -> str | None:
+        """Return the link to the game, at the message or the round of the row."""
+        elements = {"m": row.get("message_index"), "r": row.get("round")}
+        ids = (f"{prefix}{index}" for prefix, index in elements.items() if index is not None)
         game = row.get("game_id")
-        return None if game is None else link("game", game=game, at=at, **game_query)
+        if game is None:
+            return None
+        return link("game", game=game, element_id=next(ids, ""), **game_query)
 
-    def to_evidence(name: str) -> LinkedAddress:
-        def address(row: Row) -> str | None:
-            whole = {"metric": name, "game_type": game_type, **row}
-            own = groups
-            if columns:  # named by its value
-                own = [*groups, columns]
-                whole |= {
-                    "metric": asked.metric,
-                    columns: _parse_displayed_value(asked.metric, columns, name),
-                }
+    def evidence_link_of_column(name: str) -> RowLink:
+        def evidence_link(row: Row) -> str | None:
+            values = {"metric": name, "game_type": game_type, **row}
+            if value_column:  # The heading is a value of this column.
+                values["metric"] = parameters.metric
+                values[value_column] = _parse_displayed_value(parameters.metric, value_column, name)
+            group_columns = [*groups, value_column] if value_column else groups
             return link(
                 "evidence",
-                metric=whole["metric"],
-                model=whole.get("model"),
-                game_type=whole["game_type"],
-                where=narrowed(where, own, whole),
+                metric=values["metric"],
+                model=values.get("model"),
+                game_type=values["game_type"],
+                where=combine_filter_with_group_values(where, group_columns, values),
             )
 
-        return address
+        return evidence_link
 
-    own = {
-        "model": lambda row: to_model(context, row["model"]),
-        "metric": to(context, "metric", "metric"),
-        "setting_id": to(context, "games", "setting_id"),
-        "game_id": to_game,
-        "message_index": to_game,
+    links: dict[str, RowLink] = {
+        "model": lambda row: link_to_model(context, row["model"]),
+        "metric": link_to(context, "metric", "metric"),
+        "setting_id": link_to(context, "games", "setting_id"),
+        "game_id": game_link,
+        "message_index": game_link,
     }
-    if shown.name == "leaderboard":
-        own["n_missing"] = to(context, "missing", "model", when="n_missing")
-    there = {name: address for name, address in own.items() if name in shown.rows.columns}
-    values = [
-        estimate.value for estimate in shown.estimates if estimate.has_evidence and estimate.value
-    ]
-    return there | {name: to_evidence(name) for name in values}
+    if table.name == "leaderboard":
+        links["n_missing"] = link_to(context, "missing", "model", when="n_missing")
+    return {name: row_link for name, row_link in links.items() if name in table.rows.columns} | {
+        estimate.value: evidence_link_of_column(estimate.value)
+        for estimate in table.estimates
+        if estimate.has_evidence and estimate.value
+    }
 
 
-def _heading_sort_link(shown: Table, context: Context) -> Callable[[str], SortLink]:
-    """Return a function that gives the sort link of a heading; numbers first sort descending."""
-    asked = context["asked"]
-    numbers = {
-        field.name for field in shown.visible_fields if field.is_number or field.estimate
+def _sort_link_by_heading(table: Table, context: Context) -> Callable[[str], SortLink]:
+    """Return a function from a column to the link that sorts by it, numbers descending first."""
+    parameters = context["parameters"]
+    number_columns = {
+        field.name for field in table.visible_fields if field.is_number or field.estimate
     } - {"rank"}
 
-    def sorting(name: str) -> SortLink:
-        if shown.rows.schema.get(name, pl.List).is_nested():
+    def sort_link(name: str) -> SortLink:
+        if table.rows.schema.get(name, pl.List).is_nested():
             return SortLink(None)
-        is_on = asked.sort == name
-        first = "down" if name in numbers else "up"
-        order = ("up" if asked.order == "down" else "down") if is_on else first
-        direction = "descending" if asked.order == "down" else "ascending"
-        return SortLink(here(context, sort=name, order=order), direction if is_on else "")
-
-    return sorting
-
-
-def _interval_drawing(
-    shown: Table, context: Context, ticks: Mapping[str, Sequence[float]], of: str
-) -> Callable[[str, Row], str]:
-    """Return a function that draws an interval on the range of the row's metric.
-
-    If `of` is not empty, it is the metric of all rows.
-    """
-    edition: Edition = getattr(context["asked"], "edition", PAPER)
-    there = metric_names(edition)
-    source = context.get("page") or context["report"]
-    game_types = source.game_types
-    by_value = {estimate.value: estimate for estimate in shown.estimates if estimate.low}
-
-    def drawing(name: str, row: Row) -> str:
-        metric_name = str({"metric": of or name, **row}["metric"])
-        estimate = by_value.get(name)
-        if estimate is None or metric_name not in there:
-            return ""
-        highest = highest_value(
-            metric_name, edition, game_types, row.get("game_type") or ALL_GAME_TYPES
+        if parameters.sort != name:
+            order = "down" if name in number_columns else "up"
+            return SortLink(current_page_link(context, sort=name, order=order), "")
+        is_descending = parameters.order == "down"
+        return SortLink(
+            current_page_link(context, sort=name, order="up" if is_descending else "down"),
+            "descending" if is_descending else "ascending",
         )
-        ends = row.get(estimate.low or ""), row.get(estimate.high or "")
-        if name == "difference":
-            return str(bar(row[name], *ends, (-highest, highest), field=[0.0]))
-        field = ticks.get(metric_name, ())
-        return str(bar(row[name], *ends, (0.0, highest), field=field))
 
-    return drawing
+    return sort_link
+
+
+def _interval_svg_by_cell(
+    table: Table,
+    context: Context,
+    ticks: Mapping[str, Sequence[float]],
+    metric_of_all_rows: str,
+) -> Callable[[str, Row], str]:
+    """Return a function from a column and a row to the drawing of the value's interval.
+
+    The drawing shows the range of the row's metric; it is an empty text for other columns.
+    """
+    edition: Edition = getattr(context["parameters"], "edition", PAPER)
+    metrics = metric_names(edition)
+    game_types = (context.get("page") or context["report"]).game_types
+    estimates = {estimate.value: estimate for estimate in table.estimates if estimate.low}
+
+    def draw_interval(name: str, row: Row) -> str:
+        metric = str({"metric": metric_of_all_rows or name, **row}["metric"])
+        estimate = estimates.get(name)
+        if estimate is None or metric not in metrics:
+            return ""
+        highest = highest_value(metric, edition, game_types, row.get("game_type") or ALL_GAME_TYPES)
+        interval = row.get(estimate.low or ""), row.get(estimate.high or "")
+        if name == "difference":
+            return str(interval_svg(row[name], *interval, (-highest, highest), ticks=[0.0]))
+        return str(interval_svg(row[name], *interval, (0.0, highest), ticks=ticks.get(metric, ())))
+
+    return draw_interval
 
 
 def _row_attributes(row: Row) -> dict[str, str | None]:
     p_holm = row.get("p_holm")
-    kinds = {
+    classes = {
         "incomplete": row.get("is_complete") is False and "metric" not in row,
         "differs": p_holm is not None and is_significant(p_holm, DEFAULT_CONFIDENCE),
     }
     n_missing, n_expected = row.get("n_missing"), row.get("n_expected", row.get("expected"))
-    by = "" if "competition" in row else ", by competition"
+    hint = "" if "competition" in row else ", by competition"
     return {
-        "class": " ".join(kind for kind, is_so in kinds.items() if is_so) or None,
-        "title": f"{n_missing:,} of {n_expected:,} games missing{by}"
-        if kinds["incomplete"] and n_missing and n_expected
+        "class": " ".join(name for name, is_applied in classes.items() if is_applied) or None,
+        "title": f"{n_missing:,} of {n_expected:,} games missing{hint}"
+        if classes["incomplete"] and n_missing and n_expected
         else None,
         "data-metric": row.get("metric"),
     }
 
 
-def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
-    """Return the filter condition of a group: the page's filter and the group's values."""
-    own = [name for name in groups if name not in ("model", "game_type")]
-    asked = [f"({where})"] if where else []
-    parts = [*asked, *(f"{quote_identifier(name)} {_equal_to(row[name])}" for name in own)]
-    return " AND ".join(parts) if own else where
+def combine_filter_with_group_values(where: str, group_columns: Sequence[str], row: Row) -> str:
+    """Return an SQL condition: the filter of the page AND the row's value of each group column.
+
+    The columns `model` and `game_type` are omitted, because pages have parameters for them.
+    """
+    conditions = [
+        f"{quote_identifier(name)} {_sql_equality(row[name])}"
+        for name in group_columns
+        if name not in ("model", "game_type")
+    ]
+    if not where or not conditions:
+        return where or " AND ".join(conditions)
+    return " AND ".join([f"({where})", *conditions])
 
 
 def _parse_displayed_value(metric: str, column: str, text: str) -> object:
-    """Parse the displayed value of a column of the metric's rows."""
+    """Convert the text of a table cell back to a value of the column in the metric's rows."""
     dtype = common_row_schema(metric).get(column, pl.String())
     if text == NULL_TEXT:
         return None
@@ -698,7 +733,7 @@ def _parse_displayed_value(metric: str, column: str, text: str) -> object:
     return msgspec.json.decode(text) if dtype.is_numeric() or dtype == pl.Boolean else text
 
 
-def _equal_to(value: object) -> str:
+def _sql_equality(value: object) -> str:
     if value is None:
         return "IS NULL"
     if isinstance(value, bool):
@@ -712,20 +747,21 @@ _WIDTH, _HEIGHT, _EDGE = 88, 12, 3
 _MIDDLE = _HEIGHT / 2
 
 
-def bar(
+def interval_svg(
     value: float | None,
     low: float | None,
     high: float | None,
     bounds: tuple[float, float],
     *,
-    field: Sequence[float] = (),
+    ticks: Sequence[float] = (),
 ) -> Markup:
-    """Return SVG with the confidence interval and the value on the range of the metric."""
+    """Return SVG that draws a value, its confidence interval and ticks between the bounds."""
     if value is None or bounds[0] >= bounds[1]:
         return Markup("")
     marks = [_svg_line("axis", _EDGE, _WIDTH - _EDGE, _MIDDLE, _MIDDLE)]
-    places = [_horizontal_position(other, bounds) for other in field]
-    marks += [_svg_line("tick", x, x, 1, _HEIGHT - 1) for x in places]
+    for tick in ticks:
+        x = _horizontal_position(tick, bounds)
+        marks.append(_svg_line("tick", x, x, 1, _HEIGHT - 1))
     if low is not None and high is not None:
         start, end = _horizontal_position(low, bounds), _horizontal_position(high, bounds)
         marks.append(
@@ -743,11 +779,10 @@ def bar(
 
 
 def _horizontal_position(value: float, bounds: tuple[float, float]) -> float:
-    """Return the horizontal position of a value; values beyond the range are moved to its end."""
     low, high = bounds
     share = min(max((value - low) / (high - low), 0.0), 1.0)
     return _EDGE + share * (_WIDTH - 2 * _EDGE)
 
 
-def _svg_line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
-    return f'<line class="{kind}" x1="{left:.1f}" x2="{right:.1f}" y1="{top}" y2="{bottom}"/>'
+def _svg_line(css_class: str, left: float, right: float, top: float, bottom: float) -> str:
+    return f'<line class="{css_class}" x1="{left:.1f}" x2="{right:.1f}" y1="{top}" y2="{bottom}"/>'

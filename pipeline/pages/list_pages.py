@@ -1,11 +1,11 @@
 """Pages of long lists, lookups and games: games, evidence, documents, SQL, search, transcripts.
 
-`PAGES`, `LOOKUPS` and `OF_GAME` list them for `pipeline.pages.templating`. Long lists are read
-one page at a time.
+`LIST_PAGES`, `LOOKUP_PAGES` and `GAME_PAGES` list them for `pipeline.pages.templating`. Long lists
+are read one page at a time.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import polars as pl
@@ -29,23 +29,23 @@ from pipeline.metrics.registry import metric_names, metric_titles
 from pipeline.metrics.request import check_role_columns
 from pipeline.metrics.win_rate import RESULT_NAMES
 from pipeline.pages.content import (
-    AFTER,
-    EDITION,
-    GAME_TYPE,
-    METRIC,
+    AFTER_FIELD,
+    EDITION_FIELD,
+    GAME_TYPE_FIELD,
+    HIDDEN_EDITION_FIELD,
+    METRIC_FIELD,
     ROWS_PER_PAGE,
-    SAME_EDITION,
     Content,
-    Faults,
     Field,
+    FormErrors,
     Page,
-    address,
-    first_rows,
-    given,
-    head,
-    listing,
-    sort_of,
-    sorting,
+    concat_first_parts,
+    create_parameters_class,
+    describe_metric,
+    filter_arguments,
+    long_list_content,
+    sort_arguments,
+    sort_fields,
 )
 from pipeline.plots import plot_columns
 from pipeline.query_processes import QueryProcesses
@@ -67,93 +67,107 @@ from pipeline.vocabulary import Phase
 
 # --- games --------------------------------------------------------------------------------------
 
-_OF_GAMES = (
+_GAME_FILTERS = (
     *("model", "other", "game_type", "role", "result", "outcome"),
     *("competition", "setting_id", "path"),
 )
 
 
-def games(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return one page of the list of games that satisfy all filters."""
+def games_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return one page of the list of games that satisfy the filters of the form."""
+    return long_list_content(
+        parameters,
+        game_rows.GAMES_COLUMNS,
+        partial(_filter_games, lake, parameters),
+        _GAME_FILTERS,
+        title="Games",
+    )
 
-    def found(**conditions: Any) -> pl.DataFrame:
-        return _games(lake, asked, **conditions)
 
-    return listing(asked, game_rows.GAMES_COLUMNS, found, _OF_GAMES, title="Games")
-
-
-def _games(lake: LakeWithMethods, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
-    """Return the games that satisfy the conditions; with `other`, only games of both models."""
-    if other and not asked.model:
+def _filter_games(
+    lake: LakeWithMethods, parameters: Any, other: str = "", **filters: Any
+) -> pl.DataFrame:
+    """Return the games that satisfy the filters; `other` is a second model that played in them."""
+    if other and not parameters.model:
         raise UsageError("name the model that it played with")
-    between = (asked.model, other) if other else None
-    seen = lake.for_system(asked.system) if asked.system else lake
-    return seen.games(**conditions, between=between)
+    between = (parameters.model, other) if other else None
+    system_lake = lake.for_system(parameters.system) if parameters.system else lake
+    return system_lake.games(**filters, between=between)
 
 
 # --- documents ----------------------------------------------------------------------------------
 
-RAW_SHOWN = 600
-_OF_DOCUMENTS = ("status", "source", "reason", "path")
+MAX_RAW_BYTES = 600
+_DOCUMENT_FILTERS = ("status", "source", "reason", "path")
 
 
-def documents(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of documents: counts without a filter, otherwise a page of the filtered list.
+def documents_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the number of documents by source and status, or with a filter a list of documents.
 
     `refused` contains the rows of the quarantine for the listed documents, with the first bytes of
     `raw` as text.
     """
-    if not _is_narrowed(asked):
+    if not _has_filter_or_sort(parameters):
         parts = {"is_counted": True, "refused": pl.DataFrame()}
         return Content(title="Documents", rows=lake.document_counts(), parts=parts)
-    shown = listing(
-        asked, document_rows.DOCUMENT_COLUMNS, lake.documents, _OF_DOCUMENTS, title="Documents"
+    content = long_list_content(
+        parameters,
+        document_rows.DOCUMENT_COLUMNS,
+        lake.documents,
+        _DOCUMENT_FILTERS,
+        title="Documents",
     )
     return replace(
-        shown, parts={"is_counted": False, "refused": _quarantine_rows(lake, shown.rows)}
+        content, parts={"is_counted": False, "refused": _quarantine_rows(lake, content.rows)}
     )
 
 
-def _is_narrowed(asked: Any) -> bool:
-    return any(getattr(asked, name) for name in (*_OF_DOCUMENTS, "sort", "after"))
+def _has_filter_or_sort(parameters: Any) -> bool:
+    return any(getattr(parameters, name) for name in (*_DOCUMENT_FILTERS, "sort", "after"))
 
 
 def _quarantine_rows(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the quarantine for these documents, in order."""
+    """Return the sorted rows of the table `quarantine` for these documents."""
     location, order = pl.concat_str("source", pl.lit("/"), "path"), document_rows.QUARANTINE_ORDER
-    places = documents.select(location)["source"].implode()
-    raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
-    refused = lake.table("quarantine").filter(location.is_in(places))
-    rows = refused.select(*order, raw=raw, location=location).sort(order, nulls_last=True).collect()
+    locations = documents.select(location)["source"].implode()
+    # The table has up to 64 KiB of each document.
+    first_bytes = pl.col("raw").bin.head(MAX_RAW_BYTES)
+    rows = (
+        lake.table("quarantine")
+        .filter(location.is_in(locations))
+        .select(*order, raw=first_bytes, location=location)
+        .sort(order, nulls_last=True)
+        .collect()
+    )
     texts = [None if raw is None else decode_bytes_visibly(raw) for raw in rows["raw"]]
     return rows.with_columns(pl.Series("raw", texts, pl.String))
 
 
 # --- missing games ------------------------------------------------------------------------------
 
-FIXED = tuple(name for name in game_rows.SETTING_COLUMNS if name != "setting")
-"""What was fixed in a setting, as columns; `setting` is the same as JSON."""
+FIXED_COLUMNS = tuple(name for name in game_rows.SETTING_COLUMNS if name != "setting")
+"""The columns with the fixed conditions of a setting; `setting` has them as JSON."""
 
 
-def missing(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return one page of the missing games, sorted by model, competition and game.
+def missing_games_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return one page of the settings of which a model has finished too few games.
 
-    `competitions` contains the number of missing games of the models in each competition, and
-    `fixed` the columns of the fixed conditions of a setting.
+    `competitions` contains the number of missing games in each competition, and `fixed` the columns
+    with the fixed conditions of a setting.
     """
-    counts: dict[str, int] = {}
+    n_missing_by_competition: dict[str, int] = {}
 
-    def found(
+    def read_rows(
         offset: int,
         limit: int,
         sort: str | None = None,
         descending: bool = False,
         competition: str | None = None,
-        **wanted: Any,
+        **filters: Any,
     ) -> pl.DataFrame:
-        rows = lake.missing(**wanted)
-        by_competition = rows.group_by("competition", maintain_order=True)
-        counts.update(by_competition.agg(pl.col("n_missing").sum()).iter_rows())
+        rows = lake.missing(**filters)
+        competitions = rows.group_by("competition", maintain_order=True)
+        n_missing_by_competition.update(competitions.agg(pl.col("n_missing").sum()).iter_rows())
         if competition:
             check_role_columns(lake, "competition", [competition])
             rows = rows.filter(competition=competition)
@@ -167,17 +181,17 @@ def missing(lake: LakeWithMethods, asked: Any) -> Content:
             descending=descending,
         ).collect()
 
-    shown = listing(
-        asked,
+    content = long_list_content(
+        parameters,
         game_rows.MISSING_COLUMNS,
-        found,
+        read_rows,
         ("model", "competition"),
         title="Missing games",
     )
     return replace(
-        shown,
-        parts={"competitions": counts, "fixed": FIXED},
-        choices={"competition": tuple(counts)},
+        content,
+        parts={"competitions": n_missing_by_competition, "fixed": FIXED_COLUMNS},
+        choices={"competition": tuple(n_missing_by_competition)},
     )
 
 
@@ -188,65 +202,69 @@ HIT_FILTERS: dict[str, dict[str, Any]] = {
     "misses": {"hit": False},
     "unclear": {"unclear": True},
 }
-_OF_EVIDENCE = ("model", "game_type", "where")
+_EVIDENCE_FILTERS = ("model", "game_type", "where")
 
 
-def evidence(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return one page of the rows that a metric counts, with their source messages.
+def evidence_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return one page of the rows that a metric counts, with the messages that they come from.
 
-    `head` describes the metric. `sum` contains the result of `evidence_sum`; only the first page
-    has it.
+    `head` describes the metric. `sum` contains the result of `evidence_sum` on the first page, and
+    no rows on further pages.
     """
-    in_edition = metric_names(asked.edition)
-    metric_head = head(
-        asked.metric if asked.metric in in_edition else in_edition[0],
-        asked.edition,
+    metrics = metric_names(parameters.edition)
+    description = describe_metric(
+        parameters.metric if parameters.metric in metrics else metrics[0],
+        parameters.edition,
         lake.game_types,
     )
-    shown = listing(
-        asked,
+    content = long_list_content(
+        parameters,
         evidence_rows.EVIDENCE_COLUMNS,
         lake.evidence_page,
-        _OF_EVIDENCE,
-        title=f"Evidence of {metric_head.title}",
-        first={"metric": {"metric": asked.metric, "edition": asked.edition}},
-        last={"hit": HIT_FILTERS.get(asked.hit, {})},
+        _EVIDENCE_FILTERS,
+        title=f"Evidence of {description.title}",
+        first_arguments={"metric": {"metric": parameters.metric, "edition": parameters.edition}},
+        last_arguments={"hit": HIT_FILTERS.get(parameters.hit, {})},
     )
-    faults, total = Faults(shown.faults), pl.DataFrame(schema=polars_schema(EVIDENCE_SUM_COLUMNS))
-    if not asked.after and not faults:
-        with faults.record("where" if asked.where else "metric"):
-            total = _evidence_sums(lake, asked)
-    return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
+    errors, sums = (
+        FormErrors(content.faults),
+        pl.DataFrame(schema=polars_schema(EVIDENCE_SUM_COLUMNS)),
+    )
+    if not parameters.after and not errors:
+        with errors.catch_usage_error("where" if parameters.where else "metric"):
+            sums = _evidence_sums(lake, parameters)
+    return replace(content, parts={"head": description, "sum": sums}, faults=errors)
 
 
-def _evidence_filters(asked: Any) -> dict[str, Any]:
-    return {"edition": asked.edition, **given(asked, *_OF_EVIDENCE)}
+def _evidence_filters(parameters: Any) -> dict[str, Any]:
+    return {"edition": parameters.edition, **filter_arguments(parameters, *_EVIDENCE_FILTERS)}
 
 
-def _evidence_sums(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
-    """Return the rows of `evidence_sum`; one model's rows are selected from those of all models."""
-    wanted = _evidence_filters(asked)
-    if asked.model:
-        of_all = _values_of_all_models(lake, asked.metric, **wanted | {"model": None})
-        for row in of_all.filter(model=asked.model).iter_rows(named=True):
-            return value_sum_rows(row, asked.edition)
-    return lake.evidence_sum(asked.metric, **wanted)
+def _evidence_sums(lake: LakeWithMethods, parameters: Any) -> pl.DataFrame:
+    """Return the rows of `evidence_sum`; for one model they come from a cache of all models."""
+    filters = _evidence_filters(parameters)
+    if parameters.model:
+        values = _metric_values_of_all_models(lake, parameters.metric, **filters | {"model": None})
+        for row in values.filter(model=parameters.model).iter_rows(named=True):
+            return value_sum_rows(row, parameters.edition)
+    return lake.evidence_sum(parameters.metric, **filters)
 
 
 @lru_cache(maxsize=16)
-def _values_of_all_models(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
-    """Return the metric's values of all models, cached for readers who open several models."""
-    return lake.metrics(metric=metric, by=["model"], **wanted)
+def _metric_values_of_all_models(
+    lake: LakeWithMethods, metric: str, **filters: Any
+) -> pl.DataFrame:
+    return lake.metrics(metric=metric, by=["model"], **filters)
 
 
-PAGES = {
+LIST_PAGES = {
     "games": Page(
-        address(
-            *sorting(),
-            AFTER,
+        create_parameters_class(
+            *sort_fields(),
+            AFTER_FIELD,
             Field("model", "Model", hint="any", size=16),
             Field("other", "And model", hint="any", size=16),
-            GAME_TYPE,
+            GAME_TYPE_FIELD,
             Field("role", "Role", values=lambda *_: role_names(), nothing="any"),
             Field("result", "Result", values=lambda *_: RESULT_NAMES, nothing="any"),
             Field("outcome", "Outcome", values=lambda *_: game_rows.OUTCOME_CHOICES, nothing="any"),
@@ -259,48 +277,57 @@ PAGES = {
             Field("setting_id", "Setting begins with", hint="id", size=12),
             Field("system"),
             Field("path", "File contains", hint="path"),
-            SAME_EDITION,
+            HIDDEN_EDITION_FIELD,
             report="games",
         ),
-        games,
-        lane="quick",
-        whole=lambda lake, asked: [
-            _games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))
+        games_content,
+        thread_pool="quick",
+        read_all_rows=lambda lake, parameters: [
+            _filter_games(
+                lake,
+                parameters,
+                **filter_arguments(parameters, *_GAME_FILTERS),
+                **sort_arguments(parameters),
+            )
         ],
     ),
     "documents": Page(
-        address(
-            *sorting(),
-            AFTER,
+        create_parameters_class(
+            *sort_fields(),
+            AFTER_FIELD,
             Field("status", "Status", values=lambda *_: document_rows.STATUSES, nothing="any"),
             Field("source"),
             Field("reason"),
             Field("path", "File contains", hint="path"),
         ),
-        documents,
-        lane="quick",
-        whole=lambda lake, asked: [
-            lake.documents(**given(asked, *_OF_DOCUMENTS), **sort_of(asked))
-            if _is_narrowed(asked)
+        documents_content,
+        thread_pool="quick",
+        read_all_rows=lambda lake, parameters: [
+            lake.documents(
+                **filter_arguments(parameters, *_DOCUMENT_FILTERS), **sort_arguments(parameters)
+            )
+            if _has_filter_or_sort(parameters)
             else lake.document_counts()
         ],
     ),
     "missing": Page(
-        address(
-            *sorting(),
-            AFTER,
+        create_parameters_class(
+            *sort_fields(),
+            AFTER_FIELD,
             Field("model", "Model", hint="all"),
             Field("competition", "Competition", nothing="all"),
             is_of_system=True,
         ),
-        missing,
-        whole=lambda lake, asked: [lake.missing(**given(asked, "model", "competition"))],
+        missing_games_content,
+        read_all_rows=lambda lake, parameters: [
+            lake.missing(**filter_arguments(parameters, "model", "competition"))
+        ],
     ),
     "evidence": Page(
-        address(
-            METRIC,
+        create_parameters_class(
+            METRIC_FIELD,
             Field("model", "Model", hint="all", size=14),
-            GAME_TYPE,
+            GAME_TYPE_FIELD,
             Field(
                 "hit",
                 "Rows",
@@ -309,31 +336,34 @@ PAGES = {
                 nothing="hits and misses",
             ),
             Field("where", "Filter", hint="role = 'civilian'", size=24),
-            EDITION,
-            AFTER,
+            EDITION_FIELD,
+            AFTER_FIELD,
             is_of_system=True,
         ),
-        evidence,
-        whole=lambda lake, asked: evidence_parts(
-            lake, asked.metric, **_evidence_filters(asked), **HIT_FILTERS.get(asked.hit, {})
+        evidence_content,
+        read_all_rows=lambda lake, parameters: evidence_parts(
+            lake,
+            parameters.metric,
+            **_evidence_filters(parameters),
+            **HIT_FILTERS.get(parameters.hit, {}),
         ),
     ),
 }
 
-# The pages of what a lake has: tables, SQL over them, words in messages, gaps in its games.
+# Pages to look things up: tables, SQL queries, messages, missing games, contradictions.
 
 # --- tables -------------------------------------------------------------------------------------
 
-SAMPLE = 20
+N_SAMPLE_ROWS = 20
 
 
-def tables(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of tables with their sizes, and the details of one table or view.
+def tables_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the sizes of all tables; if a table or view is selected, also its columns.
 
-    `rows` contains one row per table, or a sample of the selected table. A view has no sample
-    because a sample could take long; `rows` then contains its `columns`.
+    `rows` contains one row per table, or the first rows of the selected table. For a view it
+    contains the columns, because rows of a view could take long to compute.
     """
-    name, sizes = asked.table, lake.tables()
+    name, sizes = parameters.table, lake.tables()
     if not name:
         parts = {"sizes": sizes, "columns": None, "meaning": None, "is_view": False}
         return Content(title="Tables", rows=sizes, parts=parts)
@@ -342,7 +372,7 @@ def tables(lake: LakeWithMethods, asked: Any) -> Content:
         title=f"{'View' if views else 'Table'} {name}",
         rows=columns.select("column", "type", "description")
         if views
-        else lake.table(name).head(SAMPLE).collect(),
+        else lake.table(name).head(N_SAMPLE_ROWS).collect(),
         parts={
             "sizes": sizes,
             "columns": columns,
@@ -356,31 +386,31 @@ def tables(lake: LakeWithMethods, asked: Any) -> Content:
 
 SQL_SECONDS = 20.0
 SQL_MEMORY = 2**30
-SHOWN = 1000
-"""A page shows so many rows; `.csv` and `.json` have all."""
+MAX_SQL_ROWS = 1000
+"""The number of rows that the page displays; `.csv` and `.json` contain all rows."""
 
 
-def sql(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page with the result of an SQL query, which runs in a separate process.
+def sql_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Run an SQL query in a separate process, and return the page with its result.
 
-    Without a query, the result is empty. The plot displays two columns of the result. `place` is
-    the position of an error in the query, `columns` lists the columns of tables, and `schemas`
-    the views.
+    Without a query, the result is empty. `place` marks the position of an error in the query,
+    `columns` contains the columns of all tables, and `schemas` the views. `is_plotted` says whether
+    the page has a plot of the columns `x` and `y`.
     """
-    faults, rows, place, notes = Faults(), pl.DataFrame(), "", []
-    has_query = bool(asked.query.strip())
+    errors, rows, place, notes = FormErrors(), pl.DataFrame(), "", []
+    has_query = bool(parameters.query.strip())
     try:
         if has_query:
             with QueryProcesses(timeout=SQL_SECONDS, memory=SQL_MEMORY) as sandbox:
-                rows = sandbox.run_query(lake, asked.query)
+                rows = sandbox.run_query(lake, parameters.query)
     except PipelineError as error:
-        faults["query"] = getattr(error, "message", str(error))
+        errors["query"] = getattr(error, "message", str(error))
         place = getattr(error, "place", "")
-    is_plotted = bool(asked.x and asked.y and not faults)
+    is_plotted = bool(parameters.x and parameters.y and not errors)
     try:
         if is_plotted:
-            plot_columns(rows, asked.x, asked.y)
-    except UsageError as error:  # the columns may be those of the query before
+            plot_columns(rows, parameters.x, parameters.y)
+    except UsageError as error:  # The columns can be left over from an earlier query.
         is_plotted, notes = False, [f"no plot: {error}"]
     return Content(
         title="SQL",
@@ -389,145 +419,166 @@ def sql(lake: LakeWithMethods, asked: Any) -> Content:
             "columns": lake.schema(),
             "schemas": tuple(list_sql_schemas()),
             "place": place,
-            "has_run": has_query and not faults,
+            "has_run": has_query and not errors,
             "is_plotted": is_plotted,
-            "shown": SHOWN,
+            "shown": MAX_SQL_ROWS,
             "timeout": SQL_SECONDS,
         },
         notes=notes,
-        faults=faults,
+        faults=errors,
     )
 
 
 # --- search -------------------------------------------------------------------------------------
 
 SEARCH_SECONDS = 10.0
-MOST_FOUND = 100_000
-"""A CSV has at most so many messages."""
+MAX_CSV_MESSAGES = 100_000
+"""The largest number of messages in a CSV file."""
 
 
-def search(lake: LakeWithMethods, asked: Any) -> Content:
+def search_content(lake: LakeWithMethods, parameters: Any) -> Content:
     """Return the page of messages that contain all search words; without words, it is empty."""
-    faults, hits = (
-        Faults(),
+    errors, result = (
+        FormErrors(),
         SearchResult(pl.DataFrame(schema=polars_schema(COLUMNS)), 0, 0, "", None),
     )
-    if asked.words or asked.secret:
-        with faults.record("words"):
-            hits = _search_hits(lake, asked, ROWS_PER_PAGE, asked.after or None)
+    if parameters.words or parameters.secret:
+        with errors.catch_usage_error("words"):
+            result = _search_messages(lake, parameters, ROWS_PER_PAGE, parameters.after or None)
     return Content(
         title="Search",
-        rows=hits.rows,
-        after=hits.key,
+        rows=result.rows,
+        after=result.key,
         parts={
-            "n_searched": hits.n_searched,
-            "n_messages": hits.n_messages,
-            "stopped": hits.stopped or None,
+            "n_searched": result.n_searched,
+            "n_messages": result.n_messages,
+            "stopped": result.stopped or None,
             "timeout": SEARCH_SECONDS,
         },
-        faults=faults,
+        faults=errors,
     )
 
 
-def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
-    """Return all messages that contain the search words.
+def find_all_messages(lake: LakeWithMethods, parameters: Any) -> Iterable[pl.DataFrame]:
+    """Return all messages that contain the search words, as a list of one data frame.
 
     Raises:
-        UsageError: If the search takes too long.
+        UsageError: If the search stops at the time limit or after `MAX_CSV_MESSAGES` messages.
     """
-    if not (asked.words or asked.secret):
-        return [search(lake, asked).rows]
-    hits = _search_hits(lake, asked, MOST_FOUND, None)
-    if hits.stopped != "end":
+    if not (parameters.words or parameters.secret):
+        return [search_content(lake, parameters).rows]
+    result = _search_messages(lake, parameters, MAX_CSV_MESSAGES, None)
+    if result.stopped != "end":
         raise UsageError(
-            f"the search stopped after {hits.n_searched:,} of {hits.n_messages:,} messages: ask "
-            "for less, or use `magic search --format csv`"
+            f"the search stopped after {result.n_searched:,} of {result.n_messages:,} messages: "
+            "ask for less, or use `magic search --format csv`"
         )
-    return [hits.rows]
+    return [result.rows]
 
 
-def _search_hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> SearchResult:
-    flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
-    more = given(asked, "model", "game_type") | flags
-    return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
+def _search_messages(
+    lake: LakeWithMethods, parameters: Any, limit: int, after: str | None
+) -> SearchResult:
+    return lake.search(
+        parameters.words,
+        **filter_arguments(parameters, "model", "game_type"),
+        secret=parameters.secret,
+        aloud=parameters.aloud,
+        tested=parameters.tested,
+        limit=limit,
+        timeout=SEARCH_SECONDS,
+        after=after,
+    )
 
 
 # --- gaps and contradictions --------------------------------------------------------------------
 
 
-def completeness(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page with the games of each model and competition, and with bounds of values."""
+def completeness_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the found and missing games of each model and competition, and bounds of values."""
     return Content(
         title="Completeness",
-        rows=lake.completeness(expected=asked.expected),
-        parts={"readability": lake.readability(edition=asked.edition, expected=asked.expected)},
+        rows=lake.completeness(expected=parameters.expected),
+        parts={
+            "readability": lake.readability(
+                edition=parameters.edition, expected=parameters.expected
+            )
+        },
     )
 
 
-def audit(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of contradictions in logs: counts, and the first of the selected kind."""
-    chosen, findings = given(asked, "model"), None
-    if asked.kind:
-        findings = first_rows(iter_findings(lake, asked.kind, **chosen), ROWS_PER_PAGE)
+def audit_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the number of contradictions in logs by kind, and the first of a selected kind."""
+    filters, findings = filter_arguments(parameters, "model"), None
+    if parameters.kind:
+        findings = concat_first_parts(
+            iter_findings(lake, parameters.kind, **filters), ROWS_PER_PAGE
+        )
     return Content(
         title="Audit",
-        rows=lake.audit(**chosen),
+        rows=lake.audit(**filters),
         parts={
             "findings": None if findings is None else findings.head(ROWS_PER_PAGE),
-            "finding": FINDING_TITLES[asked.kind] if asked.kind else None,
+            "finding": FINDING_TITLES[parameters.kind] if parameters.kind else None,
             "is_cut": findings is not None and findings.height > ROWS_PER_PAGE,
         },
     )
 
 
-LOOKUPS = {
-    "tables": Page(address(Field("table")), tables, lane="quick"),
-    "sql": Page(address(Field("query"), Field("x"), Field("y")), sql, lane="free"),
+LOOKUP_PAGES = {
+    "tables": Page(create_parameters_class(Field("table")), tables_content, thread_pool="quick"),
+    "sql": Page(
+        create_parameters_class(Field("query"), Field("x"), Field("y")),
+        sql_content,
+        thread_pool="free",
+    ),
     "search": Page(
-        address(
+        create_parameters_class(
             Field("words", "Words", hint="all of these words", size=30),
             Field("model", "Speaker’s model", hint="any", size=16),
-            GAME_TYPE,
+            GAME_TYPE_FIELD,
             Field("secret", "says the secret word", bool, False),
             Field("aloud", "said to other players", bool, False),
             Field("tested", "tested players only", bool, False),
             Field("roles", kind=bool, default=True),
-            SAME_EDITION,
-            AFTER,
+            HIDDEN_EDITION_FIELD,
+            AFTER_FIELD,
         ),
-        search,
-        lane="search",
-        whole=all_found,
+        search_content,
+        thread_pool="search",
+        read_all_rows=find_all_messages,
     ),
     "completeness": Page(
-        address(
+        create_parameters_class(
             Field("expected", "Games expected", int | None, None, hint="as others played", size=14),
-            EDITION,
+            EDITION_FIELD,
             is_of_system=True,
             report="completeness",
         ),
-        completeness,
+        completeness_content,
     ),
     "audit": Page(
-        address(Field("kind"), Field("model")),
-        audit,
-        whole=lambda lake, asked: iter_findings(lake, asked.kind, **given(asked, "model")),
+        create_parameters_class(Field("kind"), Field("model")),
+        audit_content,
+        read_all_rows=lambda lake, parameters: iter_findings(
+            lake, parameters.kind, **filter_arguments(parameters, "model")
+        ),
         frame="findings",
     ),
 }
 
-# The page of one whole game, or of two side by side.
+# The page of one game, or of two games side by side.
 #
-# As long as roles are hidden, messages stay, since they are the game. Whatever else depends on who
-# has which role goes: columns, rows of events, and what metrics counted, since a metric of roles
-# counts only those of one side.
+# If roles are hidden, the page still displays the messages. It omits everything else that depends
+# on roles: columns, rows of events, and the rows that metrics count, because a metric of roles
+# counts only players of one side.
 
 
-class OneGame(Struct, frozen=True):
+class DisplayedGame(Struct, frozen=True):
     """A game as a page displays it.
 
-    `counted` contains the indices of the items that a metric counts, and `private` the indices of
-    hidden messages that may reveal a role.
+    `counted` contains the element ids of the items that a metric counts, and `private` the element
+    ids of private messages that may reveal a hidden role.
     """
 
     game: Mapping[str, Any]
@@ -537,28 +588,25 @@ class OneGame(Struct, frozen=True):
     private: tuple[str, ...]
 
 
-def content(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of a game, optionally with a second game beside it.
+def game_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the page with the transcript of a game, optionally with a second game beside it.
 
     `rows` contains the messages of the first game, and `games` one or two games.
-    `are_roles_hidden` says that the game has roles that the page hides, together with everything
-    that metrics count in it.
+    `are_roles_hidden` says whether the page hides roles, and with them everything that metrics
+    count.
     """
-    if not asked.game:
+    if not parameters.game:
         raise UsageError("this page needs a game: choose one on the page of games")
-    ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    whole = [lake.game(game_id, edition=asked.edition) for game_id in ids]
-    hides = [has_roles(transcript.game) and not asked.roles for transcript in whole]
-    transcripts = [
-        without_roles(transcript) if h else transcript
-        for transcript, h in zip(whole, hides, strict=True)
-    ]
-    shown = tuple(
-        _one_game(transcript, asked, hides_roles=h)
-        for transcript, h in zip(transcripts, hides, strict=True)
-    )
+    transcripts, displayed_games, are_roles_hidden = [], [], False
+    for game_id in filter(None, (parameters.game, parameters.beside)):
+        transcript = lake.game(game_id, edition=parameters.edition)
+        hides_roles = has_hidden_roles(transcript.game) and not parameters.roles
+        transcripts.append(hide_roles(transcript) if hides_roles else transcript)
+        displayed_games.append(
+            _displayed_game(transcripts[-1], parameters.metric, hides_roles=hides_roles)
+        )
+        are_roles_hidden |= hides_roles
     counted = pl.concat([transcript.counted for transcript in transcripts])
-    marked = counted["metric"].unique(maintain_order=True)
     return Content(
         title=" beside ".join(
             f"{game_title(transcript.game).capitalize()} "
@@ -567,10 +615,13 @@ def content(lake: LakeWithMethods, asked: Any) -> Content:
         ),
         rows=transcripts[0].tables["messages"],
         parts={
-            "games": shown,
+            "games": tuple(displayed_games),
             "counted": counted,
-            "metrics": {name: metric_titles()[name] for name in marked},
-            "are_roles_hidden": any(hides),
+            "metrics": {
+                name: metric_titles()[name]
+                for name in counted["metric"].unique(maintain_order=True)
+            },
+            "are_roles_hidden": are_roles_hidden,
         },
         unknown=unknown_game_notes(
             lake, {str(transcript.game["game_type"]) for transcript in transcripts}
@@ -578,22 +629,20 @@ def content(lake: LakeWithMethods, asked: Any) -> Content:
     )
 
 
-def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGame:
-    is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
-    shown = transcript_items(
-        transcript.tables, transcript.counted.filter(is_wanted), transcript.sources
-    )
-    return OneGame(
+def _displayed_game(transcript: Transcript, metric: str, *, hides_roles: bool) -> DisplayedGame:
+    counted = transcript.counted.filter(metric=metric) if metric else transcript.counted
+    items = transcript_items(transcript.tables, counted, transcript.sources)
+    return DisplayedGame(
         game=transcript.game,
         players=tuple(player_table(transcript.tables).to_dicts()),
-        parts=tuple(shown),
-        counted=tuple(part.place for part in shown if part.is_counted),
+        parts=tuple(items),
+        counted=tuple(item.place for item in items if item.is_counted),
         # A private message, other than a vote for a player, is often about a role.
         private=tuple(
-            part.place
-            for part in shown
-            if hides_roles and part.message is not None
-            if part.recipients != VISIBLE_TO_ALL and part.message["phase"] != Phase.VOTE
+            item.place
+            for item in items
+            if hides_roles and item.message is not None
+            if item.recipients != VISIBLE_TO_ALL and item.message["phase"] != Phase.VOTE
         ),
     )
 
@@ -601,14 +650,14 @@ def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGa
 # --- hidden roles -------------------------------------------------------------------------------
 
 _PLAYER_COLUMNS = ("role", "side", "competition")
-# A path has the role that its model was tested in, and an outcome says who of the voted was hidden.
+# A path contains the role that its model was tested in, and an outcome can reveal who was hidden.
 _GAME_COLUMNS = (
     *("path", "source", "outcome", "outcome_code", "word", "other_word", "hidden_player"),
     *("tested_player", "setting", "ended_by"),
 )
-# What all players see of a game, and in it the columns that only one who knows the roles can fill.
-# A cause is that of a side: werewolves attack only others.
-_SHOWN: Mapping[str, tuple[str, ...]] = {
+# The tables whose rows all players see, each with its columns that reveal roles. A cause of
+# elimination reveals a side, because werewolves attack only players of other sides.
+_ROLE_COLUMNS_BY_TABLE: Mapping[str, tuple[str, ...]] = {
     "games": _GAME_COLUMNS,
     "players": (),
     "messages": (),
@@ -621,54 +670,58 @@ _SPEAKER_COLUMNS = ("player", "seat", "model", "is_tested")
 _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(VISIBLE_TO_ALL))
 
 
-def has_roles(game: Mapping[str, object]) -> bool:
-    """Return whether the players of the game have hidden roles."""
-    kind = game_definitions().get(str(game["game_type"]))
-    # Of a game whose package is gone nobody knows it.
-    return kind is None or kind.has_sides
+def has_hidden_roles(game: Mapping[str, object]) -> bool:
+    """Return whether the players of a game have hidden roles; True for an unknown game type."""
+    definition = game_definitions().get(str(game["game_type"]))
+    return definition is None or definition.has_sides
 
 
-def without_roles(transcript: Transcript) -> Transcript:
-    """Return the transcript without everything that reveals a role, except texts of messages.
+def hide_roles(transcript: Transcript) -> Transcript:
+    """Return the transcript without everything that reveals a role, except the texts of messages.
 
-    The recipients of private notes of the moderator are also removed, and so are the speakers of
-    phases in which only some roles speak.
+    The recipients of the moderator's private notes are removed, and so are the speakers of phases
+    in which only some roles speak.
     """
     tables = {
-        name: _drop_columns(
-            rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())
+        name: _fill_columns_with_null(
+            rows if name in _ROLE_COLUMNS_BY_TABLE else rows.clear(),
+            *_PLAYER_COLUMNS,
+            *_ROLE_COLUMNS_BY_TABLE.get(name, ()),
         )
         for name, rows in transcript.tables.items()
     }
-    tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))
+    tables["messages"] = _hide_roles_of_messages(
+        tables["messages"], str(transcript.game["game_type"])
+    )
     return replace(transcript, tables=tables, counted=transcript.counted.clear())
 
 
-def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
-    known = game_definitions().get(game_type)
-    is_secret = pl.col("phase").is_in(known.secret_phases if known else [])
-    nobody = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
+def _hide_roles_of_messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
+    definition = game_definitions().get(game_type)
+    is_secret = pl.col("phase").is_in(definition.secret_phases if definition else [])
+    no_recipients = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
     return messages.with_columns(
-        nobody.otherwise("visible_to").alias("visible_to"),
+        no_recipients.otherwise("visible_to").alias("visible_to"),
         *(pl.when(~is_secret).then(name).alias(name) for name in _SPEAKER_COLUMNS),
     )
 
 
-def _drop_columns(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
-    known = [name for name in columns if name in rows.columns]
-    return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in known)
+def _fill_columns_with_null(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    return rows.with_columns(
+        pl.lit(None, rows.schema[name]).alias(name) for name in columns if name in rows.columns
+    )
 
 
-OF_GAME = {
+GAME_PAGES = {
     "game": Page(
-        address(
+        create_parameters_class(
             Field("game"),
             Field("beside"),
             Field("metric"),
-            SAME_EDITION,
+            HIDDEN_EDITION_FIELD,
             Field("roles", kind=bool, default=True),
         ),
-        content,
-        lane="quick",
+        game_content,
+        thread_pool="quick",
     )
 }

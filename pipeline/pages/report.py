@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from markupsafe import Markup
@@ -27,7 +27,7 @@ from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, PAPER
 from pipeline.metrics.evidence import EVIDENCE_COLUMNS as EVIDENCE, value_sum_rows
 from pipeline.metrics.registry import metric_names
-from pipeline.pages.content import Head, head
+from pipeline.pages.content import MetricDescription, describe_metric
 from pipeline.pages.templating import TEMPLATES, content, fragment, parameters, template_environment
 from pipeline.render import DOCUMENT_RENDERERS, build_result_table
 from pipeline.render.table import Table
@@ -38,52 +38,58 @@ from pipeline.statistics.comparison import is_significant
 from pipeline.text_format import NULL_TEXT
 from pipeline.vocabulary import Edition
 
-# The style of `magic view` in parts, for what is shown elsewhere: in a notebook, in one file.
+# Sections of the style sheet of `magic view`, for reports and notebooks.
 
-_FILE = Path(__file__).parent / "static" / "style.css"
-_PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
-
-
-def colours() -> str:
-    """Return the CSS variables of all colours, each with a value for light and for dark mode."""
-    return _split_style()[0].partition(":root {")[2].partition("}")[0]
+_STYLE_SHEET = Path(__file__).parent / "static" / "style.css"
+_SECTION_HEADING = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 
-def lines(*beginnings: str) -> str:
-    """Return the CSS rules of the page frame that start with one of the beginnings."""
-    return "\n".join(line for line in _split_style()[0].splitlines() if line.startswith(beginnings))
+def css_colour_variables() -> str:
+    """Return the declarations of the CSS variables that define the colours of the pages."""
+    return _split_style_sheet().rules_before_sections.partition(":root {")[2].partition("}")[0]
 
 
-def parts(*names: str) -> str:
-    """Return the CSS rules of these sections of the style sheet, such as `tables`."""
-    return "".join(_split_style()[1][name] for name in names)
+def css_rules_starting_with(*prefixes: str) -> str:
+    """Return the rules before the first section of the style sheet that start with a prefix."""
+    rules = _split_style_sheet().rules_before_sections.splitlines()
+    return "\n".join(rule for rule in rules if rule.startswith(prefixes))
+
+
+def css_sections(*names: str) -> str:
+    """Return the rules of these sections of the style sheet, such as `tables`."""
+    return "".join(_split_style_sheet().sections[name] for name in names)
+
+
+class _StyleSheet(NamedTuple):
+    rules_before_sections: str
+    sections: dict[str, str]
 
 
 @cache
-def _split_style() -> tuple[str, dict[str, str]]:
-    frame, *named = _PART.split(_FILE.read_text(encoding="utf-8"))
-    return frame, dict(zip(named[::2], named[1::2], strict=True))
+def _split_style_sheet() -> _StyleSheet:
+    first_rules, *parts = _SECTION_HEADING.split(_STYLE_SHEET.read_text(encoding="utf-8"))
+    return _StyleSheet(first_rules, dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
 TITLE = "Games of language models: results"
 GAMES_PER_CELL = 1
-MOST_GAMES_PER_CELL = 20
-# Not every game has a row that each of its metrics counts.
-_SPARE = 4
-# Of so many models at most, all metrics are compared; of more only the one that ranks them.
-MOST_MODELS_COMPARED = 12
-RANKED_BY = "win_rate"
-LONGEST_TEXT = 20_000
-"""A message with more characters is cut; `magic show` prints it whole."""
-_PARTS = (
+MAX_GAMES_PER_CELL = 20
+# Further games in the sample, because not every game has rows of each metric.
+_N_SPARE_GAMES = 4
+# With more models, only the metric is compared that ranks them.
+MAX_COMPARED_MODELS = 12
+RANKING_METRIC = "win_rate"
+MAX_TEXT_CHARACTERS = 20_000
+"""A message with more characters is truncated; `magic show` prints all of it."""
+_REPORT_CSS_SECTIONS = (
     *("texts", "tables", "a value with its interval", "facts and plots", "transcripts"),
     "cards in small windows",
 )
-_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
+_REPORT_CSS_RULES = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 class Cell(Struct, frozen=True):
-    """Value of a metric for a model, with its evidence in the sampled games.
+    """Value of a metric for a model, with the rows in the sampled games that it counts.
 
     `evidence` contains one row per decision, and `sum` one row per term, as `evidence_sum`.
     """
@@ -95,7 +101,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def evidence_command(self) -> str:
-        """Command line that prints all rows behind the value, without the report's options."""
+        """Command that prints all rows that the value counts, without options of the report."""
         model = self.value["model"]
         return shlex.join(
             ["magic", "evidence", self.metric, *([] if model is None else ["--model", model])]
@@ -103,7 +109,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def n_games(self) -> int:
-        """Number of sampled games in which the metric counts something."""
+        """Number of sampled games in which the metric counts rows."""
         return self.evidence["game_id"].n_unique()
 
 
@@ -123,7 +129,7 @@ class Report(Struct, frozen=True, dict=True):
     board: pl.DataFrame
     by_type: pl.DataFrame
     values: pl.DataFrame
-    heads: list[Head]
+    heads: list[MetricDescription]
     cells: dict[tuple[str | None, str], Cell]
     radar: pl.DataFrame
     comparisons: pl.DataFrame
@@ -137,7 +143,7 @@ class Report(Struct, frozen=True, dict=True):
 
     @cached_property
     def game_numbers(self) -> dict[str, int]:
-        """Number of each sampled game within the report, by game id."""
+        """Number of each sampled game within the report by game id, starting at 1."""
         return {
             str(transcript.game["game_id"]): number
             for number, transcript in enumerate(self.games, start=1)
@@ -145,22 +151,22 @@ class Report(Struct, frozen=True, dict=True):
 
     @property
     def command_options(self) -> str:
-        """Command-line options that select the report's games; empty for the defaults."""
+        """Options `--edition` and `--system` with which a command selects the report's games."""
         system = self.citation.system
-        return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
+        return self.show_command_option + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
-    def option_of_show(self) -> str:
-        """Option `--edition` for a command that displays a game; empty for the default edition."""
+    def show_command_option(self) -> str:
+        """Option `--edition` for `magic show`; empty for the default edition."""
         edition = self.citation.edition
         return "" if edition == PAPER else f" --edition {edition}"
 
-    def of_model(self, model: str | None) -> pl.DataFrame:
-        """Return the rows of one model; None selects the games without a model name."""
+    def values_of_model(self, model: str | None) -> pl.DataFrame:
+        """Return the metric values of a model; None selects games without a model name."""
         return self.values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
 
 
-def report(
+def compute_report(
     lake: LakeWithMethods,
     *,
     title: str | None = None,
@@ -168,15 +174,15 @@ def report(
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
 ) -> Report:
-    """Return the content of a report on the lake in its current state.
+    """Compute the content of a report on the lake.
 
-    Each value has evidence from up to `games_per_cell` games.
+    Each value has the rows that it counts from up to `games_per_cell` games.
 
     Raises:
-        UsageError: If `games_per_cell` is not between 0 and `MOST_GAMES_PER_CELL`.
+        UsageError: If `games_per_cell` is not between 0 and `MAX_GAMES_PER_CELL`.
     """
-    if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
-        raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
+    if not 0 <= games_per_cell <= MAX_GAMES_PER_CELL:
+        raise UsageError(f"the games per cell must be 0 to {MAX_GAMES_PER_CELL}")
     lake = lake.for_single_system()
     board = lake.leaderboard(edition=edition, confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
@@ -184,7 +190,7 @@ def report(
     sample = _sample_transcripts(lake, edition, games_per_cell)
     models = board["model"].to_list()
     cells = _metric_cells(values, sample, edition, games_per_cell)
-    shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
+    cited_games = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
         title=title or TITLE,
         made_at=datetime.now(UTC),
@@ -194,22 +200,22 @@ def report(
         board=board,
         by_type=by_type.filter(pl.col("game_type") != ALL_GAME_TYPES),
         values=values,
-        heads=[head(name, edition, lake.game_types) for name in metric_names(edition)],
+        heads=[describe_metric(name, edition, lake.game_types) for name in metric_names(edition)],
         cells=cells,
         radar=lake.radar(edition=edition, confidence=confidence),
         comparisons=lake.compare(
-            metric=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
+            metric=None if len(models) <= MAX_COMPARED_MODELS else [RANKING_METRIC],
             edition=edition,
             confidence=confidence,
         ),
         completeness=lake.completeness(),
         readability=lake.readability(edition=edition),
         audit=lake.audit(),
-        # How many were read and not read, and why, without where they are.
+        # The number of documents by status and reason, without their sources.
         documents=lake.document_counts()
         .group_by("status", "reason", maintain_order=True)
         .agg(pl.col("n_documents").sum()),
-        # The formats of the games, and when they were played as far as logs say.
+        # The formats of the games, and the dates of play that logs contain.
         logs=lake.table("games")
         .group_by("format", "format_version")
         .agg(
@@ -221,7 +227,7 @@ def report(
         .sort("format", "format_version")
         .rename(display_name)
         .collect(),
-        games=[transcript for transcript in sample if transcript.game["game_id"] in shown],
+        games=[transcript for transcript in sample if transcript.game["game_id"] in cited_games],
         game_types=lake.game_types,
     )
 
@@ -229,32 +235,33 @@ def report(
 def _sample_transcripts(
     lake: LakeWithMethods, edition: Edition, games_per_cell: int
 ) -> list[Transcript]:
-    """Return a few games of each model and competition: those with the lowest ids."""
+    """Return the games with the lowest ids of each model and competition."""
     if not games_per_cell:
         return []
     finished = lake.table("results").filter("is_tested", "is_finished")
-    lowest = (
+    lowest_ids = (
         finished.group_by("model", "competition")
-        .agg(pl.col("game_id").unique().bottom_k(games_per_cell + _SPARE))
+        .agg(pl.col("game_id").unique().bottom_k(games_per_cell + _N_SPARE_GAMES))
         .explode("game_id")
         .collect()
     )
-    return list(lake.transcripts(sorted(lowest["game_id"].unique()), edition=edition))
+    return list(lake.transcripts(sorted(lowest_ids["game_id"].unique()), edition=edition))
 
 
 def _metric_cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """Return one cell per model and metric, with evidence from the first games that have any."""
-    none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
-    rows = pl.concat([none, *(transcript.counted for transcript in sample)])
-    parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
+    # A transcript has only counted rows, without the column that says so.
+    no_rows = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")
+    rows = pl.concat([no_rows, *(transcript.counted for transcript in sample)])
+    rows_by_key = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
     for value in values.iter_rows(named=True):
         key = (value["model"], value["metric"])
-        part = parts.get(key, none)
-        games = part["game_id"].unique().sort().head(games_per_cell)
-        evidence = part.filter(pl.col("game_id").is_in(games.implode()))
+        cell_rows = rows_by_key.get(key, no_rows)
+        games = cell_rows["game_id"].unique().sort().head(games_per_cell)
+        evidence = cell_rows.filter(pl.col("game_id").is_in(games.implode()))
         cells[key] = Cell(value["metric"], value, evidence, value_sum_rows(value, edition))
     return cells
 
@@ -262,82 +269,97 @@ def _metric_cells(
 # --- the file -----------------------------------------------------------------------------------
 
 
-def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> str:
-    """Return the report on a lake as the text of one file: html, markdown or latex.
+def format_report(lake: LakeWithMethods, form: str = "html", **options: Any) -> str:
+    """Return a report on a lake as the text of one file in HTML, Markdown or LaTeX.
 
-    The `choices` are the options of `pipeline.pages.report.report`.
+    Args:
+        lake: The lake.
+        form: `html`, `markdown` or `latex`.
+        **options: Keyword arguments of `compute_report`.
     """
-    content = report(lake, **choices)
-    return "".join(report_html(content) if form == "html" else report_text(content, form))
+    report = compute_report(lake, **options)
+    return "".join(iter_report_html(report) if form == "html" else iter_report_text(report, form))
 
 
-def report_html(report: Report) -> Iterator[str]:
-    """Yield the report as HTML in pieces."""
-    css = _style()
-    models = {model: at for at, model in enumerate(report.board["model"], start=1)}
+def iter_report_html(report: Report) -> Iterator[str]:
+    """Yield a report as HTML, in pieces of text."""
+    css = _report_css()
+    model_numbers = {model: number for number, model in enumerate(report.board["model"], start=1)}
     return (
         template_environment()
         .get_template("one_file.html")
         .generate(
             report=report,
             style=Markup(css),
-            # Nothing but this very text may be run or applied, whatever slips into the page.
+            # The browser applies no other style and runs no script, whatever texts the page has.
             style_hash=b64encode(hashlib.sha256(css.encode()).digest()).decode(),
-            models=models,
-            link=partial(_report_link, models),
-            asked=report.citation,
-            LONGEST=LONGEST_TEXT,
+            models=model_numbers,
+            link=partial(_link_within_report, model_numbers),
+            parameters=report.citation,
+            LONGEST=MAX_TEXT_CHARACTERS,
             notes_of=lambda name, rows: (
                 build_result_table(name, rows, confidence=report.confidence).notes
             ),
             seats=player_table,
-            matrix=_comparison_matrices,
+            matrix=_iter_comparison_matrices,
         )
     )
 
 
-def _report_link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
-    """Return the address of an element of the report; None if the report does not contain it."""
-    at = models.get(parameters.get("model"))
+def _link_within_report(
+    model_numbers: Mapping[str | None, int], page: str, **parameters: Any
+) -> str | None:
+    """Return the link to the element with the content of a page; None if the report has none."""
+    model_number = model_numbers.get(parameters.get("model"))
     match page:
-        case "model" if at is not None:
-            return f"#model-{at}"
+        case "model" if model_number is not None:
+            return f"#model-{model_number}"
         case "metric":
             return f"#metric-{parameters['metric']}"
-        case "evidence" if at is not None:
-            return f"#c{at}-{parameters['metric']}"
+        case "evidence" if model_number is not None:
+            return f"#c{model_number}-{parameters['metric']}"
     return None
 
 
 @cache
-def _style() -> str:
-    """Return the report's style sheet: that of `magic view` for tables and texts, and its own."""
-    own = (TEMPLATES / "one_file.css").read_text("utf-8")
-    shared = parts(*_PARTS)
-    return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
+def _report_css() -> str:
+    """Return the style sheet of reports, which contains sections of that of `magic view`."""
+    return "\n".join(
+        [
+            f":root {{{css_colour_variables()}}}",
+            css_rules_starting_with(*_REPORT_CSS_RULES),
+            css_sections(*_REPORT_CSS_SECTIONS),
+            (TEMPLATES / "one_file.css").read_text("utf-8"),
+        ]
+    )
 
 
-def _comparison_matrices(
-    report: Report,
-) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
-    """Return for each metric one row per model with its comparison to each other model."""
+_MatrixRow = tuple[str, list[dict[str, Any] | None]]
+"""A model, and for each model the displayed comparison with it."""
+
+
+def _iter_comparison_matrices(report: Report) -> Iterator[tuple[str, list[_MatrixRow]]]:
+    """Yield the name of each metric with a matrix of the differences between all models."""
     models = [model for model in report.board["model"] if model is not None]
-    for part in report.comparisons.partition_by("metric", maintain_order=True):
+    for rows in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
-        for row in part.iter_rows(named=True):
-            cells[row["model"], row["other"]] = _comparison_from_side(row, 1, report.confidence)
-            cells[row["other"], row["model"]] = _comparison_from_side(row, -1, report.confidence)
-        lines = [(model, [cells.get((model, other)) for other in models]) for model in models]
-        yield part["metric"][0], lines
+        for row in rows.iter_rows(named=True):
+            cells[row["model"], row["other"]] = _comparison_cell(row, 1, report.confidence)
+            cells[row["other"], row["model"]] = _comparison_cell(row, -1, report.confidence)
+        yield (
+            rows["metric"][0],
+            [(model, [cells.get((model, other)) for other in models]) for model in models],
+        )
 
 
-def _comparison_from_side(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
-    """Return a comparison from the view of one of its models; `sign` is -1 for the second one."""
+def _comparison_cell(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
+    """Return the displayed texts of a comparison; a `sign` of -1 swaps the two models."""
     p, difference = row["p_holm"], row["difference"]
-    ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
+    bounds = [row["ci_low"], row["ci_high"]][::sign]
+    interval = [None if bound is None else sign * bound for bound in bounds]
     return {
-        "difference": None if difference is None else sign * difference + 0.0,  # not −0
-        "title": f"{text_format.format_interval(*ends)}; p (Holm) "
+        "difference": None if difference is None else sign * difference + 0.0,  # 0.0 avoids −0.
+        "title": f"{text_format.format_interval(*interval)}; p (Holm) "
         f"{NULL_TEXT if p is None else text_format.format_p_value(p)}",
         "mark": text_format.small_sample_mark(
             [*(row["small_sample_terms"] or []), *(row["other_small_sample_terms"] or [])]
@@ -347,20 +369,20 @@ def _comparison_from_side(row: Mapping[str, Any], sign: int, confidence: float) 
     }
 
 
-def report_text(report: Report, form: str) -> Iterator[str]:
-    """Yield the tables of the report with their notes in pieces, as Markdown or LaTeX."""
-    write = DOCUMENT_RENDERERS[form]
+def iter_report_text(report: Report, form: str) -> Iterator[str]:
+    """Yield the tables of a report with their notes as Markdown or LaTeX, in pieces of text."""
+    renderer = DOCUMENT_RENDERERS[form]
     definitions = [
         {
-            "metric": head.name,
-            "value": head.value,
-            "one row is": head.row,
-            "range": f"0..{head.high:.3g}",
+            "metric": description.name,
+            "value": description.value,
+            "one row is": description.row,
+            "range": f"0..{description.high:.3g}",
         }
-        for head in report.heads
+        for description in report.heads
     ]
-    yield write.format_heading(report.title, level=1)
-    yield f"{write.escape_text(report.citation.sentence)}\n"
+    yield renderer.format_heading(report.title, level=1)
+    yield f"{renderer.escape_text(report.citation.sentence)}\n"
     tables = {
         "Leaderboard": build_result_table(
             "leaderboard", report.board, confidence=report.confidence
@@ -375,26 +397,32 @@ def report_text(report: Report, form: str) -> Iterator[str]:
         "Logs": Table.from_frame("logs", report.logs),
     }
     for title, table in tables.items():
-        yield "\n" + write.format_heading(title)
-        yield from write.table(table)
-        yield write.format_notes(table.notes)
-    yield "\n" + write.format_heading("Where to look")
-    yield write.format_notes(
+        yield "\n" + renderer.format_heading(title)
+        yield from renderer.table(table)
+        yield renderer.format_notes(table.notes)
+    yield "\n" + renderer.format_heading("Where to look")
+    yield renderer.format_notes(
         [
             f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "
             "a value",
-            f"magic show GAME{report.option_of_show} prints a game",
+            f"magic show GAME{report.show_command_option} prints a game",
             *report.citation.text.splitlines(),
         ]
     )
 
 
-# Pages for a notebook: their content and HTML, with a style that stays within the cell.
+# Pages in notebooks, as HTML with a style that does not affect the rest of the notebook.
 
-# The parts of the style of `magic view` that what is shown in a cell needs.
-_PARTS_notebook = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
-_FRAME_notebook = ("a ", "a:hover", ".vh ", ".none ", ".id ")
-_OWN = """
+# The parts of the style sheet of `magic view` that a notebook cell needs.
+_NOTEBOOK_CSS_SECTIONS = (
+    "texts",
+    "tables",
+    "a value with its interval",
+    "facts and plots",
+    "transcripts",
+)
+_NOTEBOOK_CSS_RULES = ("a ", "a:hover", ".vh ", ".none ", ".id ")
+_NOTEBOOK_CSS = """
 color-scheme: light;
 --paper: var(--jp-layout-color0, light-dark(#fff, #1e1e1e));
 color: var(--ink);
@@ -433,61 +461,66 @@ class RenderedPage(Struct, frozen=True):
         return self.html
 
 
-def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> RenderedPage:
-    """Return a rendered page for a notebook.
+def render_page(lake: LakeWithMethods, name: str, options: dict[str, object]) -> RenderedPage:
+    """Render a page of `magic view` for a notebook, without forms and links.
 
     Args:
         lake: The lake to display.
         name: Name of the page.
-        given: Parameters of the page by name.
+        options: Parameters of the page by name.
 
     Raises:
         UsageError: If the page or a parameter is unknown, or a value is invalid.
     """
     texts = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in given.items()
+        for key, value in options.items()
         if value is not None
     }
-    asked = parameters(name, texts)
-    contents = content(name, lake, asked)
-    if contents.faults:
-        raise UsageError("; ".join(contents.faults.values()))
+    page_parameters = parameters(name, texts)
+    page_content = content(name, lake, page_parameters)
+    if page_content.faults:
+        raise UsageError("; ".join(page_content.faults.values()))
     html = fragment(
         name,
-        contents,
-        asked,
-        lambda *_, **__: None,  # a notebook has no other page
+        page_content,
+        page_parameters,
+        lambda *_, **__: None,  # A notebook has no other page to link to.
         level=3,
         is_interactive=False,
-        # So that a notebook can show several games.
+        # Element ids differ between the games of a notebook.
         prefix_of=lambda transcript, _: f"g{transcript.game['game_id'][:12]}-",
     )
-    return RenderedPage(contents.rows, framed(html))
+    return RenderedPage(page_content.rows, wrap_in_notebook_frame(html))
 
 
 def format_lake_html(lake: LakeWithMethods) -> str:
-    """Return HTML with the state of the lake and the number of rows of its tables."""
+    """Return HTML for a notebook with the state of a lake and the size of its tables."""
     sizes = [
         (name, row_description(name).rstrip("."), sum(lake.row_counts_by_file(name).values()))
         for name in TABLES
     ]
-    # Its last part alone: what is shown is often sent to others.
+    # Only the last part of the path, because notebooks are often sent to other people.
     name = str(lake.path).rpartition("/")[2]
     text = (
         template_environment().get_template("lake.html").render(name=name, lake=lake, sizes=sizes)
     )
-    return framed(Markup(text))
+    return wrap_in_notebook_frame(Markup(text))
 
 
-def framed(html: Markup) -> str:
-    """Return the HTML in a frame whose style does not affect the rest of the notebook."""
-    return f'<div class="magic-page"><style>{_style_notebook()}</style>\n{html}</div>'
+def wrap_in_notebook_frame(html: Markup) -> str:
+    """Wrap HTML in an element whose style does not affect the rest of the notebook."""
+    return f'<div class="magic-page"><style>{_notebook_css()}</style>\n{html}</div>'
 
 
 @cache
-def _style_notebook() -> str:
-    """Return the CSS rules of `magic view` that a notebook cell needs, limited to its frame."""
-    own = "".join([colours(), lines(*_FRAME_notebook), parts(*_PARTS_notebook), _OWN])
-    # The name is doubled, so that our rules win over those of the notebook itself.
-    return f".magic-page.magic-page {{{own}}}"
+def _notebook_css() -> str:
+    """Return the CSS rules for elements within a notebook frame."""
+    rules = [
+        css_colour_variables(),
+        css_rules_starting_with(*_NOTEBOOK_CSS_RULES),
+        css_sections(*_NOTEBOOK_CSS_SECTIONS),
+        _NOTEBOOK_CSS,
+    ]
+    # The class is repeated, so that the rules take precedence over rules of the notebook.
+    return f".magic-page.magic-page {{{''.join(rules)}}}"

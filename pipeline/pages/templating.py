@@ -27,26 +27,26 @@ from pipeline.metrics.registry import metric_title
 from pipeline.metrics.request import LOSSES_REFUSED, check_models
 from pipeline.pages import list_pages, value_pages
 from pipeline.pages.content import (
-    EDITION,
-    GAME_TYPE,
-    METRIC,
-    WHERE,
-    Address,
+    EDITION_FIELD,
+    GAME_TYPE_FIELD,
+    METRIC_FIELD,
+    WHERE_FIELD,
     Content,
-    Faults,
     Field,
+    FormErrors,
     Page,
-    address as content_address,
-    answered,
-    bar,
-    describe_slice,
-    here,
-    models_of,
-    narrowed_to,
-    number as content_number,
-    table,
-    to,
-    to_model,
+    PageParameters,
+    call_without_invalid_arguments,
+    create_parameters_class,
+    current_page_link,
+    describe_filters,
+    filtered_page_link,
+    interval_svg,
+    link_to,
+    link_to_model,
+    parse_number_field,
+    render_table,
+    tested_model_names,
 )
 from pipeline.parameters import REPEATABLE_HELP, Parameter
 from pipeline.registry import REPORTS
@@ -58,112 +58,120 @@ from pipeline.serialization import escape_terminal_json, iter_json_records, iter
 from pipeline.text_format import escape_unprintable
 from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
 
-# Which pages there are, those of declared reports among them, and what an address says to one.
+# Pages of reports, whose forms have a field for each parameter of the report.
 
-_COMMON_FIELDS = {field.name: field for field in (EDITION, GAME_TYPE, WHERE)}
+_SHARED_FIELDS = {field.name: field for field in (EDITION_FIELD, GAME_TYPE_FIELD, WHERE_FIELD)}
 _SERVER_OPTIONS = ("engine", "master")
-"""What an address does not choose."""
+"""Parameters of reports that pages do not have."""
 
 
-def page_of(report: Report) -> Page:
-    """Return the page of a report, whose form has a field for each parameter."""
+def create_report_page(report: Report) -> Page:
+    """Create the page of a report, with a form field for each parameter of the report."""
     fields = [field for parameter in report.parameters for field in _iter_form_fields(parameter)]
-    asks = content_address(
+    parameters_class = create_parameters_class(
         *fields,
         is_of_system=report.is_of_system,
         has_losses=report.has_losses,
         in_title=tuple(field.name for field in fields if field.are_names),
         report=report.name,
     )
-    return Page(asks, partial(_report_content, report))
+    return Page(parameters_class, partial(_compute_report_content, report))
 
 
-def _iter_form_fields(asked: Parameter) -> Iterator[Field]:
-    """Yield the form fields of a parameter; a parameter that takes two names has two fields."""
-    name, kind, is_several, default, declared = asked
+def _iter_form_fields(parameter: Parameter) -> Iterator[Field]:
+    """Yield the form fields of a report's parameter: two for an argument that takes two models."""
+    name, value_type, is_repeatable, default, spec = parameter
     if name in _SERVER_OPTIONS:
         return
     label = column_words(name.removeprefix("n_"))
     if name == "metric":
-        nothing = "all" if is_several else None
-        yield replace(METRIC, default="" if is_several else default or "", nothing=nothing)
-    elif name in _COMMON_FIELDS:
-        yield _COMMON_FIELDS[name]
-    elif declared.suggested == "models":
-        help = declared.help.removesuffix(REPEATABLE_HELP)
-        # `[MODEL OTHER]` takes a model and another one.
-        named = declared.metavar.strip("[]").lower().split()
-        for field_name in named if declared.is_argument else [name]:
-            field_label, of_lake = (
-                column_words(field_name).capitalize(),
-                lambda lake, _: models_of(lake),
-            )
+        yield replace(
+            METRIC_FIELD,
+            default="" if is_repeatable else default or "",
+            nothing="all" if is_repeatable else None,
+        )
+    elif name in _SHARED_FIELDS:
+        yield _SHARED_FIELDS[name]
+    elif spec.suggested == "models":
+        # The argument `[MODEL OTHER]` has a field `model` and a field `other`.
+        field_names = spec.metavar.strip("[]").lower().split() if spec.is_argument else [name]
+        for field_name in field_names:
             yield Field(
-                field_name, field_label, values=of_lake, nothing="any", are_names=True, help=help
+                field_name,
+                column_words(field_name).capitalize(),
+                values=lambda lake, _: tested_model_names(lake),
+                nothing="any",
+                are_names=True,
+                help=spec.help.removesuffix(REPEATABLE_HELP),
             )
-    elif kind is bool:
+    elif value_type is bool:
         yield Field(name, label, bool, default)
-    elif get_origin(kind) is Literal:
-        choices = get_args(kind)
+    elif get_origin(value_type) is Literal:
+        choices = get_args(value_type)
         yield Field(name, label.capitalize(), values=lambda *_: choices, nothing="any")
     else:
-        hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
-        size = 6 if kind in (int, float) else 18
-        yield Field(name, label.capitalize(), hint=hint, size=size)
+        is_number = value_type in (int, float)
+        hint = "" if default in (None, ...) else f"{default:g}" if is_number else default
+        yield Field(name, label.capitalize(), hint=hint, size=6 if is_number else 18)
 
 
-def _report_content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the content of a report's page for the requested parameters."""
-    faults, names, is_asked = Faults(), list[str](), True
+def _compute_report_content(report: Report, lake: LakeWithMethods, parameters: Any) -> Content:
+    """Compute a report with the parameters in the address; it is empty if one is missing."""
+    errors, model_names, is_complete = FormErrors(), list[str](), True
     fields = {
         parameter.name: [field.name for field in _iter_form_fields(parameter)]
         for parameter in report.parameters
     }
     required = [parameter.name for parameter in report.parameters if parameter.default is ...]
-    first = fields[required[0]][-1] if required else ""
-    given: dict[str, dict[str, Any]] = {first: {}}  # with all that is required
+    # The field that displays errors of all required parameters.
+    first_field = fields[required[0]][-1] if required else ""
+    arguments_by_field: dict[str, dict[str, Any]] = {first_field: {}}
     for parameter in report.parameters:
         field_names = fields[parameter.name]
         texts_by_field = {
             name: text
             for name in field_names
-            if (text := getattr(asked, name)) not in ("", ALL_GAME_TYPES)
+            if (text := getattr(parameters, name)) not in ("", ALL_GAME_TYPES)
         }
-        names += texts_by_field.values() if parameter.declared.suggested == "models" else ()
+        texts = [*texts_by_field.values()]
+        model_names += texts if parameter.declared.suggested == "models" else []
         for name in texts_by_field if parameter.declared.is_argument else ():
-            with faults.record(name):
+            with errors.catch_usage_error(name):
                 check_models(lake, (texts_by_field[name],))
         is_required = parameter.name in required
-        for field in field_names[-1:] if texts_by_field else ():
-            with faults.record(field):
-                value = _parameter_value(parameter, [*texts_by_field.values()])
-                given.setdefault(first if is_required else field, {})[parameter.name] = value
-        is_asked &= bool(texts_by_field) or not is_required
+        for field in field_names[-1:] if texts else ():
+            with errors.catch_usage_error(field):
+                value = _convert_field_texts(parameter, texts)
+                arguments = arguments_by_field.setdefault(first_field if is_required else field, {})
+                arguments[parameter.name] = value
+        is_complete &= bool(texts) or not is_required
     rows = None
-    if is_asked and not faults:
-        rows, faults = answered(getattr(lake, report.name), given)
-    rows = pl.DataFrame(schema=polars_schema(report.columns)) if rows is None or faults else rows
-    options = {name: value for part in given.values() for name, value in part.items()}
-    shown = build_result_table(report.name, rows, **options)
+    if is_complete and not errors:
+        rows, errors = call_without_invalid_arguments(
+            getattr(lake, report.name), arguments_by_field
+        )
+    rows = pl.DataFrame(schema=polars_schema(report.columns)) if rows is None or errors else rows
+    groups = arguments_by_field.values()
+    options = {name: value for arguments in groups for name, value in arguments.items()}
+    table = build_result_table(report.name, rows, **options)
     return Content(
-        title=f"{report.title} for {' and '.join(names)}" if names else report.title,
+        title=f"{report.title} for {' and '.join(model_names)}" if model_names else report.title,
         rows=rows,
         parts={
             "about": report.help.partition("\n\n")[0].replace("\n", " "),
             "is_drawn": report.is_drawn,
-            "nothing": (shown.nothing or "Nothing was found") if is_asked else "",
+            "nothing": (table.nothing or "Nothing was found") if is_complete else "",
         },
-        notes=shown.notes if rows.height else (),
-        faults=faults,
+        notes=table.notes if rows.height else (),
+        faults=errors,
     )
 
 
-def _parameter_value(asked: Parameter, given: list[Any]) -> Any:
-    """Convert the field values of a parameter; raise UsageError for an invalid number."""
-    if asked.is_several:
-        return asked.declared.checked(given, is_several=True, default=asked.default)
-    value = next(iter(given), "")
-    return content_number(value) if asked.kind in (int, float) else value
+def _convert_field_texts(parameter: Parameter, texts: list[Any]) -> Any:
+    """Convert the texts of a parameter's form fields; raise UsageError for an invalid number."""
+    if parameter.is_several:
+        return parameter.declared.checked(texts, is_several=True, default=parameter.default)
+    return parse_number_field(texts[0]) if parameter.kind in (int, float) else texts[0]
 
 
 # --- all pages ------------------------------------------------------------------------------------
@@ -173,17 +181,17 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 PAGES = {
-    **{name: page_of(find_report(name)) for name in REPORTS},
-    **list_pages.OF_GAME,
-    **list_pages.PAGES,
-    **list_pages.LOOKUPS,
-    **value_pages.PAGES,
+    **{name: create_report_page(find_report(name)) for name in REPORTS},
+    **list_pages.GAME_PAGES,
+    **list_pages.LIST_PAGES,
+    **list_pages.LOOKUP_PAGES,
+    **value_pages.VALUE_PAGES,
 }
 NAMES = tuple(sorted(PAGES))
 
 
 def page(name: str) -> Page:
-    """Return the page with this name.
+    """Return the definition of the page with this name.
 
     Raises:
         UsageError: If no page has the name.
@@ -193,167 +201,183 @@ def page(name: str) -> Page:
     return PAGES[name]
 
 
-def content(name: str, lake: Any, asked: Address) -> Content:
-    """Return the content of a page for the requested parameters.
+def content(name: str, lake: Any, parameters: PageParameters) -> Content:
+    """Compute the data and texts of a page.
 
     Args:
         name: Name of the page.
         lake: The lake to display.
-        asked: The parameters of the page, as returned by `parameters`.
+        parameters: The parameters of the page.
 
     Raises:
-        UsageError: If a parameter that the page cannot report beside its field is wrong.
+        UsageError: If a parameter is invalid and no form field displays its error.
     """
-    seen = _lake_for_page(lake, asked)
-    shown = page(name).content(seen, asked)
-    listed = {field.name: field.values(seen, asked) for field in asked.FIELDS if field.values}
-    choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
-    common = {"systems": seen.systems, "choices": choices, "seen_as": seen.view_options}
-    if _is_loss_rule_refused(asked):
-        common["faults"] = {**shown.faults, "failures": LOSSES_REFUSED}
-    if asked.IS_OF_SYSTEM:
-        system = seen.system if shown.system is None else shown.system
-        common |= {
-            "system": system,
-            "unknown": unknown_game_notes(seen),
-            "game_types": seen.game_types,
+    page_lake = _lake_for_page(lake, parameters)
+    page_content = page(name).content(page_lake, parameters)
+    choices = {
+        field.name: tuple(field.values(page_lake, parameters))
+        for field in parameters.FIELDS
+        if field.values
+    }
+    choices |= {field: tuple(values) for field, values in page_content.choices.items()}
+    changes = {
+        "systems": page_lake.systems,
+        "choices": choices,
+        "seen_as": page_lake.view_options,
+    }
+    if _requests_losses_in_release_edition(parameters):
+        changes["faults"] = {**page_content.faults, "failures": LOSSES_REFUSED}
+    if parameters.IS_OF_SYSTEM:
+        changes |= {
+            "system": page_lake.system if page_content.system is None else page_content.system,
+            "unknown": unknown_game_notes(page_lake),
+            "game_types": page_lake.game_types,
         }
-    return msgspec.structs.replace(shown, **common)
+    return replace(page_content, **changes)
 
 
-def _lake_for_page(lake: Any, asked: Address) -> Any:
-    """Return the lake with the system and the failure handling that the page displays."""
-    failures = getattr(asked, "failures", "") or lake.failures
-    has_losses = asked.HAS_LOSSES and not _is_loss_rule_refused(asked)
+def _lake_for_page(lake: Any, parameters: PageParameters) -> Any:
+    """Return the lake with the system and the handling of failed games that a page requests."""
+    failures = getattr(parameters, "failures", "") or lake.failures
+    has_losses = parameters.HAS_LOSSES and not _requests_losses_in_release_edition(parameters)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
     return (
-        lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
+        lake.for_single_system(getattr(parameters, "system", "") or None)
+        if parameters.IS_OF_SYSTEM
+        else lake
     )
 
 
-def _is_loss_rule_refused(asked: Address) -> bool:
-    """Return whether failed games shall count as losses in an edition that has its own rule."""
-    return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
+def _requests_losses_in_release_edition(parameters: PageParameters) -> bool:
+    return (
+        getattr(parameters, "failures", "") == LOSS
+        and getattr(parameters, "edition", "") == RELEASE
+    )
 
 
 def csv_parts(
-    name: str, lake: Any, asked: Address, shown: Content | None = None
+    name: str, lake: Any, parameters: PageParameters, page_content: Content | None = None
 ) -> Iterable[pl.DataFrame]:
-    """Return all rows of a page as data frames, in parts if the table is long.
+    """Return all rows of one table of a page as data frames, in parts if the table is long.
 
     Args:
         name: Name of the page.
         lake: The lake to display.
-        asked: The parameters of the page; its `frame` selects the table.
-        shown: The page's content, if it was computed already.
+        parameters: The parameters of the page; `frame` is the name of the table.
+        page_content: The page's content, if it was computed already.
 
     Raises:
-        UsageError: If a parameter is wrong.
+        UsageError: If a parameter is invalid.
     """
-    wanted = page(name)
-    if wanted.whole is not None and (asked.frame or "rows") == wanted.frame:
-        return wanted.whole(_lake_for_page(lake, asked), asked)
-    contents = shown or content(name, lake, asked)
-    if contents.faults:
-        raise UsageError("; ".join(contents.faults.values()))
-    return [contents.frame(asked.frame or "rows")]
+    definition, frame = page(name), parameters.frame or "rows"
+    if definition.read_all_rows is not None and frame == definition.frame:
+        return definition.read_all_rows(_lake_for_page(lake, parameters), parameters)
+    page_content = page_content or content(name, lake, parameters)
+    if page_content.faults:
+        raise UsageError("; ".join(page_content.faults.values()))
+    return [page_content.frame(frame)]
 
 
-def parameters(name: str, given: Mapping[str, str]) -> Address:
-    """Convert strings from an address to the typed parameters of a page, without empty ones.
+def parameters(name: str, texts: Mapping[str, str]) -> PageParameters:
+    """Convert strings from a URL query to the typed parameters of a page.
+
+    A parameter with an empty string has its default.
 
     Raises:
         UsageError: If a parameter is unknown or has an invalid value.
     """
-    wanted = page(name).parameters
-    known = wanted.__struct_fields__
-    if unknown_parameters := [parameter for parameter in given if parameter not in known]:
-        names = ", ".join(known) or "none"
+    parameters_class = page(name).parameters
+    names = parameters_class.__struct_fields__
+    if unknown_parameters := [parameter for parameter in texts if parameter not in names]:
         raise UsageError(
-            f"no parameter {', '.join(unknown_parameters)[:200]}: this page has {names}"
+            f"no parameter {', '.join(unknown_parameters)[:200]}: this page has "
+            f"{', '.join(names) or 'none'}"
         )
-    texts = {parameter: text for parameter, text in given.items() if text}
+    values = {parameter: text for parameter, text in texts.items() if text}
     try:
-        return msgspec.convert(texts, wanted, strict=False)
+        return msgspec.convert(values, parameters_class, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(_invalid_parameter_message(error, wanted, texts)) from None
+        raise UsageError(_invalid_parameter_message(error, parameters_class, values)) from None
 
 
 def _invalid_parameter_message(
-    error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
+    error: msgspec.ValidationError,
+    parameters_class: type[PageParameters],
+    texts: Mapping[str, str],
 ) -> str:
     """Return the message for an invalid parameter, with suggestions from its allowed values."""
-    place = _PARAMETER_IN_ERROR.search(str(error))
-    name = place[1] if place else ""
-    kind = get_type_hints(wanted).get(name)
-    choices = ("true", "false") if kind is bool else get_args(kind)
-    known = [choice for choice in choices if isinstance(choice, str)]
-    if not known:
+    match = _PARAMETER_IN_ERROR.search(str(error))
+    name = match[1] if match else ""
+    value_type = get_type_hints(parameters_class).get(name)
+    choices = ("true", "false") if value_type is bool else get_args(value_type)
+    allowed_texts = [choice for choice in choices if isinstance(choice, str)]
+    if not allowed_texts:
         return f"a parameter is wrong: {error}"
-    return f"no {name} `{texts[name][:200]}`: {suggest_names([texts[name]], filter(None, known))}"
+    suggestions = suggest_names([texts[name]], filter(None, allowed_texts))
+    return f"no {name} `{texts[name][:200]}`: {suggestions}"
 
 
 Link = Callable[..., str | None]
-"""The address of a page with parameters; None where the host does not have it."""
+"""Returns the address of a page with parameters; None if there is no such page."""
 NULL = text_format.NULL_TEXT
-LONG_MESSAGE = 1_200
-"""A longer message is shown folded."""
-LONG_ALONE = 240
-"""So is a message of more characters that no other player saw: a thought, an analysis."""
-LONGEST_MESSAGE = 100_000
-"""Of a longer text a page shows the beginning: JSON and CSV have the whole."""
-MOST_CHARACTERS = 128 * 2**20
-"""An answer as CSV or JSON has at most so many characters, since it is held in memory."""
+COLLAPSED_MESSAGE_LENGTH = 1_200
+"""A message with more characters is collapsed."""
+COLLAPSED_PRIVATE_MESSAGE_LENGTH = 240
+"""The same limit for a message that no other player saw, such as a thought."""
+MAX_MESSAGE_CHARACTERS = 100_000
+"""A text with more characters is truncated on the page; JSON and CSV contain all of it."""
+MAX_RESPONSE_CHARACTERS = 128 * 2**20
+"""The largest number of characters of a page as CSV or JSON, which is held in memory."""
 
 
 @cache
 def template_environment() -> Environment:
-    """Return the escaping Jinja environment with the filters and functions of all templates."""
+    """Return the Jinja environment, which escapes HTML, with the functions of all templates."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # A null as a dash, and no text that hides or turns another.
+        # None becomes a dash, and characters are escaped that hide or reverse other text.
         finalize=lambda value: (
             NULL if value is None else escape_unprintable(value) if type(value) is str else value
         ),
     )
     templates.filters |= {
-        "text": text,
+        "text": format_cell,
         "number": lambda value, decimals=3: text_format.format_values([value], decimals)[0],
         "words": lambda value: (
             NULL if value is None else escape_unprintable(column.display_name(str(value)))
         ),
         "title_of": metric_title,
-        "brief": brief,
-        # Of a long text the beginning, and how long the whole is.
-        "cut": lambda value, most=MAX_CELL_CHARACTERS: Markup(
-            html.truncate_text(text(value), most)
+        "brief": shorten_to_one_line,
+        # The beginning of a long text, and the number of its characters.
+        "cut": lambda value, max_characters=MAX_CELL_CHARACTERS: Markup(
+            html.truncate_text(format_cell(value), max_characters)
         ),
         "counted": text_format.format_count,
         "settings": text_format.format_n_settings,
     }
     templates.globals |= {
         "EVERYBODY": VISIBLE_TO_ALL,
-        "bar": bar,
-        "ends": text_format.format_interval,
-        "LONG": LONG_MESSAGE,
-        "LONG_ALONE": LONG_ALONE,
-        "LONGEST": LONGEST_MESSAGE,
+        "interval_svg": interval_svg,
+        "format_interval": text_format.format_interval,
+        "LONG": COLLAPSED_MESSAGE_LENGTH,
+        "LONG_ALONE": COLLAPSED_PRIVATE_MESSAGE_LENGTH,
+        "LONGEST": MAX_MESSAGE_CHARACTERS,
         "NULL": NULL,
         "EDITIONS": EDITIONS,
-        "here": here,
-        "narrowed_to": narrowed_to,
-        "table": table,
-        "to": to,
-        "to_model": to_model,
-        "mark": mark,
-        "sign": hit_sign,
-        "kind_of": hit_style,
-        "plot": plot,
-        "slice_of": describe_slice,
+        "current_page_link": current_page_link,
+        "filtered_page_link": filtered_page_link,
+        "table": render_table,
+        "link_to": link_to,
+        "link_to_model": link_to_model,
+        "hit_mark": hit_mark,
+        "hit_sign": hit_sign,
+        "hit_style": hit_style,
+        "plot_svg": plot_svg,
+        "describe_filters": describe_filters,
     }
     return templates
 
@@ -365,63 +389,71 @@ _VIEW_OPTION_TEXTS = {
 }
 
 
-def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
-    """Return a link function that keeps the current edition, system and failure handling.
+def keep_options_in_links(link: Link, parameters: Mapping[str, object]) -> Link:
+    """Return a function like `link` that adds the current edition, system and `failures`.
+
+    A parameter is added if the linked page has it and the current page has not its default.
 
     Args:
         link: Function that returns the address of a page.
-        asked: The parameters of the current page.
+        parameters: The parameters of the current page.
     """
-    chosen = {
-        name: asked[name]
+    kept = {
+        name: parameters[name]
         for name, default in _KEPT_PARAMETER_DEFAULTS.items()
-        if asked.get(name, default) != default
+        if parameters.get(name, default) != default
     }
 
-    def carried(name: str, **parameters: object) -> str | None:
-        known = page(name).parameters.__struct_fields__ if chosen else ()
-        own = {key: value for key, value in chosen.items() if key in known}
-        return link(name, **own | parameters)
+    def link_with_options(name: str, **changes: object) -> str | None:
+        names = page(name).parameters.__struct_fields__ if kept else ()
+        return link(name, **{key: kept[key] for key in kept if key in names} | changes)
 
-    return carried
+    return link_with_options
 
 
-def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
-    """Render a page as an HTML fragment without a frame.
+def fragment(
+    name: str, content: Content, parameters: PageParameters, link: Link, **variables: object
+) -> Markup:
+    """Render a page as HTML without `<html>` and `<body>`, for a frame of the caller.
 
     Args:
         name: Name of the page; it selects the template.
         content: The content to render.
-        asked: The parameters of the page.
+        parameters: The parameters of the page.
         link: Function that returns the address of a page.
-        more: Further template variables. `level` is the level of the heading (1); `is_interactive`
-            says whether to render forms (True); `prefix_of` returns the prefix of element ids from
-            a game and its index; `picture_at` returns the address of the plot as "svg" or "png".
+        variables: Further template variables. `level` is the level of the heading (1);
+            `is_interactive` says whether to render forms (True); `prefix_of` returns the prefix of
+            element ids from a game and its index; `picture_at` returns the address of the plot as
+            "svg" or "png".
     """
     template = template_environment().select_template([f"{name}.html", "reported.html"])
-    link = bind_links(link, msgspec.structs.asdict(asked))
+    link = keep_options_in_links(link, msgspec.structs.asdict(parameters))
     context: dict[str, object] = {
         "page": content,
-        "asked": asked,
+        "parameters": parameters,
         "name": name,
         "link": link,
         "level": 1,
         "is_interactive": True,
-        "prefix_of": lambda _, place: "b-" if place else "",
+        "prefix_of": lambda _, game_index: "b-" if game_index else "",
         "picture_at": None,
     }
-    seen = (
+    view_options = (
         _VIEW_OPTION_TEXTS[name].format(escape_unprintable(text))
         for name, text in content.seen_as.items()
     )
-    lines = [*content.unknown, *seen]
-    said = [Markup('<p class="key">{}.</p>\n').format(line) for line in lines]
-    return Markup(template.render(context | more)) + Markup("").join(said)
+    notes = [
+        Markup('<p class="key">{}.</p>\n').format(note)
+        for note in (*content.unknown, *view_options)
+    ]
+    return Markup(template.render(context | variables)) + Markup("").join(notes)
 
 
-def query_of(asked: Mapping[str, object] | Address) -> str:
-    """Encode parameters as a URL query string; parameters without a value are omitted."""
-    values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
+def query_of(parameters: Mapping[str, object] | PageParameters) -> str:
+    """Encode parameters as a URL query string, without those that are None or empty."""
+    values = (
+        msgspec.to_builtins(parameters) if isinstance(parameters, PageParameters) else parameters
+    )
     return urlencode(
         {
             name: str(value).lower() if isinstance(value, bool) else str(value)
@@ -432,27 +464,27 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
 
 
 def address(name: str, parameters: Mapping[str, object]) -> str:
-    """Return the address of a page."""
+    """Return the address of a page with its parameters, such as `/games?model=gpt-4`."""
     query = query_of(parameters)
     return f"/{name}" + (f"?{query}" if query else "")
 
 
-def page_link(name: str, at: str = "", **parameters: object) -> str | None:
-    """Return the address of a page, optionally of its element `at`; None for an unknown page."""
+def page_link(name: str, element_id: str = "", **parameters: object) -> str | None:
+    """Return the address of a page or of an element in it; None if no page has the name."""
     if name not in NAMES:
         return None
-    return address(name, parameters) + (f"#{at}" if at else "")
+    return address(name, parameters) + (f"#{element_id}" if element_id else "")
 
 
-def as_json(content: Content, asked: Address, state: int) -> str:
-    """Return the content as a JSON object with its parameters and the number of the last ingest.
+def as_json(content: Content, parameters: PageParameters, ingest_id: int) -> str:
+    """Return the content of a page as a JSON object, with its parameters and the ingest id.
 
     Raises:
-        UsageError: If the text is longer than `MOST_CHARACTERS`.
+        UsageError: If the text is longer than `MAX_RESPONSE_CHARACTERS`.
     """
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts") | fields.pop("seen_as")
-    fields = {"ingest": state, "parameters": msgspec.to_builtins(asked)} | fields
+    fields = {"ingest": ingest_id, "parameters": msgspec.to_builtins(parameters)} | fields
     return _join_within_limit("JSON", chain(_iter_object_text(fields, ",\n"), ["\n"]))
 
 
@@ -460,23 +492,23 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
     """Return the rows as CSV in which spreadsheet programs execute no formula.
 
     Raises:
-        UsageError: If the text is longer than `MOST_CHARACTERS`; it is never truncated.
+        UsageError: If the text is longer than `MAX_RESPONSE_CHARACTERS`; it is never truncated.
     """
     return _join_within_limit("CSV", iter_spreadsheet_csv(parts))
 
 
 def _join_within_limit(form: str, texts: Iterable[str]) -> str:
-    """Join the strings; raise UsageError as soon as they exceed `MOST_CHARACTERS`."""
-    taken, n_left = [], MOST_CHARACTERS
+    """Join the strings; raise UsageError as soon as they exceed `MAX_RESPONSE_CHARACTERS`."""
+    first_texts, n_left = [], MAX_RESPONSE_CHARACTERS
     for text in texts:
-        taken.append(text)
+        first_texts.append(text)
         n_left -= len(text)
         if n_left < 0:
             raise UsageError(
-                f"the {form} has more than {MOST_CHARACTERS // 2**20} MiB: ask for less, or use "
-                f"the command line, such as `magic evidence --format {form.lower()}`"
+                f"the {form} has more than {MAX_RESPONSE_CHARACTERS // 2**20} MiB: ask for less, "
+                f"or use the command line, such as `magic evidence --format {form.lower()}`"
             )
-    return "".join(taken)
+    return "".join(first_texts)
 
 
 def _iter_json_text(value: object) -> Iterator[str]:
@@ -491,8 +523,8 @@ def _iter_json_text(value: object) -> Iterator[str]:
         yield from _iter_object_text(value)
     elif isinstance(value, (tuple, list)):
         yield "["
-        for at, item in enumerate(value):
-            yield ", " if at else ""
+        for index, item in enumerate(value):
+            yield ", " if index else ""
             yield from _iter_json_text(item)
         yield "]"
     else:
@@ -500,10 +532,10 @@ def _iter_json_text(value: object) -> Iterator[str]:
 
 
 def _iter_object_text(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
-    """Yield the JSON text of an object in pieces, with the separator `between` its fields."""
-    for at, (name, value) in enumerate(fields.items()):
+    """Yield the JSON text of an object in pieces, with `between` as the separator of its fields."""
+    for index, (name, value) in enumerate(fields.items()):
         key = escape_terminal_json(text_format.to_json_text(str(name)))
-        yield f"{between if at else '{'}{key}: "
+        yield f"{between if index else '{'}{key}: "
         yield from _iter_json_text(value)
     yield "}" if fields else "{}"
 
@@ -511,63 +543,66 @@ def _iter_object_text(fields: Mapping[Any, object], between: str = ", ") -> Iter
 # --- what templates call ------------------------------------------------------------------------
 
 
-def text(value: object) -> str:
-    """Format a table cell of any type as text."""
+def format_cell(value: object) -> str:
+    """Format the value of a table cell as text."""
     return text_format.format_values([value])[0]
 
 
-def brief(value: str | None, n_signs: int) -> str:
-    """Return the text on one line, truncated to `n_signs` characters."""
-    line = " ".join((value or "").split())
-    return escape_unprintable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
+def shorten_to_one_line(text: str | None, max_characters: int) -> str:
+    """Replace line breaks by spaces, and truncate the text to a number of characters."""
+    line = " ".join((text or "").split())
+    is_short = len(line) <= max_characters
+    return escape_unprintable(line if is_short else line[: max_characters - 1] + "…")
 
 
-def mark(hit: float | None) -> Markup:
-    """Return HTML with a symbol and a label for a hit, a miss or a partial hit."""
+def hit_mark(hit: float | None) -> Markup:
+    """Return HTML with the symbol and the name of a hit, a miss or a partial hit."""
     label = describe_hit(hit) if hit is None else f"{hit_sign(hit)} {describe_hit(hit)}"
     return Markup(f'<span class="result {hit_style(hit)}">{label}</span>')
 
 
-def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
-    """Return a plot of `pipeline.plots`; None if all values are null."""
+def create_chart(
+    kind: str, rows: pl.DataFrame, *arguments: object, **options: object
+) -> "plots.Chart | None":
+    """Call the function `plot_{kind}` of `pipeline.plots`; return None if all values are null."""
     value = "area" if kind == "radar" else "value"
     if value in rows.columns and rows[value].is_null().all():
         return None
-    return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
+    return getattr(plots, f"plot_{kind}")(rows, *arguments, **options)  # type: ignore[no-any-return]
 
 
-def plot(
-    kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+def plot_svg(
+    kind: str, rows: pl.DataFrame, *arguments: object, prefix: str = "", **options: object
 ) -> Markup:
-    """Return a plot as SVG; an empty text if all values are null."""
-    drawn = chart(kind, rows, *more, **options)
-    # Marks of ours, with texts that the library escapes.
-    return Markup(
-        "" if drawn is None else plots.chart_to_svg(drawn, prefix=prefix or f"plot-{kind}")
-    )
+    """Return a plot as SVG, or an empty text if all values are null."""
+    drawing = create_chart(kind, rows, *arguments, **options)
+    if drawing is None:
+        return Markup("")
+    # The plotting library escapes the texts in it.
+    return Markup(plots.chart_to_svg(drawing, prefix=prefix or f"plot-{kind}"))
 
 
-def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
-    """Return the first plot of a page as the content of an image file.
+def picture(name: str, content: Content, parameters: PageParameters, form: str) -> bytes:
+    """Return the first plot of a page as the bytes of an SVG or PNG file.
 
     Args:
         name: Name of the page.
         content: The content of the page.
-        asked: The parameters of the page.
+        parameters: The parameters of the page.
         form: "svg" or "png".
 
     Raises:
         UsageError: If the page has no plot.
     """
-    drawn: list[plots.Chart] = []
+    charts: list[plots.Chart] = []
 
-    def keep(
-        kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+    def collect_chart(
+        kind: str, rows: pl.DataFrame, *arguments: object, prefix: str = "", **options: object
     ) -> str:
-        drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
+        charts.extend(filter(None, [create_chart(kind, rows, *arguments, **options)]))
         return ""
 
-    fragment(name, content, asked, lambda *_, **__: None, plot=keep)
-    if not drawn:
+    fragment(name, content, parameters, lambda *_, **__: None, plot_svg=collect_chart)
+    if not charts:
         raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
-    return plots.export_chart(drawn[0], form)
+    return plots.export_chart(charts[0], form)

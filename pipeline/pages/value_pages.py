@@ -1,6 +1,6 @@
 """Pages of metric values: leaderboard, one metric, one model, comparison and changes.
 
-`PAGES` lists them for `pipeline.pages.templating`. They call the methods of the lake.
+`VALUE_PAGES` lists them for `pipeline.pages.templating`. They call the methods of the lake.
 """
 
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ from pipeline.metrics.completeness import fewer_games_notes
 from pipeline.metrics.registry import has_sql, metric_names, metric_spec, metric_sql, metric_title
 from pipeline.metrics.request import as_list, check_models
 from pipeline.pages.content import (
-    BY,
-    EDITION,
-    GAME_TYPE,
-    METRIC,
-    WHERE,
+    BY_FIELD,
+    EDITION_FIELD,
+    GAME_TYPE_FIELD,
+    METRIC_FIELD,
+    WHERE_FIELD,
     Content,
-    Faults,
     Field,
+    FormErrors,
     Page,
-    address,
-    answered,
-    given,
-    grouped,
-    head,
-    listed,
-    models_of,
-    number,
-    sorting,
+    add_missing_group_columns,
+    call_without_invalid_arguments,
+    create_parameters_class,
+    describe_metric,
+    filter_arguments,
+    parse_number_field,
+    sort_fields,
+    split_distinct_names,
+    tested_model_names,
 )
 from pipeline.render import build_result_table
 from pipeline.reports import diff as changes
@@ -49,80 +49,92 @@ from pipeline.reports.compare.differences import SCHEMA
 from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE
 
 
-def leaderboard(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the leaderboard page; with groups or filters, the values of the selected rows.
+def leaderboard_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the values of all metrics by model, with the filters, groups and sort of the form.
 
     `rows` contains the result of `lake.leaderboard`.
     """
-    groups = tuple(name for name in listed(asked.by) if name != "model")
-    slice_ = given(asked, "game_type", "where")
-    grid = {"columns": asked.columns, "metric": asked.metric} if asked.columns else {}
-    fields = {
-        "game_type": {"game_type": slice_["game_type"]},
-        "where": {"where": slice_["where"]},
+    groups = tuple(name for name in split_distinct_names(parameters.by) if name != "model")
+    filters = filter_arguments(parameters, "game_type", "where")
+    # The options of a leaderboard with a column for each value of a grouping column.
+    column_options = (
+        {"columns": parameters.columns, "metric": parameters.metric} if parameters.columns else {}
+    )
+    arguments_by_field = {
+        "game_type": {"game_type": filters["game_type"]},
+        "where": {"where": filters["where"]},
         "by": {"by": groups},
-        "columns": grid,
+        "columns": column_options,
     }
-    is_sliced = bool(groups or grid or any(slice_.values()))
-    rows, faults = answered(partial(lake.leaderboard, edition=asked.edition), fields)
-    if rows is None or faults:
-        rows = grouped(lake.leaderboard(edition=asked.edition).clear(), groups)
-        slice_, grid = {}, {}
+    is_sliced = bool(groups or column_options or any(filters.values()))
+    rows, errors = call_without_invalid_arguments(
+        partial(lake.leaderboard, edition=parameters.edition), arguments_by_field
+    )
+    if rows is None or errors:
+        no_rows = lake.leaderboard(edition=parameters.edition).clear()
+        rows, filters, column_options = add_missing_group_columns(no_rows, groups), {}, {}
     notes = [
-        *build_result_table("leaderboard", rows, **slice_, **grid).notes,
+        *build_result_table("leaderboard", rows, **filters, **column_options).notes,
         *fewer_games_notes(lake, rows),
     ]
-    valued = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
-    # A row without a model stands for no game at all where it has no value.
-    rows = rows.filter(pl.any_horizontal(pl.col("model", *valued).is_not_null()))
-    if asked.sort in rows.columns:  # nulls last
-        keys = ["model", *groups]
-        is_down = [asked.order == "down", *(False for _ in keys)]
-        rows = rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)
+    value_columns = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
+    # A row without a model and without values stands for no game.
+    rows = rows.filter(pl.any_horizontal(pl.col("model", *value_columns).is_not_null()))
+    if parameters.sort in rows.columns:
+        tie_breakers = ["model", *groups]
+        is_descending = [parameters.order == "down", *(False for _ in tie_breakers)]
+        rows = rows.sort(parameters.sort, *tie_breakers, descending=is_descending, nulls_last=True)
     return Content(
-        title=f"{metric_title(asked.metric)} by {display_name(asked.columns)}"
-        if grid
+        title=f"{metric_title(parameters.metric)} by {display_name(parameters.columns)}"
+        if column_options
         else "Leaderboard",
         rows=rows,
         parts={"groups": groups, "is_sliced": is_sliced},
         notes=notes,
-        faults=faults,
+        faults=errors,
     )
 
 
-def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of a metric: its definition, and its values by model, game type and group.
+def metric_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the definition of a metric, and its values by model, game type and group.
 
     `rows` contains the result of `lake.metrics` over all game types, and `by_type` the result by
     game type.
     """
-    declared, shown = (
-        metric_spec(asked.metric, asked.edition),
-        head(asked.metric, asked.edition, lake.game_types),
+    spec = metric_spec(parameters.metric, parameters.edition)
+    description = describe_metric(parameters.metric, parameters.edition, lake.game_types)
+    groups = tuple(
+        name for name in split_distinct_names(parameters.by) if name not in ("model", "game_type")
     )
-    groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
 
-    def values(where: str | None = None, by: Sequence[str] = ()) -> pl.DataFrame:
+    def compute_values(where: str | None = None, by: Sequence[str] = ()) -> pl.DataFrame:
         rows = lake.metrics(
-            metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
+            metric=parameters.metric,
+            edition=parameters.edition,
+            by=["model", "game_type", *by],
+            where=where,
         )
-        # A row without a model that stands for no game at all says why; a nameless one has games.
-        nameless = rows.filter(pl.col("model").is_null())
-        if where and nameless.height and not nameless["n_games"].sum():
-            raise UsageError(nameless["reason"][0])
+        # A row without a model and without games has the reason why no game matches the filter.
+        rows_without_model = rows.filter(pl.col("model").is_null())
+        if where and rows_without_model.height and not rows_without_model["n_games"].sum():
+            raise UsageError(rows_without_model["reason"][0])
         return rows
 
-    fields = {"": {}, "where": {"where": asked.where or None}, "by": {"by": groups}}
-    answer, faults = answered(values, fields)
-    rows = pl.DataFrame() if answer is None else grouped(answer, groups)
+    arguments_by_field: dict[str, dict[str, Any]] = {
+        "": {},
+        "where": {"where": parameters.where or None},
+        "by": {"by": groups},
+    }
+    values, errors = call_without_invalid_arguments(compute_values, arguments_by_field)
+    rows = pl.DataFrame() if values is None else add_missing_group_columns(values, groups)
     is_all = pl.col("game_type") == ALL_GAME_TYPES
     return Content(
-        title=shown.title,
+        title=description.title,
         rows=rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True),
         parts={
-            "head": shown,
-            "source": shown.source,
-            "combine": str(declared.combine),
+            "head": description,
+            "source": description.source,
+            "combine": str(spec.combine),
             "terms": pl.DataFrame(
                 [
                     {
@@ -130,38 +142,39 @@ def one_metric(lake: LakeWithMethods, asked: Any) -> Content:
                         "game types": ", ".join(term.game_types),
                         "weight": term.weight,
                     }
-                    for term in declared.terms
+                    for term in spec.terms
                 ]
             ),
-            "sql": metric_sql(asked.metric, asked.edition).lstrip()
-            if has_sql(asked.metric)
+            "sql": metric_sql(parameters.metric, parameters.edition).lstrip()
+            if has_sql(parameters.metric)
             else "",
             "by_type": rows.filter(~is_all),
             "groups": groups,
         },
         notes=build_result_table("metrics", rows).notes,
-        faults=faults,
+        faults=errors,
     )
 
 
-def one_model(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of a model with its values by role and opponent; default: the first model.
+def model_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the metric values of one model, also by role and opponent; by default the first model.
 
     `rows` contains the model's rows of `lake.metrics`, and `field` the rows of all models.
     """
-    field = lake.metrics(edition=asked.edition, game_type=ALL_GAME_TYPES)
-    models = models_of(lake)
-    model, faults = asked.model or next(iter(models), None), Faults()
-    with faults.record("model"):
-        check_models(lake, as_list(asked.model or None))
+    rows_of_all_models = lake.metrics(edition=parameters.edition, game_type=ALL_GAME_TYPES)
+    models = tested_model_names(lake)
+    model, errors = parameters.model or next(iter(models), None), FormErrors()
+    with errors.catch_usage_error("model"):
+        check_models(lake, as_list(parameters.model or None))
     is_model = pl.col("model").eq_missing(pl.lit(model, pl.String))
-    rows, valued = field.filter(is_model), field.drop_nulls("value")
+    rows = rows_of_all_models.filter(is_model)
 
-    def by(column: str) -> pl.DataFrame:
-        """Return the model's values by one more column; an empty frame if the edition has none."""
-        if asked.edition == RELEASE or model is None or faults:
+    def values_by_game_type_and(column: str) -> pl.DataFrame:
+        if parameters.edition == RELEASE or model is None or errors:
             return pl.DataFrame()
-        values = lake.metrics(edition=asked.edition, model=model, by=["model", "game_type", column])
+        values = lake.metrics(
+            edition=parameters.edition, model=model, by=["model", "game_type", column]
+        )
         return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
     return Content(
@@ -169,123 +182,137 @@ def one_model(lake: LakeWithMethods, asked: Any) -> Content:
         rows=rows,
         parts={
             "model": model,
-            "field": field,
-            "ticks": dict(valued.group_by("metric", maintain_order=True).agg("value").iter_rows()),
-            "by_role": by("role"),
-            "by_opponent": by("opponent"),
+            "field": rows_of_all_models,
+            "ticks": dict(
+                rows_of_all_models.drop_nulls("value")
+                .group_by("metric", maintain_order=True)
+                .agg("value")
+                .iter_rows()
+            ),
+            "by_role": values_by_game_type_and("role"),
+            "by_opponent": values_by_game_type_and("opponent"),
             "completeness": lake.completeness().filter(is_model),
-            "usage": lake.usage(model=model) if model and not faults else pl.DataFrame(),
+            "usage": lake.usage(model=model) if model and not errors else pl.DataFrame(),
         },
         choices={"model": models},
         notes=[*build_result_table("metrics", rows).notes, *fewer_games_notes(lake, rows)],
-        faults=faults,
+        faults=errors,
     )
 
 
 # --- differences ----------------------------------------------------------------------------------
 
 
-def compare(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the comparison page of two models, by default of the first two.
+def compare_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the differences between two models in each metric, by default the first two models.
 
     `rows` contains the result of `lake.compare`. If both models belong to one system, `apart`
-    contains the settings with the largest differences, and `names` the models' names in it.
+    contains the settings with the largest differences, and `names` the models without the system.
     """
-    own = models_of(lake)
-    others = [lake.for_system(system) for system in lake.systems if system != lake.system]
-    models = (*own, *(model_with_system(part, name) for part in others for name in models_of(part)))
-    model = asked.model or next((name for name in own if name != asked.other), "")
-    other = asked.other or next((name for name in own if name != model), "")
-    systems = [system_of(lake, name) or lake.system for name in (model, other)]
-    parts = [lake.for_single_system(system) for system in systems]
-    first_model, second_model = (model_without_system(lake, name) for name in (model, other))
-    in_edition = metric_names(asked.edition)
-    # Those that are defined for the game type.
-    defined = tuple(
-        name
-        for name in in_edition
-        if asked.game_type in (ALL_GAME_TYPES, *metric_spec(name, asked.edition).game_types)
+    models_of_system = tested_model_names(lake)
+    models = [*models_of_system]
+    for system in lake.systems:
+        if system != lake.system:
+            system_lake = lake.for_system(system)
+            models += [
+                model_with_system(system_lake, name) for name in tested_model_names(system_lake)
+            ]
+    model = parameters.model or next(
+        (name for name in models_of_system if name != parameters.other), ""
     )
-    sorted_by = asked.metric or next(iter(defined), in_edition[0])
-    # What is asked for, by the field that an error in it is about.
-    fields: dict[str, dict[str, Any]] = {
-        "other": {"metric": defined or None, "edition": asked.edition},
-        "game_type": given(asked, "game_type"),
-        "where": given(asked, "where"),
-        "by": {"by": listed(asked.by)},
-        "margin": {"margin": asked.margin},
+    other = parameters.other or next((name for name in models_of_system if name != model), "")
+    systems = [system_of(lake, name) or lake.system for name in (model, other)]
+    lakes = [lake.for_single_system(system) for system in systems]
+    names = [model_without_system(lake, name) for name in (model, other)]
+    metrics = metric_names(parameters.edition)
+    metrics_of_game_type = tuple(
+        name
+        for name in metrics
+        if parameters.game_type
+        in (ALL_GAME_TYPES, *metric_spec(name, parameters.edition).game_types)
+    )
+    metric_of_settings = parameters.metric or next(iter(metrics_of_game_type), metrics[0])
+    arguments_by_field: dict[str, dict[str, Any]] = {
+        "other": {"metric": metrics_of_game_type or None, "edition": parameters.edition},
+        "game_type": filter_arguments(parameters, "game_type"),
+        "where": filter_arguments(parameters, "where"),
+        "by": {"by": split_distinct_names(parameters.by)},
+        "margin": {"margin": parameters.margin},
     }
 
-    def compared(margin: str = "", **options: Any) -> pl.DataFrame:
-        return lake.compare((model, other), margin=number(margin), **options)
+    def compare_models(margin: str = "", **options: Any) -> pl.DataFrame:
+        return lake.compare((model, other), margin=parse_number_field(margin), **options)
 
-    faults, rows, apart, margin = (
-        Faults(),
+    errors, rows, apart, margin = (
+        FormErrors(),
         None,
         pl.DataFrame(schema=polars_schema(SETTINGS_APART_COLUMNS)),
         None,
     )
-    for field, part, name in zip(
-        ("model", "other"), parts, (first_model, second_model), strict=True
-    ):
-        with faults.record(field):
-            check_models(part, (name,) if name else None)
-    if model and other and not faults:
-        rows, faults = answered(compared, fields)
-    with faults.record("margin"):
-        margin = number(asked.margin)
-    is_of_one = systems[0] == systems[1]
-    if model and other and is_of_one and not faults:
-        with faults.record("metric"):
-            slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
-            apart = parts[0].settings_apart(first_model, second_model, sorted_by, **slice_)
+    for field, system_lake, name in zip(("model", "other"), lakes, names, strict=True):
+        with errors.catch_usage_error(field):
+            check_models(system_lake, (name,) if name else None)
+    if model and other and not errors:
+        rows, errors = call_without_invalid_arguments(compare_models, arguments_by_field)
+    with errors.catch_usage_error("margin"):
+        margin = parse_number_field(parameters.margin)
+    is_one_system = systems[0] == systems[1]
+    if model and other and is_one_system and not errors:
+        with errors.catch_usage_error("metric"):
+            filters = filter_arguments(parameters, "game_type", "where")
+            filters["edition"] = parameters.edition
+            apart = lakes[0].settings_apart(names[0], names[1], metric_of_settings, **filters)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
-    named = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
-    known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
+    compared = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
+    choices = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
     return Content(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
         parts={
             "model": model,
             "other": other,
-            "names": (first_model, second_model) if is_of_one else (),
-            "metric": sorted_by,
+            "names": tuple(names) if is_one_system else (),
+            "metric": metric_of_settings,
             "apart": apart,
         },
-        system=systems[0] if is_of_one else "",
-        choices={"model": known, "other": known},
+        system=systems[0] if is_one_system else "",
+        choices={"model": choices, "other": choices},
         notes=[
             *build_result_table("compare", rows, margin=margin).notes,
-            *fewer_games_notes(lake, named),
+            *fewer_games_notes(lake, compared),
         ],
-        faults=faults,
+        faults=errors,
     )
 
 
-def diff(lake: LakeWithMethods, asked: Any) -> Content:
-    """Return the page of changes since an earlier ingest, by default since the one before the last.
+def diff_content(lake: LakeWithMethods, parameters: Any) -> Content:
+    """Return the changes of metric values since an ingest, by default the one before the last.
 
     `rows` contains the result of `diff`, `shown` the displayed rows, and `moved` a sentence with
     the number of changed values.
     """
     ingests = lake.table("ingests").select("ingest_id").collect()["ingest_id"].sort()
     earlier = [str(ingest_id) for ingest_id in ingests if ingest_id < lake.ingest_id]
-    since = asked.since or next(reversed(earlier), "")
-    rows, faults, models = None, Faults(), {*models_of(lake)}
-    with faults.record("since"):
+    since = parameters.since or next(reversed(earlier), "")
+    rows, errors, models = None, FormErrors(), {*tested_model_names(lake)}
+    with errors.catch_usage_error("since"):
         before = _lake_after_ingest(lake, since, earlier) if since else lake
-        models |= {*models_of(before)}
-    if since and not faults:
-        fields = {
-            "metric": {"metric": asked.metric or None, "edition": asked.edition},
-            "model": {"model": asked.model or None},
+        models |= {*tested_model_names(before)}
+    if since and not errors:
+        arguments_by_field = {
+            "metric": {"metric": parameters.metric or None, "edition": parameters.edition},
+            "model": {"model": parameters.model or None},
         }
-        rows, faults = answered(partial(before.diff, lake), fields)
+        rows, errors = call_without_invalid_arguments(
+            partial(before.diff, lake), arguments_by_field
+        )
     rows = (
-        pl.DataFrame(schema=polars_schema(changes.DIFF_COLUMNS)) if rows is None or faults else rows
+        pl.DataFrame(schema=polars_schema(changes.DIFF_COLUMNS)) if rows is None or errors else rows
     )
     table = build_result_table(
-        "diff", rows, all_values=asked.all_values or bool(asked.model and asked.metric)
+        "diff",
+        rows,
+        all_values=parameters.all_values or bool(parameters.model and parameters.metric),
     )
     return Content(
         title=f"Since ingest {since}" if since else "What changed",
@@ -293,14 +320,14 @@ def diff(lake: LakeWithMethods, asked: Any) -> Content:
         parts={"since": since, "shown": table.rows, "moved": table.notes[0]},
         choices={"since": earlier, "model": sorted(models)},
         notes=table.notes[1:] if rows.height else (),
-        faults=faults,
+        faults=errors,
     )
 
 
 def _lake_after_ingest(
     lake: LakeWithMethods, ingest: str, earlier: Sequence[str]
 ) -> LakeWithMethods:
-    """Return the lake as it was after an earlier ingest; raise UsageError if it is gone."""
+    """Return the lake in its state after an earlier ingest; raise UsageError if it is deleted."""
     if ingest not in earlier:
         raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")
     try:
@@ -311,45 +338,50 @@ def _lake_after_ingest(
         raise UsageError(str(error)) from None
 
 
-PAGES = {
+VALUE_PAGES = {
     "leaderboard": Page(
-        address(
-            EDITION,
-            GAME_TYPE,
-            WHERE,
-            BY,
+        create_parameters_class(
+            EDITION_FIELD,
+            GAME_TYPE_FIELD,
+            WHERE_FIELD,
+            BY_FIELD,
             Field("columns", "Columns", hint="game_type", size=12),
-            replace(METRIC, help="The metric whose values the columns show."),
+            replace(METRIC_FIELD, help="The metric whose values the columns show."),
             Field("percent", "Percent", bool, False),
-            *sorting("down"),
+            *sort_fields("down"),
             is_of_system=True,
             in_title=("columns",),
             report="leaderboard",
         ),
-        leaderboard,
+        leaderboard_content,
     ),
-    "metric": Page(address(METRIC, EDITION, WHERE, BY, is_of_system=True), one_metric),
+    "metric": Page(
+        create_parameters_class(
+            METRIC_FIELD, EDITION_FIELD, WHERE_FIELD, BY_FIELD, is_of_system=True
+        ),
+        metric_content,
+    ),
     "model": Page(
-        address(
+        create_parameters_class(
             Field("model", "Model", are_names=True),
-            EDITION,
+            EDITION_FIELD,
             is_of_system=True,
             in_title=("model",),
         ),
-        one_model,
+        model_content,
     ),
     "compare": Page(
-        address(
+        create_parameters_class(
             Field("model", "Model", are_names=True),
             Field("other", "Other", are_names=True),
             replace(
-                METRIC,
+                METRIC_FIELD,
                 label="Metric of settings",
                 default="",
                 help="The metric of the table of settings.",
             ),
-            EDITION,
-            GAME_TYPE,
+            EDITION_FIELD,
+            GAME_TYPE_FIELD,
             Field("where", "Filter", hint="role = 'civilian'", size=17),
             Field("by", "Group by", hint="role", size=8),
             Field("margin", "Equivalence margin", hint="0.05", size=5),
@@ -357,19 +389,19 @@ PAGES = {
             in_title=("model", "other"),
             report="compare",
         ),
-        compare,
+        compare_content,
     ),
     "diff": Page(
-        address(
+        create_parameters_class(
             Field("since", "Since ingest", are_names=True),
             Field("model", "Model", are_names=True, nothing="all"),
-            replace(METRIC, default="", nothing="all"),
-            EDITION,
+            replace(METRIC_FIELD, default="", nothing="all"),
+            EDITION_FIELD,
             Field("all_values", "Include unchanged values", bool, False),
             is_of_system=True,
             in_title=("since",),
             report="diff",
         ),
-        diff,
+        diff_content,
     ),
 }

@@ -22,15 +22,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
-from pipeline.server.app import HEADERS, LONGEST_ADDRESS, Site, Token
+from pipeline.server.app import HEADERS, MAX_ADDRESS_LENGTH, Site, Token
 
-# Starts and stops the server, and says how long each connection may keep it waiting.
-
-MOST = 400
-"""Of more connections at once, those that are too many are refused."""
+MAX_CONNECTIONS = 400
+"""The largest number of simultaneous connections; the server rejects further ones."""
 REQUEST_SECONDS = 10.0
-"""A connection without a complete request is closed after this time, and one that is over."""
-_QUIET_SECONDS = 60.0
+"""A connection is closed after this time without a complete request."""
+_SECONDS_BETWEEN_REPEATED_MESSAGES = 60.0
 
 
 class Connection(H11Protocol):
@@ -39,17 +37,16 @@ class Connection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for the first request of the new connection."""
+        """Store the transport of a new connection, and start the time limit of its request."""
         super().connection_made(transport)
-        self._set_deadline()
+        self._start_or_cancel_time_limit()
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes, and start or stop the time limit of the request."""
+        """Parse received bytes, and start or cancel the time limit of the request."""
         super().data_received(data)
-        self._set_deadline()
+        self._start_or_cancel_time_limit()
 
-    def _set_deadline(self) -> None:
-        """Start the time limit if a request is incomplete; cancel it if the request is complete."""
+    def _start_or_cancel_time_limit(self) -> None:
         is_complete = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
         if self._deadline is None and not is_complete:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
@@ -58,36 +55,39 @@ class Connection(H11Protocol):
             self._deadline = None
 
 
-class OneLine(logging.Handler):
-    """Log handler that reports each error of the server at most once a minute.
+class RateLimitedErrorHandler(logging.Handler):
+    """Log handler that prints each error message of the server at most once a minute.
 
-    An `OSError` is reported in one line, any other exception with its traceback. Nothing is
-    reported after `is_over` is set, that is, while the server shuts down.
+    An `OSError` is printed in one line, any other exception with its traceback. Nothing is printed
+    after `is_shutting_down` is set.
     """
 
-    def __init__(self, say: Callable[[str], object]) -> None:
+    def __init__(self, print_message: Callable[[str], object]) -> None:
         super().__init__(logging.ERROR)
-        self.is_over = False
-        self._say = say
-        self._reported_at: dict[str, float] = {}
+        self.is_shutting_down = False
+        self._print_message = print_message
+        self._printed_at: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report the record, unless its message was reported within the last minute."""
+        """Print the record, unless its message was printed within the last minute."""
         message = record.getMessage().strip().partition("\n")[0]
         now = time.monotonic()
-        if self.is_over or now - self._reported_at.get(message, -_QUIET_SECONDS) < _QUIET_SECONDS:
+        is_recent = message in self._printed_at and (
+            now - self._printed_at[message] < _SECONDS_BETWEEN_REPEATED_MESSAGES
+        )
+        if self.is_shutting_down or is_recent:
             return
-        self._reported_at[message] = now
+        self._printed_at[message] = now
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, OSError) or error is None:
-            self._say(f"{message}: {error}" if error else message)
+            self._print_message(f"{message}: {error}" if error else message)
         else:
-            self._say(self.format(record))
+            self._print_message(self.format(record))
 
 
 # --- the server -------------------------------------------------------------------------------
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
@@ -97,12 +97,12 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8765,
     opens_browser: bool = False,
-    say: Callable[[str], object] = print,
+    print_message: Callable[[str], object] = print,
 ) -> None:
-    """Serve the pages of a lake until the user presses Ctrl-C.
+    """Print the address of the server, and serve the pages of a lake until Ctrl-C is pressed.
 
-    The address is reported first. If `host` is not a loopback address, the address contains an
-    access token that the browser needs.
+    If `host` is not a loopback address, the printed address contains an access token that the
+    browser needs.
 
     Args:
         lake: The lake to display.
@@ -110,25 +110,25 @@ def serve(
         host: Host name or IP address to listen on.
         port: Port to listen on; 0 selects a free port.
         opens_browser: Whether to open the address in a web browser.
-        say: Called with each message for the user.
+        print_message: Called with each message for the user.
 
     Raises:
         PipelineError: If the server cannot listen on the host and port.
         UsageError: If the port is not between 0 and 65535.
     """
-    with _listening_socket(host, port) as listening:
-        taken = listening.getsockname()[1]
-        token = None if host in LOOPBACK else Token(secrets.token_urlsafe(24), taken)
-        shown = reachable(host)
-        shown = f"[{shown}]" if ":" in shown else shown
-        address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
-        # What a request from this machine can name as its host.
+    with _open_listening_socket(host, port) as server_socket:
+        port = server_socket.getsockname()[1]  # The system has chosen a port if it was 0.
+        token = None if host in LOOPBACK_HOSTS else Token(secrets.token_urlsafe(24), port)
+        url_host = browser_host(host)
+        url_host = f"[{url_host}]" if ":" in url_host else url_host
+        address = f"http://{url_host}:{port}/" + (f"?token={quote(token.text)}" if token else "")
+        # The values of the Host header in requests from this machine.
         names = ("127.0.0.1", "localhost", "[::1]")
-        hosts = {f"{host}:{taken}" for host in names} | ({*names} if taken == 80 else set())
+        hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
         app = Site(lake, name, token).app(hosts)
-        log = OneLine(say)
+        log_handler = RateLimitedErrorHandler(print_message)
         for logger in ("uvicorn.error", "asyncio"):
-            logging.getLogger(logger).addHandler(log)
+            logging.getLogger(logger).addHandler(log_handler)
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -137,48 +137,45 @@ def serve(
             date_header=False,
             http=Connection,
             headers=[*HEADERS.items()],
-            limit_concurrency=MOST,
+            limit_concurrency=MAX_CONNECTIONS,
             timeout_keep_alive=int(REQUEST_SECONDS),
             ws="none",
-            h11_max_incomplete_event_size=4 * LONGEST_ADDRESS,
+            h11_max_incomplete_event_size=4 * MAX_ADDRESS_LENGTH,
             timeout_graceful_shutdown=0,
         )
-        say(f"{name}: {address}  (Ctrl-C ends)")
+        print_message(f"{name}: {address}  (Ctrl-C ends)")
         if opens_browser:
             Timer(0.5, webbrowser.open, [address]).start()
         try:
-            _Server(config, log).run(sockets=[listening])
+            _Server(config, log_handler).run(sockets=[server_socket])
         except KeyboardInterrupt:
-            pass  # how uvicorn ends by Ctrl-C
+            pass  # Uvicorn raises it after Ctrl-C has stopped the server.
         finally:
             for logger in ("uvicorn.error", "asyncio"):
-                logging.getLogger(logger).removeHandler(log)
+                logging.getLogger(logger).removeHandler(log_handler)
 
 
 class _Server(uvicorn.Server):
     """Uvicorn server that reports no errors of connections that its shutdown interrupts."""
 
-    def __init__(self, config: uvicorn.Config, log: OneLine) -> None:
+    def __init__(self, config: uvicorn.Config, log_handler: RateLimitedErrorHandler) -> None:
         super().__init__(config)
-        self._log = log
+        self._log_handler = log_handler
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop reporting errors, then shut down as uvicorn does."""
-        self._log.is_over = True  # what is cut off now is no news
+        """Stop printing errors, because a shutdown interrupts connections; then shut down."""
+        self._log_handler.is_shutting_down = True
         super().handle_exit(sig, frame)
 
 
-def reachable(host: str) -> str:
-    """Return a host address that a browser can open to reach the server.
-
-    Args:
-        host: Host on which the server listens.
+def browser_host(host: str) -> str:
+    """Return the host with which a browser can reach a server that listens on `host`.
 
     Returns:
-        This machine's address in its network if `host` stands for all addresses ("", `0.0.0.0` or
-        `::`), or its loopback address without a network; otherwise `host`.
+        `host`, unless it stands for all addresses ("", `0.0.0.0` or `::`). In this case the address
+        of this machine in its network, or the loopback address without a network.
     """
-    family, elsewhere = {
+    family, remote_address = {
         "0.0.0.0": (socket.AF_INET, "192.0.2.1"),
         "": (socket.AF_INET, "192.0.2.1"),
         "::": (socket.AF_INET6, "2001:db8::1"),
@@ -187,17 +184,17 @@ def reachable(host: str) -> str:
         return host
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))  # sends nothing: the system only chooses a way
+            probe.connect((remote_address, 9))  # Sends nothing; the system only selects a route.
             return str(probe.getsockname()[0])
     except OSError:
         return "127.0.0.1" if family == socket.AF_INET else "::1"
 
 
-def _listening_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on the port; raise PipelineError if it cannot listen."""
+def _open_listening_socket(host: str, port: int) -> socket.socket:
+    """Open a socket that listens on the port; raise PipelineError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     accepts_both_families = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    try:  # whoever reads the address may ask at once
+    try:  # It listens before the address is printed, so that a browser can open it at once.
         return socket.create_server(
             (host, port), family=family, dualstack_ipv6=accepts_both_families
         )
@@ -206,5 +203,5 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
         hint = "choose another --port, or 0 for any that is free" if is_of_port else "check --host"
-        why, _, _ = str(error.strerror).partition(" (while")
-        raise PipelineError(f"cannot listen on {host}, port {port}: {why}; {hint}") from None
+        reason, _, _ = str(error.strerror).partition(" (while")
+        raise PipelineError(f"cannot listen on {host}, port {port}: {reason}; {hint}") from None

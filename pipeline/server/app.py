@@ -31,26 +31,26 @@ from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
 from pipeline.lake import reopen_lake
 from pipeline.metrics.registry import use_lake_metrics
-from pipeline.pages.content import describe_slice
-from pipeline.pages.templating import TEMPLATES, bind_links, template_environment
+from pipeline.pages.content import describe_filters
+from pipeline.pages.templating import TEMPLATES, keep_options_in_links, template_environment
 from pipeline.registry import MENU
 from pipeline.version import __version__
 
-# What a browser may send here, and what it may do with an answer.
+# Checks of requests, and the security headers of responses.
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS: Mapping[str, str] = {
-    "content-security-policy": POLICY,
+    "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-LONGEST_ADDRESS = 16_000
+MAX_ADDRESS_LENGTH = 16_000
 NO_TOKEN = "Open the address that the server printed: it has the token."
 WRONG_TOKEN = f"The token is wrong: each start of the server has another. {NO_TOKEN}"
 _SAME_SITE_VALUES = ("same-origin", "none")
@@ -81,18 +81,20 @@ class Token(NamedTuple):
     port: int
 
     @property
-    def cookie(self) -> str:
-        """Name of the cookie that contains the token."""
+    def cookie_name(self) -> str:
+        """Name of the cookie with the token; it contains the port."""
         return f"magic-token-{self.port}"
 
     def is_in_request(self, headers: Headers) -> bool:
         """Return whether the cookie or the Authorization header contains the token."""
-        sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
-        return matches(sent, self.text) or self.is_of_program(headers)
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
+        return equals_in_constant_time(cookie, self.text) or self.is_in_authorization_header(
+            headers
+        )
 
-    def is_of_program(self, headers: Headers) -> bool:
-        """Return whether the Authorization header, which no link can set, has the token."""
-        return matches(headers.get("authorization", ""), f"Bearer {self.text}")
+    def is_in_authorization_header(self, headers: Headers) -> bool:
+        """Return whether the Authorization header contains the token; no link can set it."""
+        return equals_in_constant_time(headers.get("authorization", ""), f"Bearer {self.text}")
 
 
 class Guard:
@@ -116,60 +118,65 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        sent = QueryParams(scope["query_string"]).get("token") if self._token else None
-        if refusal := self._refusal(scope, Headers(scope=scope), sent):
+        sent_token = QueryParams(scope["query_string"]).get("token") if self._token else None
+        if refusal := self._refusal(scope, Headers(scope=scope), sent_token):
             await _refusal_response(scope, refusal)(scope, receive, send)
-        elif self._token and sent is not None:
-            # To the same address without the token, which the browser keeps.
-            answer = RedirectResponse(_address_after_login(scope), 303)
-            answer.set_cookie(self._token.cookie, self._token.text, httponly=True, samesite="lax")
-            await answer(scope, receive, send)
+        elif self._token and sent_token is not None:
+            # Redirects to the address without the token, which the browser stores as a cookie.
+            response = RedirectResponse(_address_after_login(scope), 303)
+            response.set_cookie(
+                self._token.cookie_name, self._token.text, httponly=True, samesite="lax"
+            )
+            await response(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope, headers: Headers, sent: str | None) -> Refusal | None:
-        """Return why the request is rejected; None if it is accepted."""
+    def _refusal(self, scope: Scope, headers: Headers, sent_token: str | None) -> Refusal | None:
+        """Return why a request is rejected; None if it is accepted."""
         if scope["method"] not in ("GET", "HEAD"):
             return Refusal(405, "This server only shows pages: use GET.")
-        if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
-            return Refusal(414, f"The address is longer than {LONGEST_ADDRESS:,} characters.")
+        if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_ADDRESS_LENGTH:
+            return Refusal(414, f"The address is longer than {MAX_ADDRESS_LENGTH:,} characters.")
         if self._token is None and headers.get("host", "").lower() not in self._hosts:
             return Refusal(421, "This server has another name: use the address that it printed.")
         if not _is_from_allowed_source(headers):
             return Refusal(403, "The request comes from a page of another site.")
-        # The address has the token, or the cookie or a header has it.
-        if self._token is not None and sent is None and not self._token.is_in_request(headers):
-            return Refusal(401, NO_TOKEN)
-        if self._token is not None and sent is not None and not matches(sent, self._token.text):
-            return Refusal(401, WRONG_TOKEN)
-        return None
+        if self._token is None:
+            return None
+        # The token is in the address, in the cookie or in a header.
+        if sent_token is None:
+            return None if self._token.is_in_request(headers) else Refusal(401, NO_TOKEN)
+        is_right = equals_in_constant_time(sent_token, self._token.text)
+        return None if is_right else Refusal(401, WRONG_TOKEN)
 
 
-def is_foreign(headers: Headers) -> bool:
-    """Return whether the browser declares that another site caused the request."""
+def is_from_another_site(headers: Headers) -> bool:
+    """Return whether the browser says in a header that another site caused the request."""
     return headers.get("sec-fetch-site", "none") not in _SAME_SITE_VALUES
 
 
-def may_be_foreign(headers: Headers, token: Token | None) -> bool:
-    """Return whether another site may have caused the request.
+def may_be_from_another_site(headers: Headers, token: Token | None) -> bool:
+    """Return whether another site may have caused the request; True if the headers do not tell.
 
     Over plain HTTP to another machine, browsers send only the Referer header, and possibly not even
-    that. Only a Referer of this server, or a token in the Authorization header, is trusted then.
+    that. Then only requests with a Referer of this server, or with a token in the Authorization
+    header, are trusted.
     """
     if token is None or "sec-fetch-site" in headers:
-        return is_foreign(headers)
+        return is_from_another_site(headers)
     return not (
-        token.is_of_program(headers) or _is_address_of_server(headers.get("referer", ""), headers)
+        token.is_in_authorization_header(headers)
+        or _is_address_of_server(headers.get("referer", ""), headers)
     )
 
 
-def matches(text: str, token: str) -> bool:
-    """Return whether the text equals the token, in constant time against timing attacks."""
+def equals_in_constant_time(text: str, token: str) -> bool:
+    """Compare a text with the token in a time that reveals nothing about the token."""
     return hmac.compare_digest(text.encode(), token.encode())
 
 
 def _is_address_of_server(address: str, headers: Headers) -> bool:
-    """Return whether the address that the browser sent belongs to this server."""
+    """Return whether the host of the address is the Host header of the request."""
     host = headers.get("host", "").lower()
     try:
         return bool(host) and urlsplit(address).netloc.lower() == host
@@ -178,37 +185,34 @@ def _is_address_of_server(address: str, headers: Headers) -> bool:
 
 
 def _is_from_allowed_source(headers: Headers) -> bool:
-    """Return whether the user, a page of this server or a plain link caused the request."""
+    """Return whether the user, a page of this server, or a link on any page caused the request."""
     origin = headers.get("origin")
     if origin is not None and not _is_address_of_server(origin, headers):
         return False
-    is_led = (
+    is_link = (
         headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )
-    return not is_foreign(headers) or is_led
+    return not is_from_another_site(headers) or is_link
 
 
-def local(address: str) -> str:
-    r"""Return the address if it is a path of this server, otherwise `/`.
+def local_address_or_root(address: str) -> str:
+    r"""Return the address if it is a path of this server, or `/` if it can lead to another host.
 
     Browsers treat `//host` and `/\host` as another host, and ignore some characters before them.
     """
     is_path = address.startswith("/") and not address.startswith("//")
-    is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
-    return address if is_path and is_plain else "/"
+    is_printable_ascii = all("!" <= character <= "~" for character in address)
+    return address if is_path and is_printable_ascii and "\\" not in address else "/"
 
 
-def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
-    """Return an error response as JSON or plain text.
+def plain_error_response(form: str, status: int, title: str, reason: str) -> Response:
+    """Return an error response as JSON or plain text, which nobody caches.
 
     Args:
         form: "json" for JSON; any other form gives plain text.
         status: HTTP status code.
         title: Title of the error; only JSON contains it.
         reason: Sentence for the user.
-
-    Returns:
-        A response that contains nothing of the lake and is not cached.
     """
     headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
     if form == "json":
@@ -218,39 +222,39 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
 
 
 def _refusal_response(scope: Scope, refusal: Refusal) -> Response:
-    """Return the response to a rejected request: a form if a browser lacks the token."""
-    accepted = Headers(scope=scope).get("accept", "")
-    if refusal.status == 401 and "text/html" in accepted:
+    """Return a login form if a browser sent no valid token; otherwise return an error response."""
+    accept_header = Headers(scope=scope).get("accept", "")
+    if refusal.status == 401 and "text/html" in accept_header:
         template = template_environment().get_template("token.html")
         body = template.render(reason=refusal.reason, next=_address_after_login(scope))
         return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
     form = "json" if scope["path"].endswith(".json") else "text"
-    return fault_answer(form, refusal.status, "Refused", refusal.reason)
+    return plain_error_response(form, refusal.status, "Refused", refusal.reason)
 
 
 def _address_after_login(scope: Scope) -> str:
-    """Return the address to open after login: `next`, or the address without the token."""
+    """Return the parameter `next`, or the address of the request without the token."""
     query = QueryParams(scope["query_string"])
     if "next" in query:
-        return local(query["next"])
-    rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
-    path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
-    return path + (f"?{rest}" if rest else "")
+        return local_address_or_root(query["next"])
+    parameters = [(name, value) for name, value in query.multi_items() if name != "token"]
+    path = "/" + quote(scope["path"].lstrip("/\\"))  # Browsers take `//host` for another host.
+    return path + (f"?{urlencode(parameters)}" if parameters else "")
 
 
-# Make pages in threads of the server process, and keep the latest ones.
+# Pages are rendered in threads of the server process, and the latest ones are cached.
 #
-# `Site` gets each page from `Making`. A query of the SQL page runs in a process of its own
+# `Site` gets each page from `PageCache`. The query of the SQL page runs in a separate process
 # (`pipeline.query_processes`), with limits of time and memory.
 
 Form = Literal["html", "json", "csv", "svg", "png"]
-LANES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
-"""The number of pages of each lane that are made at once, so that slow pages of one lane do not
-delay the others."""
-USER_LANES = ("search", "free")
-"""The lanes of searches and queries. Their pages are not kept."""
-MOST_CHARACTERS = 64 * 2**20
-"""The size of all pages that are kept."""
+THREAD_POOL_SIZES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
+"""The number of pages that each thread pool renders at once. There are several, so that slow pages
+do not delay other pages."""
+UNCACHED_POOLS = ("search", "free")
+"""The thread pools of searches and queries, whose pages are not cached."""
+MAX_CACHED_CHARACTERS = 64 * 2**20
+"""The largest size of all cached pages together."""
 
 
 class Task(Struct, frozen=True):
@@ -276,7 +280,7 @@ class Reply(Struct, frozen=True):
         text: HTML fragment, JSON or CSV of the page; the error message if `is_fault`.
         is_fault: Whether the page could not be rendered.
         data: Content of an image; empty for other forms.
-        slice: Descriptions of the selected part of the lake, for the title of the HTML page.
+        filters: Texts for the edition, system and filters, for the title of the HTML page.
     """
 
     status: int
@@ -284,16 +288,16 @@ class Reply(Struct, frozen=True):
     text: str
     is_fault: bool = False
     data: bytes = b""
-    slice: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
 
 
-def fault(status: int, text: str, title: str = "Not shown") -> Reply:
-    """Return the reply with the error message for a page that cannot be displayed."""
+def error_reply(status: int, text: str, title: str = "Not shown") -> Reply:
+    """Return a reply with an error message in place of a page."""
     return Reply(status, title, text, is_fault=True)
 
 
 @dataclass(eq=False)
-class _Page:
+class _CachedPage:
     """A page that is queued, being rendered, or finished.
 
     Attributes:
@@ -308,50 +312,54 @@ class _Page:
 
     @property
     def size(self) -> int:
-        """Number of characters and bytes of the finished page."""
+        """Number of characters of the page, and of bytes of its image; only if it is finished."""
         reply = self.task.result()
         return len(reply.text) + len(reply.data)
 
 
-class Making:
+class PageCache:
     """Cache of rendered pages, in which simultaneous requests share one computation."""
 
     def __init__(self) -> None:
-        self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
-        self._pages: OrderedDict[tuple[object, ...], _Page] = OrderedDict()
+        self._semaphores = {
+            thread_pool: asyncio.Semaphore(size) for thread_pool, size in THREAD_POOL_SIZES.items()
+        }
+        self._pages: OrderedDict[tuple[object, ...], _CachedPage] = OrderedDict()
 
-    async def reply(
+    async def get_or_render(
         self,
         lake: Lake,
         task: Task,
-        lane: str,
-        leaving: Collection["asyncio.Task[None]"] = (),
+        thread_pool: str,
+        disconnect_tasks: Collection["asyncio.Task[None]"] = (),
     ) -> Reply | None:
-        """Return the rendered page; None if its reader disconnects first.
+        """Return a page from the cache, or render it; return None if the client disconnects first.
 
-        If no reader waits any longer, a page that is still queued is cancelled. A page that a
+        If no client waits any longer, a page that is still queued is cancelled. A page that a
         thread already renders is completed, because polars cannot be interrupted.
 
         Args:
             lake: The lake to display.
             task: The page to render.
-            lane: Name of the thread pool, a key of `LANES`.
-            leaving: Tasks that finish when the reader disconnects.
+            thread_pool: Name of the thread pool, a key of `THREAD_POOL_SIZES`.
+            disconnect_tasks: Tasks that finish when the client disconnects.
 
         Returns:
-            The page or its error; None if a task of `leaving` finished first.
+            The page or its error; None if a task of `disconnect_tasks` finished first.
         """
         key = (lake.state, task.page, task.form, *sorted(task.query.items()))
         if key not in self._pages:
-            self._pages[key] = page = _Page(
-                asyncio.create_task(self._render_in_thread(key, lake, task, lane))
+            self._pages[key] = page = _CachedPage(
+                asyncio.create_task(self._render_in_thread(key, lake, task, thread_pool))
             )
-            page.task.add_done_callback(lambda made: self._cache_page(key, made, lane))
+            page.task.add_done_callback(
+                lambda render_task: self._keep_or_drop_page(key, render_task, thread_pool)
+            )
         page = self._pages[key]
         self._pages.move_to_end(key)
         page.n_readers += 1
         try:
-            await asyncio.wait([page.task, *leaving], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([page.task, *disconnect_tasks], return_when=asyncio.FIRST_COMPLETED)
         finally:
             page.n_readers -= 1
             if not page.n_readers and not page.is_started and not page.task.done():
@@ -360,76 +368,84 @@ class Making:
         return page.task.result() if page.task.done() else None
 
     async def _render_in_thread(
-        self, key: tuple[object, ...], lake: Lake, task: Task, lane: str
+        self, key: tuple[object, ...], lake: Lake, task: Task, thread_pool: str
     ) -> Reply:
         """Render the page in a new thread, as soon as the thread pool has a free place."""
         loop = asyncio.get_running_loop()
-        made: asyncio.Future[Reply] = loop.create_future()
+        future: asyncio.Future[Reply] = loop.create_future()
 
-        def make() -> None:
-            reply = answer(lake, task)
-            with suppress(RuntimeError):  # the server has ended
-                loop.call_soon_threadsafe(made.set_result, reply)
+        def render() -> None:
+            reply = render_or_report_error(lake, task)
+            with suppress(RuntimeError):  # The server has stopped.
+                loop.call_soon_threadsafe(future.set_result, reply)
 
-        async with self._free[lane]:
+        async with self._semaphores[thread_pool]:
             self._pages[key].is_started = True
-            # As a daemon, it does not keep the server from ending.
-            Thread(target=make, daemon=True).start()
-            return await made
+            # A daemon thread does not prevent the server from stopping.
+            Thread(target=render, daemon=True).start()
+            return await future
 
-    def _cache_page(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
-        """Cache a page that has no error, and drop the least recently used pages if needed."""
-        if made.cancelled():
+    def _keep_or_drop_page(
+        self, key: tuple[object, ...], render_task: "asyncio.Task[Reply]", thread_pool: str
+    ) -> None:
+        """Keep a rendered page that has no error; drop the oldest pages if the cache is too large.
+
+        Results of searches and queries, and very large pages, are not kept either.
+        """
+        if render_task.cancelled():
             return
         page = self._pages[key]
-        if lane in USER_LANES or made.result().status != 200 or page.size > MOST_CHARACTERS // 8:
+        if (
+            thread_pool in UNCACHED_POOLS
+            or render_task.result().status != 200
+            or page.size > MAX_CACHED_CHARACTERS // 8
+        ):
             del self._pages[key]
         sizes = {key: page.size for key, page in self._pages.items() if page.task.done()}
-        while sum(sizes.values()) > MOST_CHARACTERS:
+        while sum(sizes.values()) > MAX_CACHED_CHARACTERS:
             oldest = next(iter(sizes))
             del sizes[oldest], self._pages[oldest]
 
 
-def answer(lake: Lake, task: Task) -> Reply:
-    """Return the rendered page, or a reply with the error message if rendering fails."""
+def render_or_report_error(lake: Lake, task: Task) -> Reply:
+    """Render a page; for any exception, return a reply with the error message."""
     try:
         with use_lake_metrics(lake):
             return reply(lake, task)
     except MissingExtraError as error:
-        return fault(501, str(error), "Not installed")
+        return error_reply(501, str(error), "Not installed")
     except PipelineError as error:
-        return fault(400 if isinstance(error, UsageError) else 500, str(error))
+        return error_reply(400 if isinstance(error, UsageError) else 500, str(error))
     except MemoryError:
-        return fault(500, "memory ran out: ask for less")
+        return error_reply(500, "memory ran out: ask for less")
     except Exception as error:
-        return fault(500, f"{type(error).__name__}: {error}")
+        return error_reply(500, f"{type(error).__name__}: {error}")
 
 
 def reply(lake: Lake, task: Task) -> Reply:
-    """Render a page in its requested form.
+    """Render a page as HTML, JSON, CSV or an image, as the task requests.
 
     Raises:
         PipelineError: If the page cannot be rendered, for example because of a wrong parameter.
     """
-    values = pages.parameters(task.page, task.query)
+    parameters = pages.parameters(task.page, task.query)
     if task.form == "csv":
-        return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, values)))
-    shown = pages.content(task.page, lake, values)
-    status = 400 if shown.faults else 200
+        return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, parameters)))
+    content = pages.content(task.page, lake, parameters)
+    status = 400 if content.faults else 200
     if task.form == "json":
-        return Reply(status, shown.title, pages.as_json(shown, values, lake.ingest_id))
+        return Reply(status, content.title, pages.as_json(content, parameters, lake.ingest_id))
     if task.form in ("svg", "png"):
-        return Reply(
-            status, shown.title, "", data=pages.picture(task.page, shown, values, task.form)
-        )
+        image = pages.picture(task.page, content, parameters, task.form)
+        return Reply(status, content.title, "", data=image)
     text = pages.fragment(
         task.page,
-        shown,
-        values,
+        content,
+        parameters,
         pages.page_link,
         picture_at=lambda form: pages.address(f"{task.page}.{form}", task.query),
     )
-    return Reply(status, shown.title, str(text), slice=describe_slice(shown, values))
+    return Reply(status, content.title, str(text), filters=describe_filters(content, parameters))
 
 
 _CONTENT_TYPES: Mapping[Form, str] = {
@@ -439,15 +455,14 @@ _CONTENT_TYPES: Mapping[Form, str] = {
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-_DOWNLOADED_FORMS = ("csv", "svg", "png")
-"""Forms that a browser saves."""
+_DOWNLOADED_FORMATS = ("csv", "svg", "png")
+"""Formats that a browser saves as a file."""
+
+LINKED_FORMATS = {"json": "JSON", "csv": "CSV"}
 
 
-FORMS = {"json": "JSON", "csv": "CSV"}
-
-
-def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str:
-    """Return the complete HTML document of a page, with the menu.
+def render_document(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str:
+    """Return the HTML document of a page: the rendered fragment with the menu and the footer.
 
     Args:
         name: Name of the lake.
@@ -456,17 +471,19 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
         task: The page, whose edition and system the menu's links keep; None for error pages.
     """
     page, query = (task.page, task.query) if task else ("", {})
-    began = (lake.last_ingest or {}).get("started_at")
-    time = f" of {began:%Y-%m-%d %H:%M} UTC" if isinstance(began, datetime) else ""
+    started_at = (lake.last_ingest or {}).get("started_at")
+    time = f" of {started_at:%Y-%m-%d %H:%M} UTC" if isinstance(started_at, datetime) else ""
     context = {
         "lake": name,
         "name": page,
-        "title": ", ".join((reply.title, *reply.slice)),
-        "body": Markup(reply.text),  # made by templates, which escape what they insert
+        "title": ", ".join((reply.title, *reply.filters)),
+        "body": Markup(reply.text),  # The templates have escaped the texts in it.
         "state": f"{name} after ingest {lake.ingest_id}{time}",
-        "forms": {FORMS[form]: pages.address(f"{page}.{form}", query) for form in FORMS},
+        "forms": {
+            LINKED_FORMATS[form]: pages.address(f"{page}.{form}", query) for form in LINKED_FORMATS
+        },
         "menu": MENU,
-        "link": bind_links(pages.page_link, query),
+        "link": keep_options_in_links(pages.page_link, query),
         "version": __version__,
     }
     return template_environment().get_template("frame.html").render(context)
@@ -485,10 +502,10 @@ class Site:
         self._lake = lake
         self._name = name
         self._token = token
-        self._making = Making()
+        self._page_cache = PageCache()
 
     def app(self, hosts: Collection[str]) -> Starlette:
-        """Return the Starlette application.
+        """Create the Starlette application.
 
         Args:
             hosts: Accepted values of the Host header.
@@ -507,16 +524,16 @@ class Site:
         )
 
     async def root(self, request: Request) -> Response:
-        """Redirect `/` to the leaderboard, with the parameters of the address."""
+        """Redirect `/` to `/leaderboard`, with the parameters of the address."""
         query = request.url.query
         return RedirectResponse("/leaderboard" + (f"?{query}" if query else ""), 303)
 
     async def page(self, request: Request) -> Response:
-        """Return the response to a request for a page."""
+        """Render a page, and return the response to the request for it."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in pages.NAMES or form not in _CONTENT_TYPES:
             return await self._missing_page_response(request, None)
-        lane = pages.page(name).lane
+        thread_pool = pages.page(name).thread_pool
         query = dict(request.query_params)
         parameter_names = [parameter for parameter, _ in request.query_params.multi_items()]
         if repeated_parameters := [
@@ -526,27 +543,31 @@ class Site:
                 f"the address has {', '.join(repeated_parameters)} more than once: "
                 "a page takes one value of each"
             )
-            return self._error_response(form, fault(400, text))
+            return self._error_response(form, error_reply(400, text))
         task = Task(name, form, query)
-        if lane in USER_LANES and query and may_be_foreign(request.headers, self._token):
+        if (
+            thread_pool in UNCACHED_POOLS
+            and query
+            and may_be_from_another_site(request.headers, self._token)
+        ):
             return self._confirmation_response(task)
-        leaving = asyncio.create_task(_wait_for_disconnect(request))
+        disconnect_task = asyncio.create_task(_wait_for_disconnect(request))
         try:
             lake = await asyncio.to_thread(self._reopen_lake_if_changed)
-            reply = await self._making.reply(lake, task, lane, [leaving])
+            reply = await self._page_cache.get_or_render(lake, task, thread_pool, [disconnect_task])
         except PipelineError as error:
-            return self._error_response(form, fault(500, str(error)))
+            return self._error_response(form, error_reply(500, str(error)))
         finally:
-            leaving.cancel()
+            disconnect_task.cancel()
         if reply is None:
-            return Response(status_code=499)  # nobody reads it
+            return Response(status_code=499)  # The client has disconnected.
         return self._page_response(lake, task, reply)
 
     def _reopen_lake_if_changed(self) -> Lake:
-        """Return the lake in its newest state; open it again only if the state has changed."""
+        """Return the lake in its newest state, opened again only if the state has changed."""
         try:
             is_newest = self._lake.is_newest()
-        except LakeError:  # it is gone, or damaged; to open it says which
+        except LakeError:  # The error of `reopen_lake` says whether it is missing or damaged.
             is_newest = False
         if not is_newest:
             self._lake = reopen_lake(self._lake)
@@ -558,53 +579,60 @@ class Site:
         if reply.is_fault:
             return self._error_response(task.form, reply)
         if task.form == "html":
-            text = framed(self._name, lake, reply, task)
+            text = render_document(self._name, lake, reply, task)
             return Response(text, reply.status, headers, _CONTENT_TYPES["html"])
-        if task.form in _DOWNLOADED_FORMS:
+        if task.form in _DOWNLOADED_FORMATS:
             headers["content-disposition"] = f'attachment; filename="{task.page}.{task.form}"'
         return Response(reply.data or reply.text, reply.status, headers, _CONTENT_TYPES[task.form])
 
     def _error_response(
-        self, form: str, reply: Reply, go_on: str = "", label: str = ""
+        self, form: str, reply: Reply, link_address: str = "", link_label: str = ""
     ) -> Response:
-        """Return an error response in the requested form; HTML can have a link to continue."""
+        """Return an error response in the requested format; an HTML page can contain a link."""
         if form != "html" and form in _CONTENT_TYPES:
-            return fault_answer(form, reply.status, reply.title, reply.text)
+            return plain_error_response(form, reply.status, reply.title, reply.text)
         template = template_environment().get_template("fault.html")
-        body = template.render(title=reply.title, message=reply.text, go_on=go_on, label=label)
-        text = framed(self._name, self._lake, Reply(reply.status, reply.title, body))
+        body = template.render(
+            title=reply.title,
+            message=reply.text,
+            link_address=link_address,
+            link_label=link_label,
+        )
+        text = render_document(self._name, self._lake, Reply(reply.status, reply.title, body))
         return Response(text, reply.status, None, _CONTENT_TYPES["html"])
 
     def _confirmation_response(self, task: Task) -> Response:
-        """Return a page that asks for confirmation, because another site may link to a query."""
-        led = "A page of another site led here"
+        """Return a page that asks whether to run a query to which another site may link."""
+        text = "A page of another site led here"
         if task.form != "html":
             return self._error_response(
-                task.form, fault(403, f"{led}: start from a page here.", "Not run")
+                task.form, error_reply(403, f"{text}: start from a page here.", "Not run")
             )
-        reason = fault(403, f"{led}. Look at the address before you run it.", "Run this?")
-        return self._error_response("html", reason, pages.address(task.page, task.query), "Run it")
+        question = error_reply(403, f"{text}. Look at the address before you run it.", "Run this?")
+        return self._error_response(
+            "html", question, pages.address(task.page, task.query), "Run it"
+        )
 
     async def _missing_page_response(self, request: Request, error: Exception | None) -> Response:
-        """Return the response for an address without a page."""
+        """Return the error response (404) for an address that has no page."""
         form = request.url.path.rpartition(".")[2]
         return self._error_response(
-            form, fault(404, "There is no page at this address.", "No such page")
+            form, error_reply(404, "There is no page at this address.", "No such page")
         )
 
     async def _server_error_response(self, request: Request, error: Exception) -> Response:
-        """Return the response for an unexpected exception in the server."""
+        """Return the error response (500) for an unexpected exception in the server."""
         form = request.url.path.rpartition(".")[2]
         return self._error_response(
-            form, fault(500, f"a defect of the server: {type(error).__name__}")
+            form, error_reply(500, f"a defect of the server: {type(error).__name__}")
         )
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Render the leaderboard at the start of the server, before a browser requests it."""
-        first = Task("leaderboard", "html", {})
-        making = asyncio.create_task(
-            self._making.reply(self._lake, first, pages.page(first.page).lane)
+        """Render the leaderboard into the cache when the server starts."""
+        task = Task("leaderboard", "html", {})
+        render_task = asyncio.create_task(
+            self._page_cache.get_or_render(self._lake, task, pages.page(task.page).thread_pool)
         )
         yield
-        making.cancel()
+        render_task.cancel()

@@ -110,7 +110,7 @@ def here(lake: Path, host: str = "127.0.0.1") -> Iterator[Served]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serving, "_Server", Kept)
-        asked = {"name": str(lake), "host": host, "port": 0, "say": said.put}
+        asked = {"name": str(lake), "host": host, "port": 0, "print_message": said.put}
         thread = Thread(target=serving.serve, args=(open_lake(lake),), kwargs=asked)
         thread.start()
         address = re.search(r"http://\S+:(\d+)/\S*", said.get(timeout=60))

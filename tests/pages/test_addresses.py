@@ -48,11 +48,11 @@ def test_a_page_leads_to_addresses_that_are_there(
         given = {**given, "game": lake.games(limit=1)["game_id"].item()}
     followed = []
 
-    def link(page: str, at: str = "", **asked: Any) -> str:
+    def link(page: str, element_id: str = "", **asked: Any) -> str:
         texts = {key: _text(value) for key, value in asked.items() if value is not None}
         parameters(page, texts)
         followed.append(page)
-        return f"/{page}#{at}"
+        return f"/{page}#{element_id}"
 
     asked = parameters(name, given)
     fragment(name, content(name, lake, asked), asked, link)

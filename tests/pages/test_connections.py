@@ -12,7 +12,7 @@ import pytest
 from servers import Served, start, stop
 
 from pipeline import server
-from pipeline.server import OneLine
+from pipeline.server import RateLimitedErrorHandler
 
 HALF = b"GET /leaderboard HTTP/1.1\r\nHost: x\r\nX-"
 
@@ -68,7 +68,7 @@ def test_a_connection_can_be_used_again(served: Served) -> None:
 
 def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:
     said: list[object] = []
-    log = OneLine(said.append)
+    log = RateLimitedErrorHandler(said.append)
     logger = logging.Logger("test")
     logger.addHandler(log)
     for _ in range(1000):
@@ -77,7 +77,7 @@ def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:
         except OSError:
             logger.exception("accept failed\nmore")
     assert said == ["accept failed: [Errno 24] Too many open files"]
-    log.is_over = True
+    log.is_shutting_down = True
     logger.error("another")
     assert len(said) == 1
 

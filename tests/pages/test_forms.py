@@ -16,7 +16,15 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, table_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, templating
 from pipeline.reports.sql_views import list_sql_schemas, type_name
-from pipeline.server.app import Reply, Site, Task, answer, fault, framed, reply
+from pipeline.server.app import (
+    Reply,
+    Site,
+    Task,
+    error_reply,
+    render_document,
+    render_or_report_error,
+    reply,
+)
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -51,7 +59,10 @@ def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, sta
 def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
     site = Site(open_lake(lake), str(lake), None)
-    for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
+    for reason in (
+        error_reply(504, "<it took longer", "Too slow"),
+        error_reply(500, "ended", "Other"),
+    ):
         answer = site._error_response(form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
         assert answer.status_code == reason.status
@@ -160,7 +171,7 @@ def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
 
 
 def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templating, "MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(templating, "MAX_RESPONSE_CHARACTERS", 1000)
     opened = open_lake(lake)
     with pytest.raises(UsageError, match="ask for less"):
         as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
@@ -172,7 +183,7 @@ def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monke
     opened = open_lake(lake)
     task = Task("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
     assert len(json.loads(reply(opened, task).text)["rows"]) == 10_000
-    monkeypatch.setattr(templating, "MOST_CHARACTERS", 50_000)
+    monkeypatch.setattr(templating, "MAX_RESPONSE_CHARACTERS", 50_000)
     with pytest.raises(UsageError, match=r"the JSON has more than .* ask for less"):
         reply(opened, task)
 
@@ -181,7 +192,7 @@ def test_a_page_whose_extra_is_missing_says_what_to_install(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.plugins.find_spec", lambda _: None)
-    shown = answer(open_lake(lake), Task("ratings", "html", {}))
+    shown = render_or_report_error(open_lake(lake), Task("ratings", "html", {}))
     assert (shown.status, shown.title) == (501, "Not installed")
     assert "pip install 'magic-benchmark-pipeline[ratings]'" in shown.text
 
@@ -200,7 +211,7 @@ def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.pages.list_pages.MOST_FOUND", 10)
+    monkeypatch.setattr("pipeline.pages.list_pages.MAX_CSV_MESSAGES", 10)
     with pytest.raises(UsageError, match="stopped after"):
         reply(open_lake(lake), Task("search", "csv", {"words": "I"}))
 
@@ -220,7 +231,9 @@ def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
     opened = open_lake(lake)
 
     def menu(**given: str) -> str:
-        html = framed("lake", opened, Reply(200, "Model", ""), Task("model", "html", given))
+        html = render_document(
+            "lake", opened, Reply(200, "Model", ""), Task("model", "html", given)
+        )
         return html[html.index("<nav") : html.index("</nav>")]
 
     html = menu(system="a&b", edition="audited", model="m")

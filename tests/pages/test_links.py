@@ -12,7 +12,7 @@ from servers import TOP, Served, here
 from pipeline.api import open_lake
 from pipeline.ingest import ingest
 from pipeline.render import build_result_table
-from pipeline.server.app import local
+from pipeline.server.app import local_address_or_root
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}
@@ -77,7 +77,7 @@ def test_an_act_without_words_leads_to_a_place_in_its_game(n_rounds: int, tmp_pa
     ],
 )
 def test_what_is_next_is_here(address: str, is_local: bool) -> None:
-    assert local(address) == (address if is_local else "/")
+    assert local_address_or_root(address) == (address if is_local else "/")
 
 
 def test_without_the_token_one_is_asked_for_it(beyond: tuple[Served, str]) -> None:

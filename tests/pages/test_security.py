@@ -14,7 +14,7 @@ from pipeline import __version__
 from pipeline.cli import main
 from pipeline.ingest import ingest
 from pipeline.plugins import install_command
-from pipeline.server import reachable
+from pipeline.server import browser_host
 
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
 
@@ -207,7 +207,7 @@ def test_without_words_of_the_browser_a_query_is_asked_about(beyond: tuple[Serve
     ("host", "shown"), [("10.1.2.3", "10.1.2.3"), ("0.0.0.0", None), ("::", None)]
 )
 def test_the_address_can_be_opened(host: str, shown: str | None) -> None:
-    assert reachable(host) == shown if shown else reachable(host) not in ("0.0.0.0", "::", "")
+    assert browser_host(host) == shown if shown else browser_host(host) not in ("0.0.0.0", "::", "")
 
 
 @pytest.mark.slow

@@ -369,7 +369,7 @@ def test_no_field_of_a_log_reaches_a_terminal(
 ) -> None:
     """Neither what steers it, nor a line of its own that begins as an enemy wants."""
     codes = []
-    monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_stdout_terminal", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
     for asked in ASKED[command]:
         arguments = [part.format(**everywhere) for part in asked.split()]

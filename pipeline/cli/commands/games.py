@@ -1,4 +1,4 @@
-"""The commands of games: lists of them, one of them, and what was said and counted in them."""
+"""The commands for metric values, their comparison and completeness, and for games and messages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from click.exceptions import Exit
 from pipeline.cli import options, terminal
 from pipeline.cli.command import CommandContext
 from pipeline.cli.exit_codes import CHECK_FAILED
-from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Form, Texts
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Form, TextList
 from pipeline.errors import UsageError
 from pipeline.parameters import (
     GAME_TYPES_OPTION,
@@ -26,9 +26,7 @@ from pipeline.vocabulary import DEFAULT_N_GAMES, Edition, Engine, Failures
 if TYPE_CHECKING:
     import polars as pl
 
-# The commands of values: the metrics, how complete they are, and their differences.
-
-BY = "model,game_type"
+DEFAULT_GROUP_COLUMNS = "model,game_type"
 
 
 def metrics(
@@ -46,13 +44,13 @@ def metrics(
         "COLUMNS",
         f"Columns to group by, separated by commas; setting.KEY for a key of what was fixed "
         f"before play; '' for one group; may be repeated.  "
-        f"[default: {BY}]",
+        f"[default: {DEFAULT_GROUP_COLUMNS}]",
         suggested="columns",
-        check=lambda by: split_names(by or [BY]),
+        check=lambda by: split_names(by or [DEFAULT_GROUP_COLUMNS]),
     ),
-    model: Texts = None,
-    metric: Texts = None,
-    game_type: Texts = GAME_TYPES_OPTION,
+    model: TextList = None,
+    metric: TextList = None,
+    game_type: TextList = GAME_TYPES_OPTION,
     where: str | None = None,
     expected: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -81,8 +79,13 @@ def metrics(
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     if form == "magic-json":
-        is_whole = by == split_names([BY]) and not (metric or game_type or where)
-        if edition != "release" or len(model or ()) != 1 or not is_whole:
+        is_unfiltered = not (metric or game_type or where)
+        has_default_groups = by == split_names([DEFAULT_GROUP_COLUMNS])
+        if (
+            edition != "release"
+            or len(model or ()) != 1
+            or not (is_unfiltered and has_default_groups)
+        ):
             raise UsageError(
                 "magic-json needs --edition release and exactly one --model, without --by, "
                 "--metric, --game-type or --where"
@@ -121,7 +124,7 @@ def completeness(
     metric_file: list[Path] | None = None,
     **_: object,
 ) -> None:
-    """Show games or bounds of values; exit with 4 if something is missing and that is requested."""
+    """Print found and missing games, or bounds of values; exit with 4 for --fail-if-incomplete."""
     if missing and (readability or expected is not None):
         raise UsageError("--missing works with neither --expected nor --readability")
     if edition != "paper" and not readability:
@@ -137,11 +140,11 @@ def completeness(
     if readability and not has_games:
         table = table.with_notes(NO_GAMES_MESSAGE)
     if missing:
-        listed = context.build_table("missing", context.run_report("missing"), lake=None)
-        context.print_table(listed.with_notes(*table.notes))
+        missing_table = context.build_table("missing", context.run_report("missing"), lake=None)
+        context.print_table(missing_table.with_notes(*table.notes))
     else:
-        is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
-        context.print_table(table.with_rows(rows.filter(is_shown)))
+        is_displayed = ~rows["is_complete"].fill_null(value=False) if incomplete else True
+        context.print_table(table.with_rows(rows.filter(is_displayed)))
     if fail_if_incomplete and (incomplete_models(rows) or not has_games):
         raise Exit(CHECK_FAILED)
 
@@ -149,7 +152,7 @@ def completeness(
 def compare(
     context: CommandContext,
     *,
-    model: Texts = argument_spec(
+    model: TextList = argument_spec(
         "[MODEL [OTHER]]",
         "The two models to compare; or one, whose groups of --by are compared.",
         "models",
@@ -157,22 +160,25 @@ def compare(
     all_pairs: bool = flag_spec("--all-pairs", "Compare every pair of models in the lake."),
     method: str | None = None,
     system: str | None = None,
-    metric: Texts = None,
+    metric: TextList = None,
     by: Sequence[str],
     **_: object,
 ) -> None:
-    """Compare two models, one model's groups, all models, or the models with a method."""
+    """Print differences in metrics between two models, all models, or groups of one model."""
     models = model or []
     if method is not None and not (models or all_pairs or by):
         context.print_result("compare_with")
         return
-    if system is None and any("@" in one for one in models):
+    if system is None and any("@" in name for name in models):
         from pipeline.reports.compare import system_of
 
-        every = context.lake_of_all_systems()
-        named = [system_of(every, one) for one in models]
-        if any(named):  # without a note that one system alone is counted
-            context.lake = every.for_system(named[0]) if named[0] else every.for_single_system()
+        lake = context.lake_of_all_systems()
+        model_systems = [system_of(lake, name) for name in models]
+        if any(model_systems):  # Set here, because `context.lake` prints a note about systems.
+            first_system = model_systems[0]
+            context.lake = (
+                lake.for_system(first_system) if first_system else lake.for_single_system()
+            )
     if (
         method
         or all_pairs is bool(models)
@@ -188,10 +194,12 @@ def compare(
     else:
         rows = context.run_report("compare", *([tuple(models)] if models else []))
     table = context.build_table("compare", rows)
-    if rows.height and (without := [name for name in metric or () if name not in rows["metric"]]):
-        what = f"groups of {', '.join(by)}" if by else "models"
+    absent_metrics = [name for name in metric or () if name not in rows["metric"]]
+    if rows.height and absent_metrics:
+        compared = f"groups of {', '.join(by)}" if by else "models"
         table = table.with_notes(
-            f"nothing to compare in {', '.join(without)}: there are fewer than two {what}"
+            f"nothing to compare in {', '.join(absent_metrics)}: there are fewer than two "
+            f"{compared}"
         )
     context.print_table(table)
 
@@ -199,7 +207,7 @@ def compare(
 def diff(
     context: CommandContext,
     *,
-    lakes: Texts = argument_spec(
+    lakes: TextList = argument_spec(
         "[LAKE [LAKE]]",
         "The lakes before and after. One lake is compared with --lake. "
         "With --as-of, give one or none.",
@@ -217,15 +225,15 @@ def diff(
     system: str | None,
     names: Path | None,
     failures: Failures,
-    model: Texts,
-    metric: Texts,
+    model: TextList,
+    metric: TextList,
     margin: float | None,
     form: str,
     **_: object,
 ) -> None:
-    """Compare two lakes or two states of one; exit with 4 if a value dropped by the margin."""
-    states, named = as_of or [], options.requested_lakes(lake, lakes, as_of)
-    if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
+    """Print changes of values between two lakes, or states of one; exit with 4 for a regression."""
+    ingest_ids, paths = as_of or [], options.lake_paths_to_read(lake, lakes, as_of)
+    if (len(paths), len(ingest_ids)) not in ((2, 0), (1, 1), (1, 2)):
         raise UsageError(
             "name two lakes, or one to compare with --lake; "
             "with --as-of (once or twice), name one lake or none"
@@ -233,49 +241,51 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    before = options.open_lake_of_system(named[0], system, states[0] if states else None)
-    after = open_lake(named[-1], states[1] if len(states) == 2 else None)
-    before, after = options.lakes_with_model_names([before, after], names)
-    context.lake = options.count_failures_as_requested(before, failures, " before")
-    after = options.count_failures_as_requested(after, failures, " after")
+    before = options.open_lake_of_system(paths[0], system, ingest_ids[0] if ingest_ids else None)
+    after = open_lake(paths[-1], ingest_ids[1] if len(ingest_ids) == 2 else None)
+    before, after = options.apply_names_option_to_lakes([before, after], names)
+    context.lake = options.apply_failures_option(before, failures, " before")
+    after = options.apply_failures_option(after, failures, " after")
     if list_games:
         context.print_result("diff_games", after)
         if margin is None:
             return
     rows = context.run_report("diff", after)
     if not list_games:
-        # Whoever names a model and a metric asks for these values.
-        _print_changes(context, rows, form, all_values=all or bool(model and metric))
+        # A user who names a model and a metric wants to see their values, even if unchanged.
+        _print_summary_and_changed_values(
+            context, rows, form, all_values=all or bool(model and metric)
+        )
     if margin is None:
         return
-    known = rows.filter(rows["value"].is_not_null() | rows["new_value"].is_not_null())
-    if n_unknown := known["is_regression"].null_count():
+    values = rows.filter(rows["value"].is_not_null() | rows["new_value"].is_not_null())
+    if n_not_compared := values["is_regression"].null_count():
         terminal.print_note(
-            f"{n_unknown} of {known.height} values could not be compared: see `reason`, by --all"
+            f"{n_not_compared} of {values.height} values could not be compared: see `reason`, by "
+            "--all"
         )
-    fell = rows.filter("is_regression")
-    for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
-        terminal.print_note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
-    if fell.height:
+    regressions = rows.filter("is_regression").select("metric", "model", "difference")
+    for metric_name, model_name, difference in regressions.iter_rows():
+        terminal.print_note(f"regression: {metric_name} of {model_name} fell by {-difference:.4f}")
+    if regressions.height:
         raise Exit(CHECK_FAILED)
 
 
-def _print_changes(
+def _print_summary_and_changed_values(
     context: CommandContext, rows: "pl.DataFrame", form: str, *, all_values: bool
 ) -> None:
-    """Print the rows of a diff; a summary of the changes is printed first."""
     from pipeline.cli import output
 
     is_for_readers = form in ("table", "markdown")
     table = context.build_table("diff", rows, all_values=all_values or not is_for_readers)
     if is_for_readers:
-        moved, *notes = table.notes
-        output.print_heading(moved, form, level=3)
+        summary, *notes = table.notes
+        output.print_heading(summary, form, level=3)
         table = replace(table, notes=notes)
     context.print_table(table)
 
 
-_ROWS = {
+_ROWS_BY_FILTER_OPTION = {
     "--hits": "with a hit",
     "--misses": "without a hit",
     "--unclear": "not clear or of unknown hit",
@@ -290,8 +300,8 @@ def games(
     **_: object,
 ) -> None:
     """List the games."""
-    words = {"won": won, "lost": lost}
-    context.print_result("games", result=[word for word in words if words[word]] or None)
+    results = [name for name, is_requested in (("won", won), ("lost", lost)) if is_requested]
+    context.print_result("games", result=results or None)
 
 
 def evidence(
@@ -308,8 +318,8 @@ def evidence(
     num_of_game: int = DEFAULT_N_GAMES,
     engine: Engine | None = None,
     master: str | None = None,
-    model: Texts = None,
-    game_type: Texts = None,
+    model: TextList = None,
+    game_type: TextList = None,
     hits: bool = flag_spec("--hits", "Only hits, also partial ones."),
     misses: bool = flag_spec("--misses", "Only misses."),
     unclear: bool = flag_spec(
@@ -336,11 +346,12 @@ def evidence(
       magic evidence reasoning --format parquet > reasoning.parquet
       magic evidence judgement --limit 10 --engine spark
     """
-    words = {"--hits": hits, "--misses": misses, "--unclear": unclear}
-    if len(chosen := [word for word in words if words[word]]) > 1:
+    flags = {"--hits": hits, "--misses": misses, "--unclear": unclear}
+    given_flags = [flag for flag, is_given in flags.items() if is_given]
+    if len(given_flags) > 1:
         raise UsageError(
-            f"{chosen[-1]} cannot be combined with {chosen[0]}: choose one, or leave out both to "
-            "see all rows that were counted"
+            f"{given_flags[-1]} cannot be combined with {given_flags[0]}: choose one, or leave out "
+            "both to see all rows that were counted"
         )
 
     from pipeline.metrics.evidence import format_sum_sentence
@@ -350,26 +361,16 @@ def evidence(
     terminal.print_note(format_sum_sentence(metric, context.run_report("evidence_sum")))
     parts = context.run_report("evidence_parts", hit=hit, unclear=unclear)
     has_terms = len(metric_spec(metric, edition).terms) > 1
-    n_shown = context.print_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
-    if limit is not None or chosen:
-        wanted = _ROWS[chosen[0]] if chosen else "counted"
-        totals = context.run_report("evidence_totals", hit=hit, unclear=unclear)
-        terminal.print_note(_row_counts_note(totals, wanted, n_shown))
-
-
-def _row_counts_note(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
-    """Return how many `wanted` rows there are, and how many are displayed if not all.
-
-    None of a table that was cut, which says so itself.
-    """
-    whole = totals.row(0, named=True)
-    if not whole["counted"]:
-        return f"no row {wanted}"
-    are = "is" if n_shown == 1 else "are"
-    is_told = n_shown is None or n_shown == whole["counted"]
-    of_all = "" if is_told else f"; {n_shown:,} of them {are} shown"
-    rows, games = format_count(whole["counted"], "row"), format_count(whole["n_games"], "game")
-    return f"{rows} {wanted}, in {games}{of_all}"
+    n_printed = context.print_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
+    if limit is not None or given_flags:
+        description = _ROWS_BY_FILTER_OPTION[given_flags[0]] if given_flags else "counted"
+        totals = context.run_report("evidence_totals", hit=hit, unclear=unclear).row(0, named=True)
+        n_rows, n_games = totals["counted"], totals["n_games"]
+        note = f"{format_count(n_rows, 'row')} {description}, in {format_count(n_games, 'game')}"
+        # A table that was truncated has its own note.
+        if n_printed not in (None, n_rows):
+            note += f"; {n_printed:,} of them {'is' if n_printed == 1 else 'are'} shown"
+        terminal.print_note(note if n_rows else f"no row {description}")
 
 
 def show(
@@ -403,28 +404,32 @@ def show(
       magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --seat 2
       magic show 0f3a9c --edition audited --format markdown > game.md
     """
-    from pipeline.cli import transcript as page
+    from pipeline.cli.transcript import (
+        transcript_to_json,
+        write_messages_seen_by_seat,
+        write_transcript,
+    )
     from pipeline.metrics.completeness import unknown_game_notes
 
-    game_shown = context.run_report("transcript")
+    transcript = context.run_report("transcript")
     if form == "json":
-        terminal.write_result_bytes(page.transcript_to_json(game_shown, seat).encode())
+        terminal.write_result_bytes(transcript_to_json(transcript, seat).encode())
     elif seat is None:
-        page.write_transcript(game_shown, form)
+        write_transcript(transcript, form)
     else:
-        page.write_seat_view(game_shown, seat, form)
-    for line in unknown_game_notes(context.lake, [str(game_shown.game["game_type"])]):
-        terminal.print_note(line)
+        write_messages_seen_by_seat(transcript, seat, form)
+    for note in unknown_game_notes(context.lake, [str(transcript.game["game_type"])]):
+        terminal.print_note(note)
 
 
 def search(
     context: CommandContext,
     *,
-    words: Texts = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
+    words: TextList = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
     lake: str = DEFAULT_LAKE,
     names: Path | None = None,
-    model: Texts = repeatable_option_spec("MODEL", "Only what this model said"),
-    game_type: Texts = None,
+    model: TextList = repeatable_option_spec("MODEL", "Only what this model said"),
+    game_type: TextList = None,
     secret: bool = flag_spec(
         "--secret", "Only messages in which a player says a secret word of the game."
     ),
@@ -449,8 +454,8 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
-    found = context.run_report("search", words=words or ())
-    context.print_table(context.build_table("search", found.rows, found=found))
+    result = context.run_report("search", words=words or ())
+    context.print_table(context.build_table("search", result.rows, found=result))
 
 
 def audit(
@@ -460,7 +465,7 @@ def audit(
     by: list[str],
     **_: object,
 ) -> None:
-    """Count the findings of every kind, or list those of one kind."""
+    """Print how many contradictions of each kind the logs have, or list those of one kind."""
     if kind is None:
         context.print_result("audit")
         return

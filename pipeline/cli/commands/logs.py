@@ -1,4 +1,4 @@
-"""The commands of logs outside of a lake: converted, checked, simulated."""
+"""The commands that read or write logs: ingest, convert, validate and simulate."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -11,20 +11,20 @@ from click.exceptions import Exit, MissingParameter
 
 from pipeline.cli import options, terminal
 from pipeline.cli.command import (
-    WRITE_INTERCHANGE,
+    UNKNOWN_FORMAT_NOTE,
     CommandContext,
-    ignored_reasons,
-    note_upgrade,
+    ignored_reason_notes,
     print_ingest_counts,
-    renew_catalog,
+    print_upgrade_note,
+    rebuild_catalog_if_present,
 )
 from pipeline.cli.exit_codes import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import (
     DEFAULT_LAKE,
-    LARGEST_DOCUMENT,
-    PLAYED_BY,
+    MAX_DOCUMENT_BYTES,
+    MODEL_OPTION,
     Form,
-    Texts,
+    TextList,
     format_option,
     size_option,
 )
@@ -38,14 +38,15 @@ if TYPE_CHECKING:
 
 # `magic ingest`: logs into a lake.
 
-_LONGEST = 300  # of a note, the names of models
+_MAX_NAMES_LENGTH = 300
+"""A note contains at most this number of characters of similar model names."""
 
 
 def ingest(
     *,
     source: list[str],
     lake: str = DEFAULT_LAKE,
-    model: str | None = PLAYED_BY,
+    model: str | None = MODEL_OPTION,
     models_from: str | None = None,
     jobs: int | None = option_spec("N", "Use at most N processes; default: one per core.", min=1),
     engine: Literal["local", "spark"] = option_spec(
@@ -55,7 +56,7 @@ def ingest(
     memory: int = size_option(
         "Approximate memory for all processes together; default: 2GiB.", default=2 << 30
     ),
-    max_document: int = LARGEST_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = size_option(
         "Stop reading a compressed file or archive that expands to more; "
         "default: 200 times its size, at least 1GiB."
@@ -98,7 +99,7 @@ def ingest(
     if master is not None and engine != "spark":
         raise UsageError("--master works only with --engine spark")
 
-    def read() -> "IngestSummary":
+    def ingest_once() -> "IngestSummary":
         from pipeline.archives import count_files_and_bytes
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.decode import assigned_models
@@ -106,10 +107,12 @@ def ingest(
         if engine == "spark":
             from pipeline.spark import spark_cluster
 
-        is_given = bool(model or models_from)
+        has_model_option = bool(model or models_from)
         try:
-            with terminal.document_progress(lambda: count_files_and_bytes(source)) as on_progress:
-                report = ingest_into(
+            with terminal.show_document_progress(
+                lambda: count_files_and_bytes(source)
+            ) as on_progress:
+                summary = ingest_into(
                     source,
                     lake,
                     model=assigned_models(model, models_from),
@@ -123,77 +126,84 @@ def ingest(
                     on_progress=on_progress,
                 )
             try:
-                _print_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
-            finally:  # also where the summary cannot be written: the ingest is committed
+                _print_ingest_summary(
+                    summary, lake, form, has_model_option=has_model_option, dry_run=dry_run
+                )
+            finally:  # Even if the summary cannot be printed, the ingest is committed.
                 if not dry_run:
-                    renew_catalog(lake)
+                    rebuild_catalog_if_present(lake)
         except KeyboardInterrupt:
-            done = "the lake is intact; run the same command again"
-            raise KeyboardInterrupt(done) from None
-        return report
+            message = "the lake is intact; run the same command again"
+            raise KeyboardInterrupt(message) from None
+        return summary
 
     if watch is not None:
-        _watch_sources(source, watch, read)
+        _watch_sources(source, watch, ingest_once)
         return
-    report = read()
-    if not report.n_of_games and not allow_empty:
+    summary = ingest_once()
+    n_quarantined = summary.statuses["quarantined"]
+    if not summary.n_of_games and not allow_empty:
         from pipeline.formats import may_be_unsupported_log
 
-        reasons, n_quarantined = ignored_reasons(report), report.statuses["quarantined"]
+        reasons = ignored_reason_notes(summary)
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
         terminal.print_error(
-            f"no game was found in {format_count(report.n_seen, 'document')}: "
+            f"no game was found in {format_count(summary.n_seen, 'document')}: "
             f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
-        if any(map(may_be_unsupported_log, report.ignored["reason"])):
-            terminal.print_note(WRITE_INTERCHANGE)
+        if any(map(may_be_unsupported_log, summary.ignored["reason"])):
+            terminal.print_note(UNKNOWN_FORMAT_NOTE)
         raise Exit(FAILED)
-    if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
+    if strict and (n_quarantined or summary.n_faulty_parts):
         raise Exit(QUARANTINED)
 
 
-def _watch_sources(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
-    """Read the sources whenever they change, until Ctrl-C is pressed between two readings."""
+def _watch_sources(
+    sources: list[str], settle_seconds: float, ingest_once: "Callable[[], IngestSummary]"
+) -> None:
+    """Ingest the sources each time after they changed, until Ctrl-C is pressed in between."""
     from pipeline.ingest import wait_for_settled_files
 
-    def complain(text: str) -> None:
-        terminal.print_error(f"{text}; waiting for it")
+    def print_missing_source(message: str) -> None:
+        terminal.print_error(f"{message}; waiting for it")
 
-    changes = wait_for_settled_files(sources, seconds, on_missing=complain)
-    is_failed = None
-    for n_readings in count():
+    changes = wait_for_settled_files(sources, settle_seconds, on_missing=print_missing_source)
+    has_failed = None
+    for n_ingests in count():
         try:
-            if n_readings:
+            if n_ingests:
                 terminal.print_note("waiting for logs that are new or changed; Ctrl-C ends it")
-            changes.send(is_failed)
+            changes.send(has_failed)
         except KeyboardInterrupt:
             return
         try:
-            is_failed = None
-            read()
-        except SourceError as error:  # somebody writes there: it is read again
-            is_failed = True
+            has_failed = None
+            ingest_once()
+        except SourceError as error:  # Another process writes a source, so it is read again.
+            has_failed = True
             terminal.print_error(str(error))
 
 
-def _print_summary(
-    report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
+def _print_ingest_summary(
+    report: "IngestSummary", lake: str, form: str, *, has_model_option: bool, dry_run: bool
 ) -> None:
     print_ingest_counts(report, form)
-    # Where no document is a game, the error says so.
-    for reason in ignored_reasons(report) if report.n_of_games else ():
-        terminal.print_note(reason)
-    note_upgrade(report.upgraded_from)
-    for left in report.left:
-        terminal.print_note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
-    numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
-    if refused := [format_count(n, noun) for noun, n in numbers.items() if n]:
-        why = "run `magic quarantine` to see why"
+    # If no document is a game, the error contains these notes.
+    for note in ignored_reason_notes(report) if report.n_of_games else ():
+        terminal.print_note(note)
+    print_upgrade_note(report.upgraded_from)
+    for remaining_file in report.left:
+        terminal.print_note(
+            f"the ingest is done, but {remaining_file}; `magic maintain` deletes it later"
+        )
+    counts = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
+    if quarantined := [format_count(n, noun) for noun, n in counts.items() if n]:
+        reason = "run `magic quarantine` to see why"
         if report.ingest_id is None:
-            first = report.faults.row(0, named=True)
-            why = f"for example {first['path']} at {first['json_path']}: {first['message']}"
-        terminal.print_note(f"{' and '.join(refused)} quarantined: {why}")
-    if not is_given and report.n_known_by_content:
+            error = report.faults.row(0, named=True)
+            reason = f"for example {error['path']} at {error['json_path']}: {error['message']}"
+        terminal.print_note(f"{' and '.join(quarantined)} quarantined: {reason}")
+    if not has_model_option and report.n_known_by_content:
         terminal.print_note(
             f"{format_count(report.n_known_by_content, 'document')} without a model's name: "
             "their games are already in the lake, with the --model of an earlier ingest"
@@ -214,46 +224,46 @@ def _print_summary(
     if dry_run:
         terminal.print_note("dry run: nothing was written")
     elif report.games.height:
-        _print_counting_notes(lake)
+        _print_similar_name_and_replay_notes(lake)
 
 
-def _print_counting_notes(lake: str) -> None:
-    """Print notes about what may be counted by mistake: similar model names, and replays."""
+def _print_similar_name_and_replay_notes(lake: str) -> None:
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import replay_notes_by_system
     from pipeline.reports.games import similar_names
 
-    opened = open_lake(lake)
+    opened_lake = open_lake(lake)
     for format_ in available_formats():
-        if format_.NAME in opened.systems and (note := getattr(format_, "MODELS_NOTE", None)):
+        if format_.NAME in opened_lake.systems and (note := getattr(format_, "MODELS_NOTE", None)):
             terminal.print_note(note)
-    if groups := similar_names(opened):
-        more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
+    if groups := similar_names(opened_lake):
+        more = ", …" if len(groups) > 1 or len(groups[0]) > _MAX_NAMES_LENGTH else ""
         terminal.print_note(
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
-            f"none: {groups[0][:_LONGEST]}{more}; each is counted by itself: run `magic models`"
+            f"none: {groups[0][:_MAX_NAMES_LENGTH]}{more}; each is counted by itself: "
+            "run `magic models`"
         )
-    for note in replay_notes_by_system(opened):
+    for note in replay_notes_by_system(opened_lake):
         terminal.print_note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
         )
 
 
-GAME, FAULTY = "game", "faulty part"
+GAME, FAULTY_PART = "game", "faulty part"
 REFUSED, IGNORED, DUPLICATE = "refused document", "ignored document", "duplicate"
-_NO_FAULT = (None, None, None)
-# One of the refused documents.
-UNNAMED = "log"
+_NO_VALIDATION_ERROR = (None, None, None)
+UNNAMED_LOG = "log"
+"""A refused document that does not name the model that played."""
 
 
 def convert(
     *,
-    source: Texts = None,
+    source: TextList = None,
     out: Path | None = option_spec("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
-    model: str | None = PLAYED_BY,
-    max_document: int = LARGEST_DOCUMENT,
+    model: str | None = MODEL_OPTION,
+    max_document: int = MAX_DOCUMENT_BYTES,
     strict: bool = False,
     example: bool = flag_spec(
         "--example", "Print a small game in interchange JSON, to write one's own logs like it."
@@ -293,58 +303,66 @@ def convert(
 
     documents = iter_converted(source, model, max_document)
     if out is None:
-        counts, first = _write_lines(documents, _write_line)
+        counts, ignored = _write_lines_and_count_documents(documents, _write_line_to_stdout)
     else:
         with atomic_write(out) as draft, draft.open("wb") as file:
-            counts, first = _write_lines(documents, file.write)
-    wrote = f"wrote {out}: " if out else ""
-    copies = counts.pop(DUPLICATE, 0)
-    numbers = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED)
-    numbers += f", {format_count(copies, DUPLICATE)} left out" * bool(copies)
-    terminal.print_note(wrote + (numbers or "no documents"))
+            counts, ignored = _write_lines_and_count_documents(documents, file.write)
+    note_prefix = f"wrote {out}: " if out else ""
+    n_duplicates = counts.pop(DUPLICATE, 0)
+    note = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED_LOG)
+    note += f", {format_count(n_duplicates, DUPLICATE)} left out" * bool(n_duplicates)
+    terminal.print_note(note_prefix + (note or "no documents"))
     if not counts[GAME]:
-        terminal.print_error(f"no game was converted: {_no_game_reason(counts, first)}")
+        terminal.print_error(f"no game was converted: {_no_game_converted_reason(counts, ignored)}")
         raise Exit(FAILED)
-    if strict and (counts[REFUSED] or counts[FAULTY]):
+    if strict and (counts[REFUSED] or counts[FAULTY_PART]):
         raise Exit(QUARANTINED)
 
 
-def _write_line(line: bytes) -> None:
-    """Write a line to stdout unchanged; to a terminal as JSON without control characters."""
+def _write_line_to_stdout(line: bytes) -> None:
+    """Write a line of JSON to stdout; on a terminal, control characters are escaped."""
     from pipeline.serialization import escape_terminal_json
 
-    is_seen = terminal.is_out_terminal()
-    terminal.write_result_bytes(escape_terminal_json(line.decode()).encode() if is_seen else line)
+    if terminal.is_stdout_terminal():
+        line = escape_terminal_json(line.decode()).encode()
+    terminal.write_result_bytes(line)
 
 
-def _no_game_reason(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
-    """Return why there is no game and what to do; `ignored` is an unsupported document."""
+def _no_game_converted_reason(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
+    """Return why no game was converted, and what to do about it.
+
+    Args:
+        counts: The number of documents of each kind.
+        ignored: An example of an ignored document; None if there is none.
+    """
     reasons = []
-    if counts[UNNAMED]:
-        logs = format_count(counts[UNNAMED], UNNAMED)
+    if counts[UNNAMED_LOG]:
+        logs = format_count(counts[UNNAMED_LOG], UNNAMED_LOG)
         reasons.append(f"{logs} without the name of the model that played: give --model NAME")
     elif counts[REFUSED]:
         reasons.append("see the lines above")
     if ignored is not None:
         reasons.append(f"{ignored.ignored}, for example {ignored.location}")
-        reasons += [WRITE_INTERCHANGE] * ignored.may_be_log
+        reasons += [UNKNOWN_FORMAT_NOTE] * ignored.may_be_log
     return "; ".join(reasons) or "there are no documents"
 
 
-def _write_lines(
-    documents: "Iterable[ConvertedDocument]", write: Callable[[bytes], object]
+def _write_lines_and_count_documents(
+    documents: "Iterable[ConvertedDocument]", write_bytes: Callable[[bytes], object]
 ) -> tuple[Counter[str], "ConvertedDocument | None"]:
-    """Write the lines, print the errors, and return the number of documents of each kind.
+    """Write the converted games, one a line, and print validation errors.
 
-    And one that was ignored, with the reason: the first that may be a log, else the first.
+    Returns:
+        The number of documents of each kind, and an example of an ignored document: the first one
+        that may be a log, otherwise the first one.
     """
     counts: Counter[str] = Counter()
     ignored: ConvertedDocument | None = None
     for document in documents:
         if document.line is not None:
-            write(document.line + b"\n")
+            write_bytes(document.line + b"\n")
             counts[GAME] += 1
-            counts[FAULTY] += len(document.faults)
+            counts[FAULTY_PART] += len(document.faults)
         elif document.is_duplicate:
             counts[DUPLICATE] += 1
         elif document.ignored is not None:
@@ -353,10 +371,10 @@ def _write_lines(
                 ignored = document
         else:
             counts[REFUSED] += 1
-            counts[UNNAMED] += document.is_unnamed
-        for fault in document.faults:
+            counts[UNNAMED_LOG] += document.is_unnamed
+        for error in document.faults:
             terminal.print_note(
-                f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}"
+                f"{document.location}: {error.json_path}: {error.rule}: {error.message}"
             )
     return +counts, ignored
 
@@ -369,7 +387,7 @@ def validate(
         "and .toml files that declare a game.",
         default=...,
     ),
-    max_document: int = LARGEST_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     form: Form = "table",
 ) -> None:
     """Check documents of interchange JSON, each by itself, and games declared as data.
@@ -390,28 +408,33 @@ def validate(
     from pipeline.cli.output import print_table
     from pipeline.conversion import check_game_files, iter_validated
 
-    declared = [one for one in file if one.endswith(".toml")]
-    others_of = [one for one in file if one not in declared]
-    seen = [
-        *check_game_files(declared),
-        *(iter_validated(others_of, max_document) if others_of else ()),
+    definition_files = [path for path in file if path.endswith(".toml")]
+    log_files = [path for path in file if path not in definition_files]
+    checked = [
+        *check_game_files(definition_files),
+        *(iter_validated(log_files, max_document) if log_files else ()),
     ]
-    documents = [one for one in seen if not one.ignored]
-    others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
+    documents = [document for document in checked if not document.ignored]
+    ignored = [document for document in checked if document.ignored]
     rows = [
-        (one.location, not one.faults, *fault)
-        for one in documents
-        for fault in (map(astuple, one.faults) if one.faults else [_NO_FAULT])
+        (document.location, not document.faults, *error)
+        for document in documents
+        for error in (map(astuple, document.faults) if document.faults else [_NO_VALIDATION_ERROR])
     ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     print_table(pl.DataFrame(rows, columns, orient="row"), form)
-    n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
-    terminal.print_note(f"{n_valid:,} of {format_count(len(documents), 'document')} {are} valid")
-    for note in (f"{one.location}: {note}" for one in documents for note in one.notes):
-        terminal.print_note(note)
-    if others:
-        terminal.print_note(f"{format_count(len(others), 'other file')} ignored: {others[0]}")
+    n_valid = sum(not document.faults for document in documents)
+    verb = "is" if len(documents) == 1 else "are"
+    terminal.print_note(f"{n_valid:,} of {format_count(len(documents), 'document')} {verb} valid")
+    for document in documents:
+        for note in document.notes:
+            terminal.print_note(f"{document.location}: {note}")
+    if ignored:
+        terminal.print_note(
+            f"{format_count(len(ignored), 'other file')} ignored: {ignored[0].ignored}, "
+            f"for example {ignored[0].location}"
+        )
     if n_valid < len(documents) or not documents:
         raise Exit(CHECK_FAILED if documents else FAILED)
 
@@ -446,7 +469,7 @@ def simulate(
     from pipeline.simulate.point_games import COMPETITIONS
 
     try:
-        with terminal.game_progress(models * games * len(COMPETITIONS)) as on_game:
+        with terminal.show_game_progress(models * games * len(COMPETITIONS)) as on_game:
             summary = write(
                 out,
                 models=models,
@@ -462,6 +485,6 @@ def simulate(
         ) from None
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
-    with terminal.report_completed_work(f"the logs are in {summary.results}"):
+    with terminal.mention_completed_work_in_output_error(f"the logs are in {summary.results}"):
         context.print_rows("simulate", rows, as_records=True)
     terminal.print_note(f"run `magic ingest {summary.results}` to read them")

@@ -1,11 +1,11 @@
-"""The commands to show and to quote: a browser's pages, a report, exports, a citation."""
+"""The commands to share results: pages in a browser, a report, exports and a citation."""
 
 from pathlib import Path
 from typing import Literal
 
 from pipeline.cli import options, terminal
 from pipeline.cli.command import CommandContext, PathType
-from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, TextList
 from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
 from pipeline.plugins import check_extra
@@ -13,7 +13,11 @@ from pipeline.text_format import format_count
 from pipeline.vocabulary import Edition, ExportKind, Failures
 
 Form = Literal["html", "markdown", "latex"]
-NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
+DEFAULT_FILE_NAMES: dict[Form, str] = {
+    "html": "report.html",
+    "markdown": "report.md",
+    "latex": "report.tex",
+}
 STDOUT = "-"
 
 
@@ -54,7 +58,7 @@ def report(
       magic report --format markdown -o RESULTS.md
       magic report --format latex -o - > tables.tex
     """
-    form = form or _file_format(out)
+    form = form or _format_of_extension(out)
     if games_per_cell is not None and form != "html":
         raise UsageError("--games-per-cell works only with --format html")
 
@@ -66,20 +70,20 @@ def report(
     with plots.raise_missing_extra():
         from pipeline.pages.report import GAMES_PER_CELL, format_report
 
-    file = Path(out or NAMES[form])
+    file = Path(out or DEFAULT_FILE_NAMES[form])
     if out != STDOUT:
         check_output_path(file)
-    wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
-    opened = options.with_model_names(open_lake(lake), names)
+    if games_per_cell is None:
+        games_per_cell = GAMES_PER_CELL if form == "html" else 0
+    report_lake = options.apply_names_option(open_lake(lake), names)
+    report_lake = report_lake.for_system(system) if system else report_lake
     text = format_report(
-        options.count_failures_as_requested(
-            opened.for_system(system) if system else opened, failures
-        ),
+        options.apply_failures_option(report_lake, failures),
         form,
         title=title,
         edition=edition,
         confidence=confidence,
-        games_per_cell=wanted if form == "html" else 0,
+        games_per_cell=games_per_cell,
     )
     if out == STDOUT:
         terminal.write_result_bytes(text.encode())
@@ -89,20 +93,22 @@ def report(
     terminal.print_note(f"wrote {file} ({len(text.encode()) / 1000:,.0f} kB)")
 
 
-def _file_format(out: str | None) -> Form:
-    """Return the format that the file extension selects; html for stdout and by default."""
+def _format_of_extension(out: str | None) -> Form:
+    """Return the format of the report for a file extension; html for stdout and for None."""
     if out is None or out == STDOUT:
         return "html"
-    ending = Path(out).suffix.lower()
-    forms = {Path(name).suffix: form for form, name in NAMES.items()} | {".htm": "html"}
-    if ending not in forms:
+    extension = Path(out).suffix.lower()
+    forms = {Path(name).suffix: form for form, name in DEFAULT_FILE_NAMES.items()} | {
+        ".htm": "html"
+    }
+    if extension not in forms:
         raise UsageError(
-            f"{out}: the ending must name the format ({', '.join(forms)}), or use --format"
+            f"{out}: the file extension must name the format ({', '.join(forms)}), or use --format"
         )
-    return forms[ending]
+    return forms[extension]
 
 
-NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
+NEEDED_PACKAGES = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
 
 
 def view(
@@ -125,7 +131,7 @@ def view(
       magic view
       magic view --lake lake/ --port 9000 --no-browser
     """
-    check_extra("`magic view`", "view", NEEDED)
+    check_extra("`magic view`", "view", NEEDED_PACKAGES)
     from pipeline.api import open_lake
     from pipeline.lake_methods import with_registered_metrics
     from pipeline.metrics.registry import registered_metrics
@@ -133,13 +139,13 @@ def view(
 
     serve(
         with_registered_metrics(
-            options.with_model_names(open_lake(lake), names), registered_metrics()
+            options.apply_names_option(open_lake(lake), names), registered_metrics()
         ),
         name=lake,
         host=host,
         port=port,
         opens_browser=browser,
-        say=terminal.print_note,
+        print_message=terminal.print_note,
     )
 
 
@@ -167,7 +173,7 @@ def export(
     confidence: float = DEFAULT_CONFIDENCE,
     without_samples: bool = flag_spec("--without-samples", "Write values without what they count."),
     organization: str | None = option_spec("TEXT", "Who ran the games; default: unknown."),
-    redact: Texts = repeatable_option_spec(
+    redact: TextList = repeatable_option_spec(
         "TABLE.COLUMN", "Leave out this column, such as messages.content"
     ),
     redact_names: bool = flag_spec("--redact-names", "Give models pseudonyms, also in texts."),

@@ -9,9 +9,9 @@ from click.exceptions import Exit
 
 import pipeline
 from pipeline.cli import options, terminal
-from pipeline.cli.command import CommandContext, note_upgrade, renew_catalog
+from pipeline.cli.command import CommandContext, print_upgrade_note, rebuild_catalog_if_present
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size_option
+from pipeline.cli.options import DEFAULT_LAKE, Form, TextList, size_option
 from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
 from pipeline.text_format import format_count
@@ -24,11 +24,11 @@ def documents(
     context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
-    status: Texts = repeatable_option_spec(
+    status: TextList = repeatable_option_spec(
         "STATUS", "List documents of this status, such as quarantined", "reports.documents.STATUSES"
     ),
-    source: Texts = repeatable_option_spec("SOURCE", "List those of this source"),
-    reason: Texts = repeatable_option_spec("TEXT", "List those with this reason"),
+    source: TextList = repeatable_option_spec("SOURCE", "List those of this source"),
+    reason: TextList = repeatable_option_spec("TEXT", "List those with this reason"),
     path: str | None = option_spec("TEXT", "List those whose path contains this text."),
     limit: int | None = option_spec("N", "List only the first N.", min=1),
     form: Form = "table",
@@ -69,7 +69,7 @@ def tables(
 
 def schema(
     *,
-    table: Texts = argument_spec("TABLE", "Tables or views; default: every table.", "tables"),
+    table: TextList = argument_spec("TABLE", "Tables or views; default: every table.", "tables"),
     lake: str = DEFAULT_LAKE,
     interchange: bool = flag_spec(
         "--interchange", "Print the JSON Schema of interchange JSON instead."
@@ -98,25 +98,25 @@ def schema(
     from pipeline.cli import output
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.render import build_result_table
-    from pipeline.reports.sql_views import describe_row, find_views, schema as contracts_of
+    from pipeline.reports.sql_views import describe_row, find_views, schema as describe_columns
 
-    wanted = list(dict.fromkeys(table or TABLES))
-    contracts = contracts_of(wanted)
+    names = list(dict.fromkeys(table or TABLES))
+    columns = describe_columns(names)
     if form not in ("table", "markdown"):
-        output.print_table(contracts, form)
+        output.print_table(columns, form)
         return
-    views = find_views(wanted)
-    for name in wanted:
+    views = find_views(names)
+    for name in names:
         output.print_heading(f"{name}: {describe_row(name, views)}", form, level=3)
-        output.print_table(build_result_table("schema", contracts.filter(table=name)), form)
+        output.print_table(build_result_table("schema", columns.filter(table=name)), form)
         terminal.write_result("\n")
-    if TABLES.keys() & set(wanted):
+    if TABLES.keys() & set(names):
         terminal.print_note(
             f"contract version {VERSION}; * marks key columns, ? columns that may be null"
         )
 
 
-_NO_QUERY = (
+_NO_QUERY_MESSAGE = (
     'give a query, for example `magic sql "FROM games"`, or --file; for a prompt, run '
     "`magic catalog` and then `duckdb -readonly lake/magic.duckdb`"
 )
@@ -132,7 +132,7 @@ def sql(
         "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
     ),
     memory: int = size_option("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
-    parameter: Texts = repeatable_option_spec("NAME=VALUE", "The value of $NAME in the query"),
+    parameter: TextList = repeatable_option_spec("NAME=VALUE", "The value of $NAME in the query"),
     out: Path | None = option_spec(
         "FILE",
         "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
@@ -168,41 +168,41 @@ def sql(
         from pipeline.cli.output import check_output_file
 
         check_output_file(out, "csv" if is_safe else form)
-    if query is None and file is None and terminal.is_in_terminal():
-        raise UsageError(_NO_QUERY)
+    if query is None and file is None and terminal.is_stdin_terminal():
+        raise UsageError(_NO_QUERY_MESSAGE)
     with QueryProcesses(
         timeout=timeout,
         memory=memory,
-        while_waiting=partial(terminal.step_progress, "running the query"),
+        while_waiting=partial(terminal.show_step_progress, "running the query"),
         metrics=_metrics_from_files,
     ) as processes:
         text = query if query is not None else options.read_query(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
-        processes.start_next_process()  # it starts while we load what shows the answer
-        from pipeline.cli.output import print_table, write_file
+        # The process starts while this one imports modules.
+        processes.start_next_process()
+        from pipeline.cli.output import print_table, write_rows_to_file
 
-        # Only with names it is opened here, since that takes as long as to start a process.
-        opened = (
-            lake if names is None else options.with_model_names(pipeline.open_lake(lake), names)
+        # Without --names the lake is opened only by the process, to save time.
+        lake_or_path = (
+            lake if names is None else options.apply_names_option(pipeline.open_lake(lake), names)
         )
-        rows = processes.run_query(opened, text, values)
+        rows = processes.run_query(lake_or_path, text, values)
         if out is None:
             print_table(rows, form)
             return
-        write_file(rows, out, is_safe=is_safe)
+        write_rows_to_file(rows, out, neutralizes_formulas=is_safe)
         terminal.print_note(f"wrote {out} ({format_count(rows.height, 'row')})")
 
 
 def _metrics_from_files() -> "dict[str, RegisteredMetric]":
-    """Return the metrics of --metric-file."""
-    # Imported when a query is asked, so that its process starts first.
+    # Imported only after the process of the query has started.
     from pipeline.metrics.registry import registered_metrics
 
     return dict(registered_metrics())
 
 
-# The commands of upkeep: what was refused, the catalogue, merged files, and the lake checked.
+# Commands for maintenance: quarantine, catalogue, merging of files, and verification.
 
 
 def quarantine(
@@ -240,13 +240,13 @@ def quarantine(
     from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine
 
     manifest = export_quarantine(lake, export)
-    with terminal.report_completed_work(f"the documents are in {export}"):
+    with terminal.mention_completed_work_in_output_error(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
         context.print_rows("manifest", manifest, hidden=hidden)
-    n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
+    n_truncated, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.print_note(
-        f"{format_count(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
-        f"{export / MANIFEST_FILE_NAME} says where each comes from"
+        f"{format_count(manifest.height, 'document')}, {n_truncated:,} cut and {n_unread:,} never "
+        f"read: {export / MANIFEST_FILE_NAME} says where each comes from"
     )
 
 
@@ -281,13 +281,12 @@ def catalog(
     from pipeline.lake.tables import CATALOG_FILE_NAME
 
     if out is None:
-        state = rebuild_catalog(lake)
+        opened_lake = rebuild_catalog(lake)
     else:
-        state = context.lake
-        write_catalog(state, out)
-    terminal.print_note(
-        f"wrote {out or state.path / CATALOG_FILE_NAME}: the lake after ingest {state.ingest_id}"
-    )
+        opened_lake = context.lake
+        write_catalog(opened_lake, out)
+    file = out or opened_lake.path / CATALOG_FILE_NAME
+    terminal.print_note(f"wrote {file}: the lake after ingest {opened_lake.ingest_id}")
 
 
 def maintain(
@@ -316,27 +315,28 @@ def maintain(
     from pipeline.lake import open_lake
     from pipeline.lake.maintain import maintain as maintain_lake
 
-    before = open_lake(lake).contract_version
+    previous_version = open_lake(lake).contract_version
     rows = maintain_lake(
         lake,
         keep_days=keep_days,
         older_than_hours=older_than_hours,
         dry_run=dry_run,
-        on_merged=partial(renew_catalog, lake),
+        on_merged=partial(rebuild_catalog_if_present, lake),
     )
     if dry_run:
         context.print_rows("maintain", rows)
-        sizes = "; – is a size that is not known before the run"
-        is_unknown = rows["bytes_after"].has_nulls()
-        terminal.print_note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
+        hint = "; – is a size that is not known before the run"
+        terminal.print_note(
+            f"dry run: nothing was changed{hint if rows['bytes_after'].has_nulls() else ''}"
+        )
         return
-    with terminal.report_completed_work("the lake is maintained"):
+    with terminal.mention_completed_work_in_output_error("the lake is maintained"):
         context.print_rows("maintain", rows)
-    if open_lake(lake).contract_version != before:
-        note_upgrade(before)
+    if open_lake(lake).contract_version != previous_version:
+        print_upgrade_note(previous_version)
 
 
-BRIEF = ("check", "severity", "table", "n_rows", "row")
+BRIEF_COLUMNS = ("check", "severity", "table", "n_rows", "row")
 
 
 def verify(
@@ -367,26 +367,26 @@ def verify(
     """
     from pipeline.verify import verify as verify_lake
 
-    with terminal.step_progress() as on_progress:
-        verified = verify_lake(lake, limit=limit, on_progress=on_progress)
-    context.print_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
-    for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
+    with terminal.show_step_progress() as on_progress:
+        result = verify_lake(lake, limit=limit, on_progress=on_progress)
+    context.print_rows("verify", result.faults, brief=lambda rows: rows.select(BRIEF_COLUMNS))
+    for check, finds in result.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.print_note(f"{check}: {finds}")
-    if verified.left_out:
+    if result.left_out:
         terminal.print_note(
-            f"{len(verified.left_out)} checks were skipped because a table cannot be read"
+            f"{len(result.left_out)} checks were skipped because a table cannot be read"
         )
-    if verified.is_whole:
+    if result.is_whole:
         terminal.print_note(
-            f"the lake is undamaged: {verified.n_checks} checks, {verified.n_files:,} files, "
-            f"{verified.n_rows:,} rows"
+            f"the lake is undamaged: {result.n_checks} checks, {result.n_files:,} files, "
+            f"{result.n_rows:,} rows"
         )
-    if verified.is_contradicted:
+    if result.is_contradicted:
         terminal.print_note(
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"
         )
-    if not verified.is_whole:
-        raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
-    if verified.is_contradicted and not allow_contradictions:
+    if not result.is_whole:
+        raise Exit(CHECK_FAILED if result.is_damaged else FAILED)
+    if result.is_contradicted and not allow_contradictions:
         raise Exit(CONTRADICTED)
