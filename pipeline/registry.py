@@ -58,6 +58,18 @@ LAKE_COMMANDS = tuple(
     name for name in COMMANDS if name not in ("convert", "diff", "simulate", "validate")
 )
 """The commands that read only the lake of `--lake`; hints in a terminal add this option to them."""
+COMMANDS_WITHOUT_GAMES = (
+    *("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
+    *("tables", "schema", "catalog", "verify", "maintain"),
+)
+"""The commands that select no games, so that they have no view options; see `LakeView`."""
+OMITTED_VIEW_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "show": ("system",),  # The game's id selects the game.
+    "search": ("failures",),  # Nothing is counted.
+    "sql": ("system", "failures"),  # The query selects the rows.
+    "view": ("system", "failures"),  # The pages have fields for them.
+}
+"""View options that a command does not have, although it selects games."""
 
 
 class Result(NamedTuple):

@@ -19,13 +19,20 @@ from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED_OPTIONS
 from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
 from pipeline.parameters import Parameter, ParameterSpec, flag_spec, function_parameters
-from pipeline.registry import REPORTS, RESULTS, load_command, load_result
+from pipeline.registry import (
+    COMMANDS_WITHOUT_GAMES,
+    OMITTED_VIEW_OPTIONS,
+    REPORTS,
+    RESULTS,
+    load_command,
+    load_result,
+)
 from pipeline.text_format import to_json_text
-from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from pipeline.api import Lake
     from pipeline.ingest.decode import IngestSummary
     from pipeline.lake import StoredLake
     from pipeline.render.table import Table
@@ -162,9 +169,23 @@ def create_command_from_function(function: Callable[..., None]) -> "Command":
     Args:
         function: The function. Its name is the name of the command, and its docstring the help.
     """
-    parameters = function_parameters(function, options.SHARED_OPTIONS)
+    name = function.__name__
+    parameters = function_parameters(function, SHARED_OPTIONS)
+    if name not in COMMANDS_WITHOUT_GAMES:
+        view_options = {
+            parameter.name: parameter
+            for parameter in function_parameters(options.signature_of_view_options, SHARED_OPTIONS)
+            if parameter.name not in OMITTED_VIEW_OPTIONS.get(name, ())
+        }
+        # The function can have a specification of its own, such as of its default system.
+        view_options |= {
+            parameter.name: parameter for parameter in parameters if parameter.name in view_options
+        }
+        further = [parameter for parameter in parameters if parameter.name not in view_options]
+        n_leading = [parameter.name for parameter in further].index("lake") + 1
+        parameters = [*further[:n_leading], *view_options.values(), *further[n_leading:]]
     return Command(
-        function.__name__,
+        name,
         params=[create_click_parameter(parameter) for parameter in parameters],
         help=cleandoc(function.__doc__ or ""),
         callback=function,
@@ -307,8 +328,11 @@ class Command(click.Command):
             redirect_stdout(terminal.library_output_stream()),
             _metric_file_context(**values),
         ):
-            has_context = "context" in signature(function).parameters
-            contexts = [CommandContext(**values)] if has_context else []
+            parameters = signature(function).parameters
+            contexts = [CommandContext(**values)] if "context" in parameters else []
+            if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+                # The view options are for the context.
+                values = {name: values[name] for name in values if name in parameters}
             ctx.invoke(function, *contexts, **values)
 
 
@@ -349,12 +373,12 @@ class CommandContext:
         lake: str = "",
         form: str = "",
         metric_file: object = None,
-        names: Path | None = None,
-        failures: Failures = "exclude",
         **arguments: Any,
     ) -> None:
         self._path, self._form, self._arguments = lake, form, arguments
-        self._names, self._failures = names, failures
+        self._view_options = {
+            name: arguments[name] for name in options.VIEW_OPTIONS if name in arguments
+        }
         if arguments.get("engine", ...) is None:
             del arguments["engine"]  # So that the report uses its default.
 
@@ -362,19 +386,20 @@ class CommandContext:
     def lake(self) -> "StoredLake":
         """The lake; for a command with --system, only the games of one system."""
         if "system" in self._arguments:
-            return options.open_lake_of_system(
-                self._path, self._arguments["system"], None, self._names, self._failures
-            )
+            return options.open_lake_of_system(self._path, self._view_options)
         return self.lake_of_all_systems()
 
     def lake_of_all_systems(self) -> "StoredLake":
         """Open the lake with the games of all systems, unless --system names one."""
         from pipeline.lake import open_lake
 
-        lake = options.apply_names_option(open_lake(self._path), self._names)
-        if system := self._arguments.get("system"):
-            lake = lake.for_system(system)
-        return options.apply_failures_option(lake, self._failures)
+        return options.apply_view_options(open_lake(self._path), self._view_options)
+
+    def lake_with_methods(self) -> "Lake":
+        """Open the lake as `lake_of_all_systems` does, with the methods of `pipeline.Lake`."""
+        from pipeline.api import open_lake
+
+        return options.apply_view_options(open_lake(self._path), self._view_options)
 
     def run_report(self, name: str, *arguments: Any, **keywords: Any) -> Any:
         """Call the function of a result with those options of the command that it accepts.
@@ -471,7 +496,12 @@ def create_registered_command(name: str) -> click.Command:
         "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
         "percent": report.has_percent,
     }
-    leading = [*function_parameters(_signature_of_leading_options, shared), *report.parameters]
+    view_options = function_parameters(options.signature_of_view_options, shared)
+    leading = [
+        *function_parameters(_signature_of_lake_option, shared),
+        *view_options,
+        *report.parameters,
+    ]
     trailing = [
         _create_format_parameter(report),
         *function_parameters(_signature_of_trailing_options, shared),
@@ -503,14 +533,8 @@ def create_registered_command(name: str) -> click.Command:
     return Command(name, params=params, help=report.help, callback=run)
 
 
-def _signature_of_leading_options(
-    *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-) -> None:
-    """Define by its signature the options before those of a report; it is never called."""
+def _signature_of_lake_option(*, lake: str = DEFAULT_LAKE) -> None:
+    """Define by its signature the option before the view options; it is never called."""
 
 
 def _signature_of_trailing_options(

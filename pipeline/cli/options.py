@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -186,12 +187,33 @@ def apply_names_option_to_lakes(lakes: Sequence[L], names: Path | None) -> list[
     return renamed_lakes
 
 
+def signature_of_view_options(
+    *, system: str | None = None, names: Path | None = None, failures: Failures = "exclude"
+) -> None:
+    """Define by its signature the options of each command that selects games; never called.
+
+    `LakeView` has an attribute for each, and `apply_view_options` applies their values.
+    """
+
+
+VIEW_OPTIONS = tuple(signature(signature_of_view_options).parameters)
+
+
+def apply_view_options(lake: L, values: Mapping[str, Any]) -> L:
+    """Return the lake as the view options of a command request, and print notes about them.
+
+    Args:
+        lake: The lake with all its games.
+        values: The values of the options that the command has, by name.
+    """
+    lake = apply_names_option(lake, values.get("names"))
+    if system := values.get("system"):
+        lake = lake.for_system(system)
+    return apply_failures_option(lake, values.get("failures", "exclude"))
+
+
 def open_lake_of_system(
-    path: str,
-    system: str | None,
-    as_of: int | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
+    path: str, values: Mapping[str, Any], as_of: int | None = None
 ) -> "StoredLake":
     """Open a lake with only the games of one system, by default the one with the most games.
 
@@ -199,17 +221,16 @@ def open_lake_of_system(
 
     Args:
         path: The path or URL of the lake.
-        system: The system; None for the system with the most games.
+        values: The values of the view options, by name. Without a system, it is the system with
+            the most games.
         as_of: The number of the last ingest to read; None for the newest.
-        names: The TOML file of --names; None to keep the names of the logs.
-        failures: The value of --failures.
 
     Raises:
         UsageError: If the system has no games in the lake.
     """
     from pipeline.lake import open_lake
 
-    lake = apply_names_option(open_lake(path, as_of), names)
+    lake, system = apply_names_option(open_lake(path, as_of), values.get("names")), values["system"]
     if as_of is None and lake.has_later_commits():
         terminal.print_note(
             "an ingest is not in these numbers, because it is running, was interrupted, or was "
@@ -226,7 +247,7 @@ def open_lake_of_system(
             f"these are only the games of {system_lake.system}; use --system to count the games of "
             f"{', '.join(other_systems)}"
         )
-    return apply_failures_option(system_lake, failures)
+    return apply_view_options(system_lake, {**values, "names": None, "system": None})
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)

@@ -105,6 +105,7 @@ def create_parameters_class(
     Args:
         fields: The parameters. A field without a help text takes the text of the report's
             parameter. The field of the edition is followed by the field for failed games.
+            `SYSTEM_FIELD` comes first if `is_of_system`.
         is_of_system: Whether the page displays games of one system.
         has_losses: Whether the page depends on whether failed games count as losses.
         in_title: Names of the parameters that the title of the page contains.
@@ -112,9 +113,15 @@ def create_parameters_class(
 
     Returns:
         A subclass of `PageParameters`.
+
+    Raises:
+        TypeError: If a field of the page has the name of a view option, which it would hide.
     """
+    for field in fields:
+        if field.name in _VIEW_FIELDS_BY_NAME and field is not _VIEW_FIELDS_BY_NAME[field.name]:
+            raise TypeError(f"`{field.name}` is a view option of all pages: choose another name")
     help_texts = find_report(report).parameter_help if report else {}
-    all_fields = [Field("system")] if is_of_system else []
+    all_fields = [SYSTEM_FIELD] if is_of_system else []
     for field in fields:
         all_fields.append(replace(field, help=field.help or help_texts.get(field.name, "")))
         all_fields += [FAILURES_FIELD] if field is EDITION_FIELD else []
@@ -164,6 +171,11 @@ FAILURES_FIELD = Field(
     nothing="exclude",
 )
 """Whether a failed game counts as a loss; for pages whose values depend on the edition."""
+SYSTEM_FIELD = Field("system")
+"""The system whose games a page displays; by default the largest, or all on lists of games."""
+VIEW_FIELDS = (SYSTEM_FIELD, FAILURES_FIELD)
+"""The fields of the options of `LakeView`: links keep them, and an empty value is no choice."""
+_VIEW_FIELDS_BY_NAME = {field.name: field for field in VIEW_FIELDS}
 HIDDEN_EDITION_FIELD = Field("edition", kind=Edition, default=PAPER)
 """The edition that links keep, for a page that has the same content in all editions."""
 GAME_TYPE_FIELD = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_game_type_choices)
@@ -188,7 +200,7 @@ def filter_arguments(parameters: PageParameters, *names: str) -> dict[str, Any]:
 
 
 _PARAMETERS_NOT_DESCRIBED = (
-    *("edition", "system", "failures", "metric", "game", "beside", "roles", "kind", "table"),
+    *("edition", *_VIEW_FIELDS_BY_NAME, "metric", "game", "beside", "roles", "kind", "table"),
     *("after", "sort", "order", "query", "x", "y"),
     *("difference", "power", "n_pairs"),  # the page of a plan has them in a sentence
 )

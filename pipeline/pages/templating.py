@@ -30,6 +30,8 @@ from pipeline.pages.content import (
     EDITION_FIELD,
     GAME_TYPE_FIELD,
     METRIC_FIELD,
+    SYSTEM_FIELD,
+    VIEW_FIELDS,
     WHERE_FIELD,
     Content,
     Field,
@@ -56,7 +58,7 @@ from pipeline.reports.registry import Report, find_report
 from pipeline.reports.transcript_items import VISIBLE_TO_ALL, describe_hit, hit_sign, hit_style
 from pipeline.serialization import escape_terminal_json, iter_json_records, iter_spreadsheet_csv
 from pipeline.text_format import escape_unprintable
-from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
+from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, RELEASE
 
 # Pages of reports, whose forms have a field for each parameter of the report.
 
@@ -237,15 +239,17 @@ def content(name: str, lake: Any, parameters: PageParameters) -> Content:
 
 
 def _lake_for_page(lake: Any, parameters: PageParameters) -> Any:
-    """Return the lake with the system and the handling of failed games that a page requests."""
-    failures = getattr(parameters, "failures", "") or lake.failures
-    has_losses = parameters.HAS_LOSSES and not _requests_losses_in_release_edition(parameters)
-    lake = lake.with_failures(failures if has_losses else EXCLUDE)
-    return (
-        lake.for_single_system(getattr(parameters, "system", "") or None)
-        if parameters.IS_OF_SYSTEM
-        else lake
-    )
+    """Return the lake with the view options that a page requests."""
+    options = {
+        field.name: value
+        for field in VIEW_FIELDS
+        if field is not SYSTEM_FIELD and (value := getattr(parameters, field.name, ""))
+    }
+    if not parameters.HAS_LOSSES or _requests_losses_in_release_edition(parameters):
+        options["failures"] = EXCLUDE
+    lake = lake.with_view(**options)
+    system = getattr(parameters, "system", "") or None
+    return lake.for_single_system(system) if parameters.IS_OF_SYSTEM else lake
 
 
 def _requests_losses_in_release_edition(parameters: PageParameters) -> bool:
@@ -382,7 +386,7 @@ def template_environment() -> Environment:
     return templates
 
 
-_KEPT_PARAMETER_DEFAULTS = {"edition": PAPER, "system": "", "failures": ""}
+_KEPT_PARAMETER_DEFAULTS = {field.name: field.default for field in (EDITION_FIELD, *VIEW_FIELDS)}
 _VIEW_OPTION_TEXTS = {
     "joined_names": "Names of models that are joined: {}",
     "failures": "A game counts as a loss of the model that failed it",

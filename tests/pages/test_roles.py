@@ -31,7 +31,7 @@ class Kept:
         self.changed_game_types, self.view_options = lake.changed_game_types, lake.view_options
         self.failures = lake.failures
 
-    def with_failures(self, _: str) -> "Kept":
+    def with_view(self, **_: str) -> "Kept":
         return self
 
 
@@ -45,7 +45,7 @@ class Altered:
         self.changed_game_types, self.view_options = lake.changed_game_types, lake.view_options
         self.failures = lake.failures
 
-    def with_failures(self, _: str) -> "Altered":
+    def with_view(self, **_: str) -> "Altered":
         return self
 
     def game(self, game: str, *, edition: str) -> Game:

@@ -34,8 +34,6 @@ def metrics(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
     edition: Edition = "paper",
     num_of_game: int = DEFAULT_N_GAMES,
     engine: Engine = "polars",
@@ -241,7 +239,9 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    before = options.open_lake_of_system(paths[0], system, ingest_ids[0] if ingest_ids else None)
+    before = options.open_lake_of_system(
+        paths[0], {"system": system}, ingest_ids[0] if ingest_ids else None
+    )
     after = open_lake(paths[-1], ingest_ids[1] if len(ingest_ids) == 2 else None)
     before, after = options.apply_names_option_to_lakes([before, after], names)
     context.lake = options.apply_failures_option(before, failures, " before")
@@ -311,9 +311,6 @@ def evidence(
         "METRIC", "The metric, for example `judgement`.", "metrics", default=...
     ),
     lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
     edition: Edition = "paper",
     num_of_game: int = DEFAULT_N_GAMES,
     engine: Engine | None = None,
@@ -383,8 +380,6 @@ def show(
         default=...,
     ),
     lake: str = DEFAULT_LAKE,
-    names: Path | None = None,
-    failures: Failures = "exclude",
     seat: int | None = option_spec("N", "Only the messages that seat N was shown.", min=1),
     edition: Edition = "paper",
     num_of_game: int = DEFAULT_N_GAMES,
@@ -427,7 +422,7 @@ def search(
     *,
     words: TextList = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
     lake: str = DEFAULT_LAKE,
-    names: Path | None = None,
+    system: str | None = options.ANY_SYSTEM_OPTION,
     model: TextList = repeatable_option_spec("MODEL", "Only what this model said"),
     game_type: TextList = None,
     secret: bool = flag_spec(
@@ -454,6 +449,7 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
+    context.lake = context.lake_of_all_systems()
     result = context.run_report("search", words=words or ())
     context.print_table(context.build_table("search", result.rows, found=result))
 

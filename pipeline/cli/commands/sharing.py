@@ -10,7 +10,7 @@ from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
 from pipeline.plugins import check_extra
 from pipeline.text_format import format_count
-from pipeline.vocabulary import Edition, ExportKind, Failures
+from pipeline.vocabulary import Edition, ExportKind
 
 Form = Literal["html", "markdown", "latex"]
 DEFAULT_FILE_NAMES: dict[Form, str] = {
@@ -22,11 +22,9 @@ STDOUT = "-"
 
 
 def report(
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
     out: str | None = option_spec(
         "FILE",
         "The file to write, `-` for stdout; default: report.html, .md or .tex.",
@@ -63,7 +61,6 @@ def report(
         raise UsageError("--games-per-cell works only with --format html")
 
     from pipeline import plots
-    from pipeline.api import open_lake
     from pipeline.atomic_files import atomic_write
     from pipeline.cli.output import check_output_path
 
@@ -75,10 +72,8 @@ def report(
         check_output_path(file)
     if games_per_cell is None:
         games_per_cell = GAMES_PER_CELL if form == "html" else 0
-    report_lake = options.apply_names_option(open_lake(lake), names)
-    report_lake = report_lake.for_system(system) if system else report_lake
     text = format_report(
-        options.apply_failures_option(report_lake, failures),
+        context.lake_with_methods(),
         form,
         title=title,
         edition=edition,
@@ -112,9 +107,9 @@ NEEDED_PACKAGES = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
 
 
 def view(
+    context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
-    names: Path | None = None,
     port: int = option_spec("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
     host: str = option_spec("HOST", "Address to listen on.", default="127.0.0.1"),
     browser: bool = flag_spec("--browser/--no-browser", "Open the browser.", default=True),
@@ -132,15 +127,12 @@ def view(
       magic view --lake lake/ --port 9000 --no-browser
     """
     check_extra("`magic view`", "view", NEEDED_PACKAGES)
-    from pipeline.api import open_lake
     from pipeline.lake_methods import with_registered_metrics
     from pipeline.metrics.registry import registered_metrics
     from pipeline.server import serve
 
     serve(
-        with_registered_metrics(
-            options.apply_names_option(open_lake(lake), names), registered_metrics()
-        ),
+        with_registered_metrics(context.lake_with_methods(), registered_metrics()),
         name=lake,
         host=host,
         port=port,
@@ -167,8 +159,6 @@ def export(
         "battles are written, of the one with the most games.",
         suggested="systems",
     ),
-    names: Path | None = None,
-    failures: Failures = "exclude",
     edition: Edition = "paper",
     confidence: float = DEFAULT_CONFIDENCE,
     without_samples: bool = flag_spec("--without-samples", "Write values without what they count."),
@@ -231,9 +221,6 @@ def cite(
     context: CommandContext,
     *,
     lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
     edition: Edition = "paper",
     form: Literal["text", "bibtex"] = option_spec(
         "FORM", "Output format: text or bibtex.", "--format", default="text"

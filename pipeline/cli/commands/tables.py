@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from click.exceptions import Exit
 
-import pipeline
 from pipeline.cli import options, terminal
 from pipeline.cli.command import CommandContext, print_upgrade_note, rebuild_catalog_if_present
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
@@ -123,6 +122,7 @@ _NO_QUERY_MESSAGE = (
 
 
 def sql(
+    context: CommandContext,
     *,
     query: str | None = argument_spec("QUERY", "One SELECT; without it, stdin."),
     file: Path | None = option_spec("FILE", "A file with the query; - is stdin.", "-f", "--file"),
@@ -184,9 +184,7 @@ def sql(
         from pipeline.cli.output import print_table, write_rows_to_file
 
         # Without --names the lake is opened only by the process, to save time.
-        lake_or_path = (
-            lake if names is None else options.apply_names_option(pipeline.open_lake(lake), names)
-        )
+        lake_or_path = lake if names is None else context.lake_with_methods()
         rows = processes.run_query(lake_or_path, text, values)
         if out is None:
             print_table(rows, form)
