@@ -155,7 +155,7 @@ def check_truncated_logs_are_not_finished_games(logs: Logs) -> None:
                 f"JSON truncated at {n_tenths}/10 is not rejected by {logs.format_.NAME}"
             )
             assert game is None or not game.is_finished or not logs.has_end, (
-                f"truncated at {n_tenths}/10, a log of {logs.format_.NAME} is a finished game: look "
+                f"truncated at {n_tenths}/10, a log of {logs.format_.NAME} is finished: look "
                 "for its end, or test with `has_end=False` if such logs have none"
             )
 
