@@ -29,7 +29,7 @@ WITHOUT = {
     *(
         "table_files",
         "table_folder",
-        "is_shared_by_systems",
+        "needs_game_ids_to_select_system",
         "has_later_commits",
         "has_rows_of_other_systems",
         "is_newest",

@@ -246,7 +246,7 @@ NO_DOORS = {
     *(
         "table_folder",
         "game_types",
-        "is_shared_by_systems",
+        "needs_game_ids_to_select_system",
         "ingest_id",
         "has_later_commits",
         "compute_once",

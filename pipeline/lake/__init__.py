@@ -25,16 +25,16 @@ from pipeline.lake.tables import (
     CATALOG_FILE_NAME,
     COMMITS_TABLE,
     VERSION_KEY,
-    WRITING,
+    WRITER_LOCKS_FOLDER,
     OpenTable,
-    check_clock,
-    has_log,
+    has_nonempty_log,
     map_tables,
+    raise_if_clock_before_1970,
     raise_if_forked,
 )
 from pipeline.stores import Location, parse_location
 
-LOCK = ".lock"
+LOCK_FILE_NAME = ".lock"
 LOCK_SECONDS = 600
 # deltalake and DuckDB convert paths to URLs, in which these characters have another meaning. Files
 # would be written to another folder.
@@ -44,7 +44,7 @@ _FORBIDDEN_CHARACTERS = "%?\\"
 def is_lake(path: str | Path | Location) -> bool:
     """Return whether the path contains a lake of any version."""
     try:
-        return has_log(parse_location(path) / COMMITS_TABLE)
+        return has_nonempty_log(parse_location(path) / COMMITS_TABLE)
     except OSError as error:
         if isinstance(error, NotADirectoryError):
             raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
@@ -60,7 +60,7 @@ def _unreadable_path_error(path: str | Path | Location, error: OSError) -> LakeE
     return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
-def _parse_folder(path: str | Path | Location) -> Location:
+def _parse_lake_folder(path: str | Path | Location) -> Location:
     """Return the location of a lake's folder; raise LakeError if its path cannot be used."""
     try:
         folder = parse_location(path)
@@ -105,14 +105,14 @@ def open_lake(
         LakeError: If there is no lake, if this version of magic cannot read it, or if
             `magic maintain` has deleted files of the state.
     """
-    folder = _parse_folder(path)
+    folder = _parse_lake_folder(path)
     if not is_lake(folder):
         if not folder.exists():
             raise LakeError(
                 f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
             )
-        _raise_if_commits_table_missing(folder)
-        if not _foreign_names(folder):
+        _raise_if_only_commits_table_missing(folder)
+        if not _names_not_of_a_lake(folder):
             raise LakeError(
                 f"{path}: not a lake yet: nothing was ingested here; run `magic ingest SOURCE "
                 f"--lake {path}`"
@@ -136,7 +136,7 @@ def open_lake(
         )
     lake.states  # noqa: B018 - read now, because later commits must not change the state
     if as_of is not None:
-        _raise_if_files_deleted(lake, as_of)
+        _raise_if_files_of_old_state_deleted(lake, as_of)
     return lake
 
 
@@ -148,7 +148,7 @@ def reopen_lake(lake: L, as_of: int | None = None) -> L:
     return reopened if lake.system is None else reopened.for_system(lake.system)
 
 
-def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
+def _raise_if_files_of_old_state_deleted(lake: StoredLake, as_of: int) -> None:
     """Raise LakeError if files of an old state were deleted although the newest state is complete.
 
     If files of the newest state are missing too, the lake is damaged; reading it raises that error.
@@ -158,14 +158,18 @@ def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
         for table in lake.existing_tables
     }
     newest = StoredLake(lake.path)
-    if _has_all_files(lake, existing_files) or not _has_all_files(newest, existing_files):
+    if _has_all_files_except_commits(lake, existing_files) or not _has_all_files_except_commits(
+        newest, existing_files
+    ):
         return
     later_ids = sorted(
         newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()["ingest_id"]
     )
     # A binary search is possible, because the files of the oldest states are deleted first.
     oldest = bisect_left(
-        later_ids, True, key=lambda id_: _has_all_files(StoredLake(lake.path, id_), existing_files)
+        later_ids,
+        True,
+        key=lambda id_: _has_all_files_except_commits(StoredLake(lake.path, id_), existing_files),
     )
     raise LakeError(
         f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
@@ -173,7 +177,7 @@ def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
     )
 
 
-def _has_all_files(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> bool:
+def _has_all_files_except_commits(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> bool:
     """Return whether all files of a lake's state exist, except those of `ingests`."""
     return all(
         set(lake.file_sizes_bytes(table)) <= names
@@ -197,17 +201,17 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     """
     from deltalake.exceptions import DeltaError
 
-    folder = _parse_folder(path)
-    check_clock()
+    folder = _parse_lake_folder(path)
+    raise_if_clock_before_1970()
     try:
         folder.create_folder()
-        if _foreign_names(folder):
+        if _names_not_of_a_lake(folder):
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )
-        with (folder / LOCK).lock(LOCK_SECONDS):
-            _raise_if_commits_table_missing(folder)
-            create_tables(folder, TABLES)
+        with (folder / LOCK_FILE_NAME).lock(LOCK_SECONDS):
+            _raise_if_only_commits_table_missing(folder)
+            create_missing_tables(folder, TABLES)
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_permission_error(error) else ""
         raise LakeError(
@@ -216,18 +220,20 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     return StoredLake(folder)
 
 
-def _foreign_names(folder: Location) -> set[str]:
+def _names_not_of_a_lake(folder: Location) -> set[str]:
     """Return the names in the folder that do not belong to a lake."""
     names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
-    return names - {*TABLES, LOCK, WRITING}
+    return names - {*TABLES, LOCK_FILE_NAME, WRITER_LOCKS_FOLDER}
 
 
-def _raise_if_commits_table_missing(folder: Location) -> None:
+def _raise_if_only_commits_table_missing(folder: Location) -> None:
     """Raise LakeError if the table of commits is missing although other tables have rows.
 
     If it were created anew, all these rows would be treated as remains of a killed ingest.
     """
-    tables = [] if is_lake(folder) else [table for table in TABLES if _has_rows(folder / table)]
+    tables = (
+        [] if is_lake(folder) else [table for table in TABLES if _may_have_rows(folder / table)]
+    )
     # Checked again, because an ingest may have created the lake in the meantime.
     if tables and not is_lake(folder):
         raise LakeError(
@@ -237,9 +243,9 @@ def _raise_if_commits_table_missing(folder: Location) -> None:
         )
 
 
-def _has_rows(folder: Location) -> bool:
+def _may_have_rows(folder: Location) -> bool:
     """Return whether a table has files with rows, or an unreadable log that may name some."""
-    if not has_log(folder):
+    if not has_nonempty_log(folder):
         return False
     try:
         return bool(OpenTable(folder).log_values("path"))
@@ -249,7 +255,7 @@ def _has_rows(folder: Location) -> bool:
         return True
 
 
-def create_tables(folder: Location, tables: Collection[str]) -> None:
+def create_missing_tables(folder: Location, tables: Collection[str]) -> None:
     """Create empty tables; tables that exist already stay unchanged.
 
     Args:
@@ -270,7 +276,7 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
             pass
 
     def create(table: str) -> None:
-        if not has_log(folder / table):
+        if not has_nonempty_log(folder / table):
             # Empty commits, which a power failure can leave, would count as the first version.
             for file in (log := folder / table / "_delta_log").list_files():
                 (log / file.name).delete_file(missing_ok=True)

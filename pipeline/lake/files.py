@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from pipeline.events import arrow
 from pipeline.events.arrow import arrow_schema
-from pipeline.lake.tables import COMMITS_TABLE, SUFFIX, final_file_name
+from pipeline.lake.tables import COMMITS_TABLE, SUFFIX, file_name_with_hash
 from pipeline.stores import Location, parse_location
 
 MAX_FILE_BYTES = 256 * 2**20
@@ -32,15 +32,15 @@ MAX_GROUP_ROWS = 2**17
 MAX_GROUP_BYTES = 2**26
 # Each row group has a Bloom filter of its game ids, so that readers skip groups without a game.
 # This share of the groups without the game is read nevertheless.
-_FALSE_POSITIVES = 0.01
+_FALSE_POSITIVE_SHARE = 0.01
 # On 300,000 messages, a higher level took 10 % longer and made the files only 1 % smaller.
 COMPRESSION_LEVEL = 1
-MAX_STATISTIC_LENGTH = 64
+MAX_STATISTIC_CHARACTERS = 64
 # Columns of long texts that rarely repeat, so that dictionaries and ranges would be useless.
 TEXTS = ("content", "text", "share_text", "raw")
 _ENCODED_TYPES = (pa.types.is_dictionary, pa.types.is_large_string, pa.types.is_large_list)
 
-NEW, SORTED = "part", "sorted"
+NEW_FILE_PREFIX, SORTED_FILE_PREFIX = "part", "sorted"
 
 
 class DataFile(Struct, frozen=True):
@@ -58,7 +58,7 @@ class DataFile(Struct, frozen=True):
     n_rows: int
     stats: str
 
-    def add_action(self) -> AddAction:
+    def delta_add_action(self) -> AddAction:
         """Return the Delta action that adds the file to its table."""
         return AddAction(
             self.name,
@@ -70,7 +70,7 @@ class DataFile(Struct, frozen=True):
         )
 
 
-def remove_action(name: str) -> RemoveAction:
+def delta_remove_action(name: str) -> RemoveAction:
     """Return the Delta action that removes a file.
 
     The file itself stays for readers of older states.
@@ -85,7 +85,9 @@ class TableWriter:
         files: The finished files, in the order of their rows.
     """
 
-    def __init__(self, folder: str | Path | Location, table: str, kind: str = NEW) -> None:
+    def __init__(
+        self, folder: str | Path | Location, table: str, kind: str = NEW_FILE_PREFIX
+    ) -> None:
         """Prepare to write; the first rows create the first file.
 
         Args:
@@ -111,11 +113,11 @@ class TableWriter:
             rows = arrow.to_arrow_table(rows.select(self._schema.names))
         if rows.num_rows == 0:
             return
-        n_games = _max_games_in_group(rows)
+        n_games = _max_games_in_row_group(rows)
         if self._file is not None and n_games > 2 * self._file.n_games:
             self.close()  # because its Bloom filters are too small for so many games
         if self._file is None:
-            schema = _schema_with_encodings(self._schema, rows.schema)
+            schema = _contract_schema_with_encodings_of_rows(self._schema, rows.schema)
             self._file = _OpenFile(
                 self._folder, self._kind, schema, n_games, is_searched=self._is_searched
             )
@@ -130,7 +132,7 @@ class TableWriter:
             self._file = None
 
     @contextmanager
-    def complete_or_delete(self) -> Iterator[Self]:
+    def close_or_delete_on_error(self) -> Iterator[Self]:
         """Finish the last file, or delete all files if an error occurs."""
         try:
             yield self
@@ -142,7 +144,7 @@ class TableWriter:
     def delete_files(self) -> None:
         """Delete all files that this writer wrote."""
         if self._file is not None:
-            self._file.delete_file()
+            self._file.delete_draft()
             self._file = None
         for file in self.files:
             (self._folder / file.name).delete_file(missing_ok=True)
@@ -161,7 +163,7 @@ class _OpenFile:
         self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
-        paths = (path for field in schema for path in _leaf_paths(field.name, field.type))
+        paths = (path for field in schema for path in _parquet_leaf_paths(field.name, field.type))
         leaves = [path for path in paths if is_searched and path not in TEXTS]
         self._writer = pq.ParquetWriter(
             self._draft.path,
@@ -174,7 +176,7 @@ class _OpenFile:
             store_schema=False,  # because readers would take the encodings in memory from it
             metadata_collector=self._footers,
             bloom_filter_options=(
-                {"game_id": {"ndv": n_games, "fpp": _FALSE_POSITIVES}} if n_games else None
+                {"game_id": {"ndv": n_games, "fpp": _FALSE_POSITIVE_SHARE}} if n_games else None
             ),
         )
 
@@ -183,28 +185,31 @@ class _OpenFile:
         return self._draft.path.stat().st_size
 
     def write(self, rows: pa.Table) -> None:
-        columns = [_cast_column(rows.column(field.name), field.type) for field in self._schema]
+        columns = [
+            _cast_and_unify_dictionaries(rows.column(field.name), field.type)
+            for field in self._schema
+        ]
         table = pa.Table.from_arrays(columns, schema=self._schema)
         for start in range(0, table.num_rows, MAX_GROUP_ROWS):
-            for group in _split_by_size(table.slice(start, MAX_GROUP_ROWS)):
+            for group in _split_into_row_groups(table.slice(start, MAX_GROUP_ROWS)):
                 self._writer.write_table(group)
         self.n_rows += table.num_rows
 
     def close(self) -> DataFile:
         self._writer.close()
         n_bytes = self.n_bytes
-        name = final_file_name(self._draft_name, self._draft.path)
+        name = file_name_with_hash(self._draft_name, self._draft.path)
         self._draft.finish(name)
         return DataFile(name, n_bytes, self.n_rows, delta_statistics(self._footers[0]))
 
-    def delete_file(self) -> None:
+    def delete_draft(self) -> None:
         self._writer.is_open = False  # otherwise its destructor would try to finish the file
         self._draft.path.unlink(missing_ok=True)
 
 
 def staged_file_prefix(token: str) -> str:
     """Return the prefix of the names of files that are not committed yet."""
-    return f"{NEW}-{token}"
+    return f"{NEW_FILE_PREFIX}-{token}"
 
 
 def delete_staged_files(folder: Location, token: str) -> None:
@@ -214,7 +219,7 @@ def delete_staged_files(folder: Location, token: str) -> None:
             (folder / file.name).delete_file(missing_ok=True)
 
 
-def _split_by_size(rows: pa.Table) -> Iterator[pa.Table]:
+def _split_into_row_groups(rows: pa.Table) -> Iterator[pa.Table]:
     """Split rows into parts of at most `MAX_GROUP_BYTES`, or of one row if a row is longer."""
     # Dictionaries are excluded: they are short, and slices would count them in full each time.
     n_bytes = sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
@@ -222,11 +227,11 @@ def _split_by_size(rows: pa.Table) -> Iterator[pa.Table]:
     if not half or n_bytes <= MAX_GROUP_BYTES:
         yield rows
         return
-    yield from _split_by_size(rows.slice(0, half))
-    yield from _split_by_size(rows.slice(half))
+    yield from _split_into_row_groups(rows.slice(0, half))
+    yield from _split_into_row_groups(rows.slice(half))
 
 
-def text_bytes(file: Location) -> list[tuple[int, int]]:
+def row_counts_and_text_bytes_by_group(file: Location) -> list[tuple[int, int]]:
     """Return the number of rows and the bytes of long texts for each row group of a file.
 
     Args:
@@ -246,7 +251,7 @@ def text_bytes(file: Location) -> list[tuple[int, int]]:
     ]
 
 
-def _max_games_in_group(rows: pa.Table) -> int:
+def _max_games_in_row_group(rows: pa.Table) -> int:
     """Return the largest possible number of games in a row group; 0 for tables without games."""
     if "game_id" not in rows.schema.names:
         return 0
@@ -256,7 +261,9 @@ def _max_games_in_group(rows: pa.Table) -> int:
     return sum(arrow.series_from_arrow("game_id", part).n_unique() for part in parts)
 
 
-def _schema_with_encodings(contract: pa.Schema, rows_schema: pa.Schema) -> pa.Schema:
+def _contract_schema_with_encodings_of_rows(
+    contract: pa.Schema, rows_schema: pa.Schema
+) -> pa.Schema:
     """Return the contract's schema, with strings and lists encoded as in the rows' schema.
 
     Dictionaries and large offsets exist only in memory; they do not change the written file.
@@ -268,7 +275,7 @@ def _schema_with_encodings(contract: pa.Schema, rows_schema: pa.Schema) -> pa.Sc
     return contract
 
 
-def _cast_column(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+def _cast_and_unify_dictionaries(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     """Cast a column to a type; an encoded column gets a single dictionary."""
     if column.type == dtype:
         return column.unify_dictionaries()
@@ -285,12 +292,16 @@ def _cast_column(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray
     return pa.chunked_array(parts, dtype).unify_dictionaries()
 
 
-def _leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
+def _parquet_leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
     """Return the paths of a column's leaves in Parquet, such as `names.list.element`."""
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
-        return _leaf_paths(f"{path}.list.element", dtype.value_type)
+        return _parquet_leaf_paths(f"{path}.list.element", dtype.value_type)
     if pa.types.is_struct(dtype):
-        return [leaf for field in dtype for leaf in _leaf_paths(f"{path}.{field.name}", field.type)]
+        return [
+            leaf
+            for field in dtype
+            for leaf in _parquet_leaf_paths(f"{path}.{field.name}", field.type)
+        ]
     return [path]
 
 
@@ -315,7 +326,7 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
         if "." in name or any(s is None or not s.has_null_count for s in statistics):
             continue
         null_counts[name] = sum(s.null_count for s in statistics)
-        ranges = [_column_range(column) for column in statistics]
+        ranges = [_min_and_max_if_storable(column) for column in statistics]
         if all(ranges):
             minima[name] = min(minimum for minimum, _ in filter(None, ranges))
             maxima[name] = max(maximum for _, maximum in filter(None, ranges))
@@ -329,7 +340,7 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
     )
 
 
-def _column_range(column: pq.Statistics) -> tuple[Any, Any] | None:
+def _min_and_max_if_storable(column: pq.Statistics) -> tuple[Any, Any] | None:
     """Return the minimum and maximum of a column of integers or short strings, or None."""
     # Raw values, because `min` creates an Arrow scalar, which imports pandas if it is installed.
     if not column.has_min_max:
@@ -337,6 +348,6 @@ def _column_range(column: pq.Statistics) -> tuple[Any, Any] | None:
     low, high = column.min_raw, column.max_raw
     if column.logical_type.type == "STRING":
         low, high = low.decode(), high.decode()
-        return (low, high) if max(len(low), len(high)) <= MAX_STATISTIC_LENGTH else None
+        return (low, high) if max(len(low), len(high)) <= MAX_STATISTIC_CHARACTERS else None
     is_number = column.logical_type.type in ("NONE", "INT") and type(low) is int
     return (low, high) if is_number else None

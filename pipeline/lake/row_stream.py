@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.events.contracts import table_schema
-from pipeline.lake.stored_lake import rename_models
+from pipeline.lake.stored_lake import replace_model_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 2**25
-LONG_BYTES = 2**14  # mean bytes of a text in a row group
-PIECE_BYTES = 2**26
-_KEY = ("game_id", "message_index")
-_MESSAGE_LENGTHS_SQL = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
+LONG_TEXT_BYTES = 2**14  # mean bytes of a text in a row group
+PART_TEXT_BYTES = 2**26
+_MESSAGE_KEY_COLUMNS = ("game_id", "message_index")
+_MESSAGE_LENGTHS_SQL = (
+    f"(SELECT {', '.join(_MESSAGE_KEY_COLUMNS)}, strlen(content) AS content FROM messages)"
+)
 
 
 def iter_table_rows(
@@ -54,13 +56,15 @@ def iter_table_rows(
         if first + n_rows > start:
             skipped = max(0, start - first)
             row_number = first + skipped
-            for rows in _iter_file_rows(lake.table_folder(table) / name, schema, system, skipped):
-                yield row_number, rename_models(rows.lazy(), names).collect()
+            for rows in _iter_rows_of_file_after(
+                lake.table_folder(table) / name, schema, system, skipped
+            ):
+                yield row_number, replace_model_names(rows.lazy(), names).collect()
                 row_number += rows.height
         first += n_rows
 
 
-def _iter_file_rows(
+def _iter_rows_of_file_after(
     file: "Location", schema: pl.Schema, system: str | None, skipped: int
 ) -> Iterator[pl.DataFrame]:
     """Iterate over the rows of one Parquet file, without the first `skipped` rows."""
@@ -70,25 +74,29 @@ def _iter_file_rows(
     read_columns = schema.names() if system is None else [*schema, "system"]
     with file.open() as stream, pq.ParquetFile(stream) as parquet:
         for group in range(parquet.num_row_groups):
-            n_rows = _count_group_rows(parquet, group, system)
+            n_rows = _count_rows_of_system_in_row_group(parquet, group, system)
             if n_rows <= skipped:
                 skipped -= n_rows
                 continue
             for batch in iter_batches(parquet, BATCH_ROWS, read_columns, [group]):
-                rows = pl.DataFrame(batch) if system is None else _rows_of_system(batch, system)
+                rows = (
+                    pl.DataFrame(batch) if system is None else _filter_rows_of_system(batch, system)
+                )
                 if rows.height > skipped:
                     yield rows.slice(skipped).select(schema.names()).cast(schema)
                 skipped = max(0, skipped - rows.height)
 
 
-def _count_group_rows(parquet: "pq.ParquetFile", group: int, system: str | None) -> int:
+def _count_rows_of_system_in_row_group(
+    parquet: "pq.ParquetFile", group: int, system: str | None
+) -> int:
     """Count the rows of a row group, or only the rows of `system`, unless it is None."""
     if system is None:
         return int(parquet.metadata.row_group(group).num_rows)
-    return _rows_of_system(parquet.read_row_group(group, columns=["system"]), system).height
+    return _filter_rows_of_system(parquet.read_row_group(group, columns=["system"]), system).height
 
 
-def _rows_of_system(rows: "pa.RecordBatch | pa.Table", system: str) -> pl.DataFrame:
+def _filter_rows_of_system(rows: "pa.RecordBatch | pa.Table", system: str) -> pl.DataFrame:
     return pl.DataFrame(rows).filter(pl.col("system").cast(pl.String) == system)
 
 
@@ -128,15 +136,17 @@ def message_lengths_select(lake: "StoredLake") -> str:
 
 
 def has_long_texts(lake: "StoredLake") -> bool:
-    """Return whether the mean message text of any row group has more than `LONG_BYTES` bytes."""
+    """Return whether messages are longer than `LONG_TEXT_BYTES` on average in any row group."""
     # Imported here, because importing Arrow is slow and readers with polars do not need it.
-    from pipeline.lake.files import text_bytes
+    from pipeline.lake.files import row_counts_and_text_bytes_by_group
 
     folder = lake.table_folder("messages")
     groups = (
-        group for name in lake.file_sizes_bytes("messages") for group in text_bytes(folder / name)
+        group
+        for name in lake.file_sizes_bytes("messages")
+        for group in row_counts_and_text_bytes_by_group(folder / name)
     )
-    return any(n_bytes > LONG_BYTES * n_rows for n_rows, n_bytes in groups)
+    return any(n_bytes > LONG_TEXT_BYTES * n_rows for n_rows, n_bytes in groups)
 
 
 def iter_with_texts(lake: "StoredLake", parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -148,7 +158,7 @@ def iter_with_texts(lake: "StoredLake", parts: Iterable[pl.DataFrame]) -> Iterat
         if rows.schema["content"] == pl.String:
             yield rows
             continue
-        piece_numbers = rows["content"].fill_null(0).cum_sum() // PIECE_BYTES
+        piece_numbers = rows["content"].fill_null(0).cum_sum() // PART_TEXT_BYTES
         for _, piece in rows.drop("content").group_by(piece_numbers, maintain_order=True):
             yield add_message_texts(lake, piece)
         if rows.is_empty():
@@ -163,6 +173,8 @@ def add_message_texts(lake: "StoredLake", rows: pl.DataFrame) -> pl.DataFrame:
         for name in ("game_type", "game_id", "message_index")
         if name in rows.columns
     ]
-    messages = lake.table("messages").filter(*key_filters).select(*_KEY, "content")
-    texts = messages.join(rows.lazy(), on=_KEY, how="semi").collect(engine="streaming")
-    return rows.join(texts, on=_KEY, how="left", maintain_order="left")
+    messages = lake.table("messages").filter(*key_filters).select(*_MESSAGE_KEY_COLUMNS, "content")
+    texts = messages.join(rows.lazy(), on=_MESSAGE_KEY_COLUMNS, how="semi").collect(
+        engine="streaming"
+    )
+    return rows.join(texts, on=_MESSAGE_KEY_COLUMNS, how="left", maintain_order="left")

@@ -22,14 +22,14 @@ from pipeline.lake.tables import (
     VERSION_KEY,
     OpenTable,
     TableState,
-    has_newer_commits,
-    open_commits_table,
-    open_recorded_table,
-    open_table,
+    fill_missing_row_counts,
+    may_have_newer_own_commits,
+    open_commits_table_and_check_row_count,
+    open_delta_table,
+    open_table_and_check_contents,
+    parse_table_states,
     raise_if_forked,
-    row_counts,
     scan_files,
-    table_states,
 )
 from pipeline.sql_files import fill_template, quote_identifier, quote_literal
 from pipeline.stores import File, Location, parse_location
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Names: TypeAlias = Mapping[str, str]
 """The name to count a model by, for each model name in logs."""
-_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
+_MODEL_NAMES_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
 _MODEL = pl.col("model")
 # The tables that `failed_results.sql` reads, and the columns of `results` that it recomputes.
 _FAILED_RESULTS_TABLES = ("results", "players", "messages")
@@ -78,11 +78,11 @@ def load_model_names(source: Names | str | Path) -> dict[str, str]:
     if isinstance(source, Mapping):
         place, models = "names", source
     else:
-        place, models = str(source), _read_toml(Path(source))
+        place, models = str(source), _read_models_table_of_toml(Path(source))
     for name, new_name in models.items():
         if not all(isinstance(text, str) for text in (name, new_name)) or not new_name.strip():
             message = f"{place}: the name for {name!r} must be a text, not {new_name!r}"
-            if (dotted := _join_dotted_names(name, new_name)) != name:
+            if (dotted := _rejoin_name_split_at_dots(name, new_name)) != name:
                 message += f': write a name with a dot in quotes, as "{dotted}"'
             raise UsageError(message)
         if (last := models.get(new_name, new_name)) != new_name:
@@ -93,15 +93,15 @@ def load_model_names(source: Names | str | Path) -> dict[str, str]:
     return {name: new_name for name, new_name in models.items() if name != new_name}
 
 
-def _join_dotted_names(name: str, value: object) -> str:
+def _rejoin_name_split_at_dots(name: str, value: object) -> str:
     """Join the parts of a name that TOML split at dots because it was not in quotes."""
     if not isinstance(value, Mapping) or not value:
         return name
     part, nested_value = next(iter(value.items()))
-    return _join_dotted_names(f"{name}.{part}", nested_value)
+    return _rejoin_name_split_at_dots(f"{name}.{part}", nested_value)
 
 
-def _read_toml(file: Path) -> dict[str, str]:
+def _read_models_table_of_toml(file: Path) -> dict[str, str]:
     """Return the table `models` of a TOML file."""
     import tomllib
 
@@ -111,20 +111,20 @@ def _read_toml(file: Path) -> dict[str, str]:
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from None
     except ValueError as error:
-        raise UsageError(f"{file}: not TOML: {error}; {_EXAMPLE}") from None
+        raise UsageError(f"{file}: not TOML: {error}; {_MODEL_NAMES_EXAMPLE}") from None
     models = tables.pop("models", None)
     if tables or not isinstance(models, dict):
         reason = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
-        raise UsageError(f"{file}: {reason}: {_EXAMPLE}")
+        raise UsageError(f"{file}: {reason}: {_MODEL_NAMES_EXAMPLE}")
     return models
 
 
-def rename_models(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
+def replace_model_names(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
     """Replace the model names in rows by the names to count them by."""
     return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
 
 
-def merge_model_names(
+def replace_model_names_and_merge_results(
     table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
     """Return the rows of a table with model names replaced.
@@ -143,15 +143,15 @@ def merge_model_names(
     if not names or "model" not in table_schema(table):
         return rows
     if table != "results":
-        return rename_models(rows, names)
+        return replace_model_names(rows, names)
     context = pl.SQLContext(results=rows, players=players())
-    select = merged_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
+    select = replaced_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
     # Sorted, because SQL groups have no order, and a lake returns its rows always in one order.
     return context.execute(select, eager=False).sort("game_id", "model", "role", "seat")
 
 
-def merged_names_select(table: str, rows: str, players: str, names: Names) -> str:
-    """Return the SELECT that does the same as `merge_model_names`.
+def replaced_names_select(table: str, rows: str, players: str, names: Names) -> str:
+    """Return the SELECT that does the same as `replace_model_names_and_merge_results`.
 
     Args:
         table: The table's name.
@@ -183,7 +183,7 @@ def merged_names_select(table: str, rows: str, players: str, names: Names) -> st
     return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"
 
 
-def failed_results_select(select: Callable[[str], str]) -> str:
+def failed_games_as_losses_select(select: Callable[[str], str]) -> str:
     """Return the SELECT of all results with failed games as losses, and the column `is_failed`.
 
     Args:
@@ -205,7 +205,7 @@ class view_property(cached_property[T]):  # noqa: N801 - it is used like `proper
 
 
 # The minimum and maximum of a column by file name; None if the log has none.
-_Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
+_RangesByFile: TypeAlias = dict[str, tuple[str | None, str | None]]
 _CREDITED = ("side", "win_credit", "is_win")
 # Rows of documents without a game have a null `game_id`; they belong to every system.
 _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
@@ -243,7 +243,7 @@ class StoredLake:
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
-        self._cached_ranges: dict[tuple[str, str], _Ranges] = {}
+        self._cached_string_ranges: dict[tuple[str, str], _RangesByFile] = {}
         self._log_when_newest: list[File] = []
 
     def __repr__(self) -> str:
@@ -277,21 +277,21 @@ class StoredLake:
         log = (folder / "_delta_log").list_files()
         if log and log == self._log_when_newest:
             return True
-        tables = self.delta_table(COMMITS_TABLE), open_table(folder)
+        tables = self.delta_table(COMMITS_TABLE), open_delta_table(folder)
         is_newest = len({(table.version(), table.metadata().id) for table in tables}) == 1
         self._log_when_newest = log if is_newest else []
         return is_newest
 
     @view_property
-    def _results_by_function(self) -> dict[object, Any]:
-        """The cache of `compute_once` and `_cached_copy`."""
+    def _cached_results(self) -> dict[object, Any]:
+        """The cache of `compute_once` and `_cached_copy_with`."""
         return {}
 
     def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
         """Return the function's result for this state, which is computed only once."""
-        if function not in self._results_by_function:
-            self._results_by_function[function] = function(self)
-        return cast(T, self._results_by_function[function])
+        if function not in self._cached_results:
+            self._cached_results[function] = function(self)
+        return cast(T, self._cached_results[function])
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
@@ -319,7 +319,7 @@ class StoredLake:
             return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
         versions = last["versions"]
         assert isinstance(versions, list)
-        return table_states(versions)
+        return parse_table_states(versions)
 
     @cached_property
     def contract_version(self) -> str | None:
@@ -360,11 +360,11 @@ class StoredLake:
         changed = {name for name, *_ in stored - defined} & {*games.game_type_names()}
         changed |= {name for name, *_ in defined - stored} & stored_types & file_types
         if used_file_types := file_types & {*self.game_types}:
-            ends = self._credited_ends(used_file_types).iter_rows()
-            changed |= {name for name, *end in ends if not _defines_end(name, *end)}
+            ends = self._distinct_endings_and_credits(used_file_types).iter_rows()
+            changed |= {name for name, *end in ends if not _is_ending_still_defined(name, *end)}
         return tuple(sorted(changed))
 
-    def _credited_ends(self, game_types: Iterable[str]) -> pl.DataFrame:
+    def _distinct_endings_and_credits(self, game_types: Iterable[str]) -> pl.DataFrame:
         """Return the distinct endings and credits of finished games of these types.
 
         The columns are game_type, outcome, side, win_credit and is_win. Games without an outcome
@@ -396,9 +396,11 @@ class StoredLake:
             raise UsageError(self._unknown_table_message(table))
         if table not in self._opened:
             if table == COMMITS_TABLE:
-                self._opened[table] = open_commits_table(self.table_folder(table), self._version)
+                self._opened[table] = open_commits_table_and_check_row_count(
+                    self.table_folder(table), self._version
+                )
             else:
-                self._opened[table] = open_recorded_table(
+                self._opened[table] = open_table_and_check_contents(
                     self.table_folder(table), self.states[table]
                 )
         return self._opened[table]
@@ -409,7 +411,9 @@ class StoredLake:
 
     def has_later_commits(self) -> bool:
         """Return whether magic has committed, or perhaps begun to, to `documents` since."""
-        return has_newer_commits(self.table_folder("documents"), self.states["documents"].version)
+        return may_have_newer_own_commits(
+            self.table_folder("documents"), self.states["documents"].version
+        )
 
     def latest_version(self, table: str) -> int:
         """Return the table's newest version, which may be from an ingest that was killed."""
@@ -417,7 +421,7 @@ class StoredLake:
         # Names of versions begin with a digit; all other names in a log sort after `_`.
         names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
         is_behind = any(f"{version + 1:020d}" <= name < "_" for name in names)
-        return open_table(self.table_folder(table)).version() if is_behind else version
+        return open_delta_table(self.table_folder(table)).version() if is_behind else version
 
     def table_folder(self, table: str) -> Location:
         """Return the folder of the table's files."""
@@ -429,11 +433,13 @@ class StoredLake:
 
         If the lake is opened for one system, all systems are nevertheless included.
         """
-        n_rows = row_counts(self.table_folder("games"), self._log_values("games", "num_records"))
+        n_rows = fill_missing_row_counts(
+            self.table_folder("games"), self._log_values_by_file("games", "num_records")
+        )
         n_games: dict[str, int] = {}
         # Files that may have games of several systems.
         mixed_files = []
-        for name, (low, high) in self._column_ranges("games", "system").items():
+        for name, (low, high) in self._string_ranges_by_file("games", "system").items():
             if low is not None and low == high:
                 n_games[low] = n_games.get(low, 0) + n_rows[name]
             else:
@@ -461,7 +467,7 @@ class StoredLake:
                 suggest_names([system], self.systems) if self.systems else "the lake has no games"
             )
             raise UsageError(f"no game of the system `{system}`: {hint}")
-        return self._cached_copy("system", system)
+        return self._cached_copy_with("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
         """Return the lake with other model names than those in logs; see `open_lake`.
@@ -488,7 +494,7 @@ class StoredLake:
         """
         if failures not in (options := get_args(Failures)):
             raise UsageError(f"no failures `{failures}`: {suggest_names([failures], options)}")
-        return self if failures == self.failures else self._cached_copy("failures", failures)
+        return self if failures == self.failures else self._cached_copy_with("failures", failures)
 
     @view_property
     def used_names(self) -> Names:
@@ -512,11 +518,11 @@ class StoredLake:
         options = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in options.items() if text not in ("", EXCLUDE)}
 
-    def _cached_copy(self, name: str, value: str) -> Self:
+    def _cached_copy_with(self, name: str, value: str) -> Self:
         """Return a cached copy with one attribute changed, because it is requested repeatedly."""
-        if (name, value) not in self._results_by_function:
-            self._results_by_function[name, value] = self._copy_with(**{name: value})
-        return cast(Self, self._results_by_function[name, value])
+        if (name, value) not in self._cached_results:
+            self._cached_results[name, value] = self._copy_with(**{name: value})
+        return cast(Self, self._cached_results[name, value])
 
     def _copy_with(self, **attributes: object) -> Self:
         """Return a copy of this state with these attributes, without cached view properties."""
@@ -558,7 +564,9 @@ class StoredLake:
 
     def file_sizes_bytes(self, table: str) -> dict[str, int]:
         """Return the size of each of the table's files in bytes, by file name."""
-        return self._entries_of_system(table, self._log_values(table, "size_bytes"))
+        return self._entries_of_files_with_system(
+            table, self._log_values_by_file(table, "size_bytes")
+        )
 
     def row_counts_by_file(self, table: str) -> dict[str, int]:
         """Return the number of rows of each file, from the table's log or the footer.
@@ -566,54 +574,65 @@ class StoredLake:
         If the lake is opened for one system, only rows of that system are counted.
         """
         folder = self.table_folder(table)
-        logged = self._entries_of_system(table, self._log_values(table, "num_records"))
-        n_rows = row_counts(folder, logged)
-        mixed_files = [name for name in n_rows if self._has_other_rows(table, name)]
+        logged = self._entries_of_files_with_system(
+            table, self._log_values_by_file(table, "num_records")
+        )
+        n_rows = fill_missing_row_counts(folder, logged)
+        mixed_files = [
+            name for name in n_rows if self._may_file_have_rows_of_other_systems(table, name)
+        ]
         scans = (scan_files(table, [str(folder / name)]) for name in mixed_files)
-        counts = [self._rows_of_system(table, rows).select(pl.len()) for rows in scans]
+        counts = [self._filter_rows_of_system(table, rows).select(pl.len()) for rows in scans]
         collected = (rows.item() for rows in pl.collect_all(counts, engine="streaming"))
         return n_rows | dict(zip(mixed_files, collected, strict=True))
 
     def has_rows_of_other_systems(self, table: str) -> bool:
         """Return whether the table's files of this system may also have rows of other systems."""
-        return _has_system(table) and any(
-            self._has_other_rows(table, name) for name in self.file_sizes_bytes(table)
+        return _has_system_column(table) and any(
+            self._may_file_have_rows_of_other_systems(table, name)
+            for name in self.file_sizes_bytes(table)
         )
 
-    def _has_other_rows(self, table: str, name: str) -> bool:
+    def _may_file_have_rows_of_other_systems(self, table: str, name: str) -> bool:
         """Return whether a file may have rows of other systems than the lake's."""
         if self.system is None:
             return False
-        if _has_system(table):
-            return self._column_ranges(table, "system")[name] != (self.system, self.system)
-        return self.is_shared_by_systems(table)
+        if _has_system_column(table):
+            return self._string_ranges_by_file(table, "system")[name] != (self.system, self.system)
+        return self.needs_game_ids_to_select_system(table)
 
-    def is_shared_by_systems(self, table: str) -> bool:
+    def needs_game_ids_to_select_system(self, table: str) -> bool:
         """Return whether only the `game_id` tells to which system a row of the table belongs.
 
         Tables of documents have no column `system`, because most of their rows are written before
         the game is read. Always false if the lake is open for all systems, or has only one.
         """
-        has_only_game_id = "game_id" in table_schema(table) and not _has_system(table)
+        has_only_game_id = "game_id" in table_schema(table) and not _has_system_column(table)
         return has_only_game_id and self.system is not None and len(self.systems) > 1
 
-    def _entries_of_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
+    def _entries_of_files_with_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
         """Return the entries of `by_file` whose files may have rows of the lake's system."""
         system = self.system
-        if system is None or not _has_system(table):
+        if system is None or not _has_system_column(table):
             return by_file
-        ranges = self._column_ranges(table, "system")
+        ranges = self._string_ranges_by_file(table, "system")
         return {
-            name: value for name, value in by_file.items() if _may_contain(ranges[name], system)
+            name: value
+            for name, value in by_file.items()
+            if _may_range_contain(ranges[name], system)
         }
 
-    def _column_ranges(self, table: str, column: str) -> _Ranges:
+    def _string_ranges_by_file(self, table: str, column: str) -> _RangesByFile:
         """Return the smallest and largest string of a column in each file, from the table's log."""
         key = table, column
-        if key not in self._cached_ranges:
-            lows, highs = (self._log_values(table, f"{end}.{column}") for end in ("min", "max"))
-            self._cached_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
-        return self._cached_ranges[key]
+        if key not in self._cached_string_ranges:
+            lows, highs = (
+                self._log_values_by_file(table, f"{end}.{column}") for end in ("min", "max")
+            )
+            self._cached_string_ranges[key] = {
+                name: (low, highs[name]) for name, low in lows.items()
+            }
+        return self._cached_string_ranges[key]
 
     @view_property
     def game_types(self) -> tuple[str, ...]:
@@ -627,10 +646,10 @@ class StoredLake:
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
         """Return whether a file may have rows of the game type, according to the table's log."""
-        ranges = self._column_ranges(table, "game_type").values()
-        return any(_may_contain(file_range, game_type) for file_range in ranges)
+        ranges = self._string_ranges_by_file(table, "game_type").values()
+        return any(_may_range_contain(file_range, game_type) for file_range in ranges)
 
-    def _log_values(self, table: str, column: str) -> dict[str, Any]:
+    def _log_values_by_file(self, table: str, column: str) -> dict[str, Any]:
         """Return the log's values of each file; an empty result for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
@@ -656,10 +675,12 @@ class StoredLake:
         context = pl.SQLContext(
             {name: self._table_with_merged_names(name) for name in _FAILED_RESULTS_TABLES}
         )
-        return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
+        return context.execute(
+            failed_games_as_losses_select("SELECT * FROM {}".format), eager=False
+        )
 
     def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
-        return merge_model_names(
+        return replace_model_names_and_merge_results(
             table, self.stored(table), self.names, lambda: self.stored("players")
         )
 
@@ -671,17 +692,17 @@ class StoredLake:
         """
         files = self.table_files(table)
         rows = scan_files(table, files) if files else empty_table(table).lazy()
-        return self._rows_of_system(table, rows)
+        return self._filter_rows_of_system(table, rows)
 
-    def _rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+    def _filter_rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Return the rows of a table without the rows of other systems."""
-        if self.is_shared_by_systems(table):
+        if self.needs_game_ids_to_select_system(table):
             game_ids = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
             return rows.join(game_ids, on="game_id", how="semi", nulls_equal=True)
         return rows.filter(system=self.system) if self.has_rows_of_other_systems(table) else rows
 
 
-def _defines_end(
+def _is_ending_still_defined(
     game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
 ) -> bool:
     """Return whether the game type still defines this outcome with this credit for the side."""
@@ -691,11 +712,11 @@ def _defines_end(
     return ending.credit(side) in (None, credit) and ending.is_win(side) in (None, is_win)
 
 
-def _has_system(table: str) -> bool:
+def _has_system_column(table: str) -> bool:
     return "system" in table_schema(table)
 
 
-def _may_contain(value_range: tuple[str | None, str | None], value: str) -> bool:
+def _may_range_contain(value_range: tuple[str | None, str | None], value: str) -> bool:
     """Return whether a column may have the value, given its minimum and maximum."""
     low, high = value_range
     return low is None or high is None or low <= value <= high

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 # it), so the log and its checkpoints contain the hashes of all files.
 
 # A commit is first written as `NUMBER.json#1`, and renamed when it is complete.
-_LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
+_COMMIT_OR_CHECKPOINT_NAME = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
 SUFFIX = ".parquet"
 CATALOG_FILE_NAME = "magic.duckdb"
 """A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
 DRAFT_SUFFIX = ".draft"
 # An older draft of a catalogue belongs to a process that was killed.
 _DRAFT_HOURS = 1
-WRITING = ".writing"
+WRITER_LOCKS_FOLDER = ".writing"
 """The folder of the locks of processes that write files before they commit them."""
 _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
@@ -69,7 +69,7 @@ def delete_old_drafts(folder: Location, name: str) -> None:
             (folder / file.name).delete_file(missing_ok=True)
 
 
-class Contents(Struct, frozen=True):
+class TableContents(Struct, frozen=True):
     """A table's contents at one version: numbers of files and rows, and a hash of the file names.
 
     Attributes:
@@ -88,24 +88,24 @@ class Contents(Struct, frozen=True):
         return f"{self.n_files:,} files{rows}"
 
 
-def table_contents(counts: Mapping[str, int | None]) -> Contents:
+def contents_of_files(counts: Mapping[str, int | None]) -> TableContents:
     """Return the contents of a table that consists of files with these row counts."""
-    return Contents(
+    return TableContents(
         n_files=len(counts),
         n_rows=None if None in counts.values() else sum(filter(None, counts.values())),
         files_sha256=sha256("\n".join(sorted(counts)).encode()).hexdigest(),
     )
 
 
-EMPTY = table_contents({})
+EMPTY = contents_of_files({})
 
 
-def has_log(folder: Location) -> bool:
+def has_nonempty_log(folder: Location) -> bool:
     """Return whether a table's log has a commit or checkpoint that is not empty.
 
     A killed writer may leave empty ones.
     """
-    return any(not _is_empty(file) for file in _log_files(folder))
+    return any(not _is_empty_file(file) for file in _commit_and_checkpoint_files(folder))
 
 
 def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
@@ -113,20 +113,24 @@ def empty_commit_files(folder: Location, version: int | None = None) -> list[str
 
     A power failure can leave such files. Delta reads them as commits that change nothing.
     """
-    names = [file.name for file in _log_files(folder) if _is_empty(file)]
+    names = [file.name for file in _commit_and_checkpoint_files(folder) if _is_empty_file(file)]
     return [name for name in names if version is None or int(name[:20]) <= version]
 
 
-def _log_files(folder: Location) -> list[File]:
+def _commit_and_checkpoint_files(folder: Location) -> list[File]:
     """Return the commits and checkpoints of a table's log."""
-    return [file for file in (folder / "_delta_log").list_files() if _LOGGED.fullmatch(file.name)]
+    return [
+        file
+        for file in (folder / "_delta_log").list_files()
+        if _COMMIT_OR_CHECKPOINT_NAME.fullmatch(file.name)
+    ]
 
 
-def _is_empty(file: File) -> bool:
+def _is_empty_file(file: File) -> bool:
     return file.n_bytes <= 1
 
 
-def final_file_name(draft_name: str, file: Path) -> str:
+def file_name_with_hash(draft_name: str, file: Path) -> str:
     """Return the final name of a data file: its draft's name with the hash of its bytes."""
     return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
 
@@ -167,8 +171,8 @@ def mark_as_writing(
         on_left: Called with a message if the lock's file cannot be deleted at the end. This is no
             error, because `magic maintain` deletes the file later.
     """
-    check_clock()
-    folder = lake / WRITING
+    raise_if_clock_before_1970()
+    folder = lake / WRITER_LOCKS_FOLDER
     folder.create_folder()
     with (folder / token).lock(_LOCK_SECONDS):
         try:
@@ -180,22 +184,22 @@ def mark_as_writing(
                 on_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
 
 
-def check_clock() -> None:
+def raise_if_clock_before_1970() -> None:
     """Raise LakeError if the clock is before 1970, where a log cannot date a commit."""
     if time.time() < 0:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
-def remove_stale_locks(lake: Location) -> set[str]:
+def delete_stale_locks_and_find_writers(lake: Location) -> set[str]:
     """Delete the locks of killed processes, and return the tokens of processes that are writing."""
     return {
         file.name
-        for file in (lake / WRITING).list_files()
-        if _is_lock_held(lake / WRITING / file.name)
+        for file in (lake / WRITER_LOCKS_FOLDER).list_files()
+        if _delete_lock_unless_held(lake / WRITER_LOCKS_FOLDER / file.name)
     }
 
 
-def _is_lock_held(lock: Location) -> bool:
+def _delete_lock_unless_held(lock: Location) -> bool:
     # On an object store, only an unchanged lock shows that its process was killed.
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
@@ -218,7 +222,12 @@ _OWN_OPERATIONS = ("CREATE TABLE", "WRITE", "RESTORE")
 _HARMLESS_FEATURES = {"appendOnly", "invariants"}
 _APPEND_ONLY = "delta.appendOnly"
 # The feature that each writer version of the protocol adds, if the protocol lists no features.
-_FEATURES = {3: "checkConstraints", 4: "changeDataFeed", 5: "columnMapping", 6: "identityColumns"}
+_FEATURE_BY_WRITER_VERSION = {
+    3: "checkConstraints",
+    4: "changeDataFeed",
+    5: "columnMapping",
+    6: "identityColumns",
+}
 
 T = TypeVar("T")
 
@@ -232,15 +241,15 @@ class TableState(NamedTuple):
     """
 
     version: int
-    contents: Contents
+    contents: TableContents
 
 
-def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
+def parse_table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
     """Parse the state of each table from the column `versions` of `ingests`."""
     return {
         entry["table"]: TableState(
             entry["version"],
-            Contents(entry["n_files"], entry["n_rows"], entry["files_sha256"]),
+            TableContents(entry["n_files"], entry["n_rows"], entry["files_sha256"]),
         )
         for entry in versions
     }
@@ -252,14 +261,14 @@ def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
         return list(pool.map(work, tables))
 
 
-RENAMED_WORDS: dict[str, dict[str, str]] = {}
+RENAMED_VALUES: dict[str, dict[str, str]] = {}
 """For each column with fixed values: the old values in older lakes, with the new values."""
 
 
 def renamed_words(table: str) -> dict[str, dict[str, str]]:
-    """Return the entries of `RENAMED_WORDS` for the columns of a table."""
+    """Return the entries of `RENAMED_VALUES` for the columns of a table."""
     schema = table_schema(table)
-    return {column: words for column, words in RENAMED_WORDS.items() if column in schema}
+    return {column: words for column, words in RENAMED_VALUES.items() if column in schema}
 
 
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
@@ -273,15 +282,15 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     )
 
 
-def row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
+def fill_missing_row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
     """Return the number of rows of each file, from its footer if the log does not state it."""
     return {
-        name: _count_footer_rows(folder / name) if n_rows is None else n_rows
+        name: _read_row_count_from_footer(folder / name) if n_rows is None else n_rows
         for name, n_rows in logged.items()
     }
 
 
-def _count_footer_rows(file: Location) -> int:
+def _read_row_count_from_footer(file: Location) -> int:
     """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
     # Imported here, because most readers do not need Arrow, which also imports numpy.
     from pyarrow import ArrowException
@@ -311,9 +320,9 @@ class OpenTable:
         Raises:
             LakeError: If the table is damaged, or has a feature of Delta that magic does not use.
         """
-        self.delta = open_table(folder, version)
+        self.delta = open_delta_table(folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
-        _raise_if_unsupported_feature(folder, self.delta)
+        _raise_if_table_has_unsupported_feature(folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
         """Return a value of the log for each file.
@@ -330,10 +339,10 @@ class OpenTable:
         return dict(zip(names, self._files.column(column).to_pylist(), strict=True))
 
 
-def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
+def open_table_and_check_contents(folder: Location, state: TableState) -> OpenTable:
     """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
     table = OpenTable(folder, state.version)
-    contents, recorded = table_contents(table.log_values("num_records")), state.contents
+    contents, recorded = contents_of_files(table.log_values("num_records")), state.contents
     has_same_files = contents.files_sha256 == recorded.files_sha256
     if not has_same_files or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
@@ -344,15 +353,15 @@ def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
     return table
 
 
-def open_commits_table(folder: Location, version: int | None) -> OpenTable:
+def open_commits_table_and_check_row_count(folder: Location, version: int | None) -> OpenTable:
     """Open the table `ingests`; raise LakeError if its number of rows contradicts its log.
 
     Each commit of magic adds one row. Commits of other tools, such as `OPTIMIZE`, add none.
     """
     table = OpenTable(folder, version)
-    n_rows = sum(row_counts(folder, table.log_values("num_records")).values())
+    n_rows = sum(fill_missing_row_counts(folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
-    foreign = foreign_commits(table.delta) if n_rows != n_ingests else []
+    foreign = foreign_commit_descriptions(table.delta) if n_rows != n_ingests else []
     if n_rows != n_ingests - len(foreign):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
@@ -362,7 +371,7 @@ def open_commits_table(folder: Location, version: int | None) -> OpenTable:
     return table
 
 
-def foreign_commits(delta: "DeltaTable") -> list[str]:
+def foreign_commit_descriptions(delta: "DeltaTable") -> list[str]:
     """Return the commits that only other tools make, such as `OPTIMIZE`, newest first."""
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
@@ -371,14 +380,14 @@ def foreign_commits(delta: "DeltaTable") -> list[str]:
     ]
 
 
-def has_newer_commits(folder: Location, version: int) -> bool:
+def may_have_newer_own_commits(folder: Location, version: int) -> bool:
     """Return whether magic has committed, or perhaps begun to commit, after a table's version."""
     if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
 
     try:
-        delta = open_table(folder)
+        delta = open_delta_table(folder)
         return any(map(_is_own_commit, delta.history(delta.version() - version)))
     except (LakeError, DeltaError):
         return True  # perhaps the commit of a process that was killed
@@ -396,7 +405,7 @@ def foreign_commits_hint(commits: Sequence[str]) -> str:
     return f" (another tool changed the table: {commits[0]}{rest})"
 
 
-def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
+def _raise_if_table_has_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
     """Raise LakeError for a table with a feature of Delta that magic does not use.
 
     With such a feature, the Parquet files alone do not determine the rows, or magic's changes would
@@ -405,8 +414,8 @@ def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None
     protocol = delta.protocol()
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     features -= _HARMLESS_FEATURES
-    if protocol.min_writer_version in _FEATURES:
-        features.add(_FEATURES[protocol.min_writer_version])
+    if protocol.min_writer_version in _FEATURE_BY_WRITER_VERSION:
+        features.add(_FEATURE_BY_WRITER_VERSION[protocol.min_writer_version])
     if delta.metadata().configuration.get(_APPEND_ONLY) == "true":
         features.add("appendOnly")
     if features:
@@ -428,7 +437,7 @@ def _empty_commits_hint(folder: Location, version: int) -> str:
 
 
 @cache
-def _first_process_id() -> int:
+def _remember_first_process_id() -> int:
     """Return the id of the process that first opened a lake; a forked process inherits it."""
     return os.getpid()
 
@@ -439,7 +448,7 @@ def raise_if_forked() -> None:
     The libraries that read a lake use threads. A forked process does not inherit them, so it would
     wait for them forever.
     """
-    if os.getpid() != _first_process_id():
+    if os.getpid() != _remember_first_process_id():
         raise LakeError(
             "this process was forked from one that had opened a lake, and would wait for ever: "
             'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
@@ -447,7 +456,7 @@ def raise_if_forked() -> None:
         )
 
 
-def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
+def open_delta_table(folder: Location, version: int | None = None) -> "DeltaTable":
     """Open a Delta table at a version, by default the newest; raise LakeError if it is damaged."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
@@ -462,7 +471,9 @@ def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
                 f"{folder}: the table may not be read: {one_line_message(error)}; {DENIED_HINT}"
             ) from None
         reason = one_line_message(error)
-        if not has_log(folder):  # the library's message for this case is hard to understand
+        if not has_nonempty_log(
+            folder
+        ):  # the library's message for this case is hard to understand
             reason = f"{'its log' if folder.exists() else 'the folder'} is missing"
         raise LakeError(
             f"{folder}: the lake is damaged, the table cannot be opened: {reason}; {DAMAGE_HINT}"

@@ -41,20 +41,20 @@ from pipeline.errors import (
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import GAME_TYPE_TABLES, TABLES, VERSION, table_schema
-from pipeline.lake import LOCK, LOCK_SECONDS, create_tables, open_lake
-from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
+from pipeline.lake import LOCK_FILE_NAME, LOCK_SECONDS, create_missing_tables, open_lake
+from pipeline.lake.files import TEXTS, DataFile, TableWriter, delta_remove_action
 from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
     COMMITS_TABLE,
     EMPTY,
     VERSION_KEY,
     TableState,
-    check_clock,
-    foreign_commits,
+    contents_of_files,
+    foreign_commit_descriptions,
     foreign_commits_hint,
     map_tables,
+    raise_if_clock_before_1970,
     scan_files,
-    table_contents,
 )
 from pipeline.stores import Location, open_file, parse_location
 
@@ -73,7 +73,7 @@ class RowRemoval(NamedTuple):
     mask: Callable[[pa.Table], RowMask]
 
 
-def rewrite_files(
+def rewrite_files_with_removed_rows(
     folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
     """Write the remaining rows of each file that contains rows to remove to new files.
@@ -96,7 +96,7 @@ def rewrite_files(
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
     changed = []
-    with TableWriter(folder, table).complete_or_delete() as writer:
+    with TableWriter(folder, table).close_or_delete_on_error() as writer:
         for file in files:
             with _open_parquet(file, table, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
@@ -108,7 +108,7 @@ def rewrite_files(
                 changed.append(file)
                 for number, mask in enumerate(masks):
                     if not mask.all():
-                        rows = _add_missing_columns(parquet.read_row_group(number), schema)
+                        rows = _add_missing_columns_as_nulls(parquet.read_row_group(number), schema)
                         if mask.any():
                             # Decoded, so that no dictionary keeps values of removed rows.
                             rows = rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
@@ -128,7 +128,7 @@ def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.
         raise read_error(error, table) from None
 
 
-def _add_missing_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def _add_missing_columns_as_nulls(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Add the columns that an older file lacks, filled with nulls."""
     missing = pa.schema([field for field in schema if field.name not in rows.column_names])
     no_rows = pa.Table.from_batches([], missing)
@@ -139,9 +139,9 @@ def _add_missing_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """Start a transaction on the lake's newest state, and hold the lake's lock."""
     with name_lake_in_errors(path), ExitStack() as stack:
-        check_lock = stack.enter_context(lake_lock(path))
+        check_lock = stack.enter_context(hold_lake_lock(path))
         transaction = Transaction(open_lake(path), check_lock)
-        stack.callback(transaction.delete_written_files)
+        stack.callback(transaction.delete_written_files_unless_committing)
         yield transaction
 
 
@@ -170,15 +170,17 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
 
 
 @contextmanager
-def lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
+def hold_lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
     """Hold the lake's lock; yield a function that raises OSError if the lock was lost.
 
     Raises LakeError if another process holds the lock for `LOCK_SECONDS`.
     """
-    check_clock()
+    raise_if_clock_before_1970()
     with ExitStack() as stack:
         try:
-            check_lock = stack.enter_context((parse_location(path) / LOCK).lock(LOCK_SECONDS))
+            check_lock = stack.enter_context(
+                (parse_location(path) / LOCK_FILE_NAME).lock(LOCK_SECONDS)
+            )
         except TimeoutError:  # not caught around the yield, where a disk or network can raise it
             raise LakeError(
                 f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
@@ -203,13 +205,14 @@ class Transaction:
         check_writable(lake)
         # Tables of packages that were installed after the last commit.
         missing = [table for table in TABLES if table not in lake.existing_tables]
-        create_tables(lake.path, missing)
+        create_missing_tables(lake.path, missing)
         lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
         map_tables(
-            lambda table: _restore_table(lake, table, lake.states[table].version), lake.states
+            lambda table: _undo_commits_after_version(lake, table, lake.states[table].version),
+            lake.states,
         )
         # Tables whose schema in the log is older; their files are rewritten by the commit.
-        self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
+        self._outdated = [table for table in lake.states if _has_outdated_schema(lake, table)]
 
     def add_files(self, table: str, files: Sequence[DataFile]) -> None:
         """Add files that are already in the table's folder."""
@@ -217,18 +220,18 @@ class Transaction:
 
     def write_rows(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Write the rows of frames to new files, with one frame in memory at a time."""
-        with TableWriter(self.lake.table_folder(table), table).complete_or_delete() as writer:
+        with TableWriter(self.lake.table_folder(table), table).close_or_delete_on_error() as writer:
             for rows in frames:
                 writer.write(rows)
-        self._delete_if_abandoned(table, writer.files)
+        self._delete_files_on_failure(table, writer.files)
         self.add_files(table, writer.files)
 
     def remove_rows(self, table: str, removal: RowRemoval) -> None:
         """Remove rows that were committed before."""
-        old, new = rewrite_files(
+        old, new = rewrite_files_with_removed_rows(
             self.lake.table_folder(table), table, self.lake.table_files(table), removal
         )
-        self.replace_files(table, list(map(_file_name, old)), new)
+        self.replace_files(table, list(map(_last_path_part, old)), new)
 
     def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
         """Replace files of a table by new files.
@@ -240,7 +243,7 @@ class Transaction:
             old: Names of the files to replace.
             new: The new files, which are already in the table's folder.
         """
-        self._delete_if_abandoned(table, new)
+        self._delete_files_on_failure(table, new)
         self.add_files(table, new)
         self._removed.setdefault(table, []).extend(old)
 
@@ -259,16 +262,16 @@ class Transaction:
         """
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
-        old, new = rewrite_files(folder, table, by_path, removal)
-        self._delete_if_abandoned(table, new)
+        old, new = rewrite_files_with_removed_rows(folder, table, by_path, removal)
+        self._delete_files_on_failure(table, new)
         for path in old:
-            (folder / _file_name(path)).delete_file()
+            (folder / _last_path_part(path)).delete_file()
         return [file for path, file in by_path.items() if path not in old] + new
 
-    def _delete_if_abandoned(self, table: str, files: Sequence[DataFile]) -> None:
+    def _delete_files_on_failure(self, table: str, files: Sequence[DataFile]) -> None:
         self._written += [self.lake.table_folder(table) / file.name for file in files]
 
-    def delete_written_files(self) -> None:
+    def delete_written_files_unless_committing(self) -> None:
         """Delete the written files, unless a commit has begun and tables may refer to them."""
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
@@ -286,10 +289,10 @@ class Transaction:
         """
         self._check_lock()
         for table in self._outdated:
-            self._rewrite_older_files(table)
-        map_tables(self._raise_if_file_lost, self._added)
+            self._rewrite_files_with_missing_columns(table)
+        map_tables(self._raise_if_added_files_changed, self._added)
         self.has_begun = True
-        versions = map_tables(self._commit_contents, sorted(self.lake.states))
+        versions = map_tables(self._commit_table_and_describe_contents, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
             # The clock may have been set back since the ingest started.
@@ -300,14 +303,16 @@ class Transaction:
         self.write_rows(COMMITS_TABLE, [pl.DataFrame([row], schema=table_schema(COMMITS_TABLE))])
         self._commit_table(COMMITS_TABLE)
 
-    def _rewrite_older_files(self, table: str) -> None:
+    def _rewrite_files_with_missing_columns(self, table: str) -> None:
         """Rewrite the remaining files of a table, with nulls in the columns that they lack."""
         removed = self._removed.setdefault(table, [])
-        old = [file for file in self.lake.table_files(table) if _file_name(file) not in removed]
+        old = [
+            file for file in self.lake.table_files(table) if _last_path_part(file) not in removed
+        ]
         self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
-        removed += map(_file_name, old)
+        removed += map(_last_path_part, old)
 
-    def _raise_if_file_lost(self, table: str) -> None:
+    def _raise_if_added_files_changed(self, table: str) -> None:
         """Raise LakeError before any change if an added file is not as it was written."""
         folder, added = self.lake.table_folder(table), self._added[table]
         sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
@@ -318,7 +323,7 @@ class Transaction:
                 f"for example {lost[0]}; nothing was changed: run the same command again"
             )
 
-    def _commit_contents(self, table: str) -> dict[str, object]:
+    def _commit_table_and_describe_contents(self, table: str) -> dict[str, object]:
         """Commit the changes of a table; return its entry in the column `versions`.
 
         The recorded contents are computed from the previous contents and the changes, not from the
@@ -333,22 +338,22 @@ class Transaction:
         counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
         return {
             "table": table,
-            **asdict(table_contents(counts)),
+            **asdict(contents_of_files(counts)),
             "version": self._commit_table(table),
         }
 
     def _commit_table(self, table: str) -> int:
         self._check_lock()
         delta = self.lake.delta_table(table)
-        added = [file.add_action() for file in self._added.get(table, ())]
+        added = [file.delta_add_action() for file in self._added.get(table, ())]
         # Only an overwrite changes the schema in the log, and it removes all previous files itself.
         is_outdated = table in self._outdated
         removed = () if is_outdated else self._removed.get(table, ())
-        actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, removed)]
+        actions: list[AddAction | RemoveAction] = [*added, *map(delta_remove_action, removed)]
         version = delta.version()
         try:
             if table == COMMITS_TABLE and self.upgraded_from:
-                self._commit_upgrade(delta)
+                self._commit_row_and_contract_version(delta)
             elif actions or is_outdated:
                 delta.create_write_transaction(
                     actions,
@@ -369,7 +374,7 @@ class Transaction:
                 raise
         return delta.version()
 
-    def _commit_upgrade(self, delta: DeltaTable) -> None:
+    def _commit_row_and_contract_version(self, delta: DeltaTable) -> None:
         """Commit the row of `ingests` and the new contract version together.
 
         Earlier versions of magic compare the number of commits of `ingests` with its number of rows
@@ -420,10 +425,10 @@ def check_writable(lake: StoredLake) -> None:
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
     tables = [table for table in GAME_TYPE_TABLES if table in lake.existing_tables]
-    map_tables(partial(_check_columns, lake), tables)
+    map_tables(partial(_raise_if_columns_changed, lake), tables)
 
 
-def _check_columns(lake: StoredLake, table: str) -> None:
+def _raise_if_columns_changed(lake: StoredLake, table: str) -> None:
     """Raise LakeError if the columns of a game type's table have changed since its creation."""
     stored = {
         field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
@@ -442,17 +447,17 @@ def _check_columns(lake: StoredLake, table: str) -> None:
         )
 
 
-def _is_outdated(lake: StoredLake, table: str) -> bool:
+def _has_outdated_schema(lake: StoredLake, table: str) -> bool:
     """Return whether the table's log lacks a column, or forbids nulls that are now allowed."""
     nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
 
-def _file_name(file: str) -> str:
+def _last_path_part(file: str) -> str:
     return file.rpartition("/")[2]
 
 
-def _restore_table(lake: StoredLake, table: str, version: int) -> None:
+def _undo_commits_after_version(lake: StoredLake, table: str, version: int) -> None:
     """Undo the commits of a table after a version."""
     delta = lake.delta_table(table)
     delta.update_incremental()
@@ -464,7 +469,7 @@ def _restore_table(lake: StoredLake, table: str, version: int) -> None:
     except DeltaError as error:
         raise LakeError(
             f"{lake.table_folder(table)}: the table cannot be restored to its version {version}: "
-            f"{one_line_message(error)}{foreign_commits_hint(foreign_commits(delta))}; "
+            f"{one_line_message(error)}{foreign_commits_hint(foreign_commit_descriptions(delta))}; "
             f"{DAMAGE_HINT}"
         ) from None
     delta.update_incremental()

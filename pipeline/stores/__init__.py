@@ -55,7 +55,7 @@ def parse_location(path: AnyLocation) -> Location:
     if not str(path).strip():
         raise UsageError(f"the path of the lake {EMPTY_PATH_HINT}")
     if is_remote(path):
-        return _remote(str(path))
+        return _parse_remote_location(str(path))
     # Like shells, `expanduser` leaves `./~name` and names of unknown users unchanged.
     expanded = os.path.expanduser(local_path(str(path)))  # noqa: PTH111
     return LocalLocation(Path(os.path.realpath(expanded)))
@@ -79,13 +79,17 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         ChangedError: If a local file changes while it is read.
     """
     if is_remote(file):
-        return _remote(file).read(check_size)
-    return local.read_local_file(file, check_size)
+        return _parse_remote_location(file).read(check_size)
+    return local.read_regular_local_file(file, check_size)
 
 
 def open_file(file: str) -> BinaryIO:
     """Open a file for reading with random access."""
-    return _remote(file).open() if is_remote(file) else local.open_local_file(file)
+    return (
+        _parse_remote_location(file).open()
+        if is_remote(file)
+        else local.open_local_file_or_empty(file)
+    )
 
 
 def is_regular_file(file: str) -> bool:
@@ -95,7 +99,7 @@ def is_regular_file(file: str) -> bool:
 
 def file_version(file: str) -> tuple[int, ...] | None:
     """Return a key that changes with the file's content, or None if there is none."""
-    return None if is_remote(file) else local.local_file_version(file)
+    return None if is_remote(file) else local.local_file_change_key(file)
 
 
 def was_deleted(file: str) -> bool:
@@ -105,15 +109,15 @@ def was_deleted(file: str) -> bool:
 
 def list_objects(url: str) -> Iterator[tuple[str, int]]:
     """Iterate over the key and size of all objects below a URL, sorted by key."""
-    return _remote(url).iter_objects()
+    return _parse_remote_location(url).iter_objects()
 
 
 def object_size(url: str) -> int | None:
     """Return the size of the object at a URL in bytes, or None if there is no such object."""
-    return _remote(url).size()
+    return _parse_remote_location(url).size()
 
 
-def _remote(url: str) -> "RemoteLocation":
+def _parse_remote_location(url: str) -> "RemoteLocation":
     """Return the location of a URL; raise OSError if the URL has an empty or relative part."""
     from pipeline.stores.remote import RemoteLocation
 

@@ -50,7 +50,7 @@ STALE_SECONDS = 60.0
 """An object store's lock that is unchanged for this time may be taken over."""
 
 # Opening a pipe must not wait for its writer; pipes are refused afterwards.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class LocalLocation:
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
         """Return bytes of the file from `start`, at most `n_bytes`."""
-        handle = os.open(self.path, _FLAGS)
+        handle = os.open(self.path, _OPEN_FLAGS)
         try:
             return os.pread(handle, n_bytes, start)
         finally:
@@ -164,7 +164,7 @@ class LocalLocation:
             raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
 
 
-def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+def read_regular_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
     """Return a file's bytes, or None for pipes and devices.
 
     File descriptors are used directly, because archives can have millions of files.
@@ -177,7 +177,7 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         OSError: If the file cannot be read.
         ChangedError: If the file changes while it is read.
     """
-    handle = os.open(file, _FLAGS)
+    handle = os.open(file, _OPEN_FLAGS)
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -186,7 +186,7 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         # A file of size 0 is not read, because reading a kernel file can block or never end.
         data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
-            data = _read_rest(handle, data, check_size)
+            data = _read_to_end(handle, data, check_size)
         new_status = os.fstat(handle)
         if (new_status.st_mtime_ns, new_status.st_size) != (status.st_mtime_ns, status.st_size):
             raise ChangedError
@@ -195,16 +195,16 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         os.close(handle)
 
 
-def open_local_file(file: str) -> io.BufferedReader | io.BytesIO:
+def open_local_file_or_empty(file: str) -> io.BufferedReader | io.BytesIO:
     """Open a file for reading; a file without a size, as in /proc, is opened as an empty file."""
-    stream = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
+    stream = open(os.open(file, _OPEN_FLAGS), "rb")  # noqa: PTH123, SIM115
     if os.fstat(stream.fileno()).st_size:
         return stream
     stream.close()
     return io.BytesIO()
 
 
-def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
+def _read_to_end(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
     """Read a file to its end, and return the bytes that were read before with the new ones."""
     parts = [data]
     n_bytes = len(data)
@@ -215,7 +215,7 @@ def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> b
     return b"".join(parts)
 
 
-def local_file_version(file: str) -> tuple[int, ...] | None:
+def local_file_change_key(file: str) -> tuple[int, ...] | None:
     """Return a key that changes with the file's content, or None if the file is missing."""
     try:
         status = os.stat(file)  # noqa: PTH116
@@ -245,7 +245,7 @@ def is_regular_local_file(file: str) -> bool:
         return True
 
 
-def new_temporary_file() -> Path:
+def create_temporary_parquet_file() -> Path:
     """Create an empty temporary file with a unique name."""
     handle, name = tempfile.mkstemp(prefix="magic-", suffix=".parquet")
     os.close(handle)

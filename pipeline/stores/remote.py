@@ -25,17 +25,17 @@ from msgspec import Struct
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore, from_url
 
-from pipeline.stores.local import STALE_SECONDS, Draft, File, new_temporary_file
+from pipeline.stores.local import STALE_SECONDS, Draft, File, create_temporary_parquet_file
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from obstore.store import RetryConfig
 
 _BUFFER_BYTES = 4 * 2**20
-_RETRIES: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+_RETRY_CONFIG: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
 # Explanations of the library's error messages that contain a string.
-_HINTS = {
+_HINT_BY_ERROR_PART = {
     "169.254.169.254": "no credentials: set those of the store in the environment; for S3 these "
     "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
@@ -114,7 +114,7 @@ class RemoteLocation:
         Args:
             name: Not used; local locations need it.
         """
-        path = new_temporary_file()
+        path = create_temporary_parquet_file()
 
         def finish(name: str) -> None:
             location = self / name
@@ -180,7 +180,7 @@ class RemoteLocation:
 @lru_cache
 def _store(root: str) -> ObjectStore:
     with _reraise_as_os_error(root):
-        return from_url(root, retry_config=_RETRIES)
+        return from_url(root, retry_config=_RETRY_CONFIG)
 
 
 def _last_path_part(path: str) -> str:
@@ -230,12 +230,12 @@ def _reraise_as_os_error(url: str) -> Iterator[None]:
     except (FileNotFoundError, NotFoundError):
         raise FileNotFoundError(f"{url}: no such object") from None
     except (BaseError, ValueError) as error:  # ValueError: a key that the library rejects
-        raise OSError(f"{url}: {_error_reason(str(error))}") from None
+        raise OSError(f"{url}: {_shorten_error_message(str(error))}") from None
 
 
-def _error_reason(text: str) -> str:
+def _shorten_error_message(text: str) -> str:
     """Return a hint for the error message, the store's own message, or the first line."""
-    for error_part, hint in _HINTS.items():
+    for error_part, hint in _HINT_BY_ERROR_PART.items():
         if error_part in text:
             return hint
     code, message = (re.search(f"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
@@ -252,11 +252,11 @@ def _error_reason(text: str) -> str:
 # process blocks nobody, and clocks need not agree. Each write is conditional: it succeeds only if
 # the object is unchanged since it was read, so only one of several processes gets the lock.
 
-BEAT_SECONDS = 10.0
+RENEWAL_SECONDS = 10.0
 POLL_SECONDS = 0.25
 
-_FREE = b"free"
-_LOST = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError)
+_FREE_LOCK_CONTENT = b"free"
+_LOCK_CHANGED_ERRORS = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError)
 
 
 class Lease(Struct):
@@ -282,26 +282,26 @@ class Lease(Struct):
         last_tag: str | None = None
         changed_at = time.monotonic()
         while True:
-            tag, content = self._read_lock()
+            tag, content = self._read_tag_and_content()
             if tag != last_tag:
                 last_tag, changed_at = tag, time.monotonic()
             is_stale = time.monotonic() - changed_at > STALE_SECONDS
-            if (tag is None or content == _FREE or is_stale) and self._write_if_unchanged(
-                _unique_content(), tag
-            ):
+            if (
+                tag is None or content == _FREE_LOCK_CONTENT or is_stale
+            ) and self._write_if_unchanged(_unique_lock_content(), tag):
                 return
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.url}: locked for {seconds:.0f} seconds")
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
-    def renew(self) -> None:
+    def renew_or_mark_lost(self) -> None:
         """Rewrite the lock, and set `is_lost` if another process has taken it over."""
-        self.is_lost = not self._write_if_unchanged(_unique_content(), self.tag)
+        self.is_lost = not self._write_if_unchanged(_unique_lock_content(), self.tag)
 
     def release(self) -> None:
         """Mark the lock as free, so that other processes can acquire it without waiting."""
         if not self.is_lost:
-            self._write_if_unchanged(_FREE, self.tag)
+            self._write_if_unchanged(_FREE_LOCK_CONTENT, self.tag)
 
     def raise_if_lost(self) -> None:
         """Raise OSError if another process has taken the lock over."""
@@ -311,7 +311,7 @@ class Lease(Struct):
                 "too long; run the same command again"
             )
 
-    def _read_lock(self) -> tuple[str | None, bytes]:
+    def _read_tag_and_content(self) -> tuple[str | None, bytes]:
         """Return the tag and content of the lock object; None and no bytes if it is missing."""
         try:
             response = obstore.get(self.store, self.key)
@@ -327,7 +327,7 @@ class Lease(Struct):
             result = obstore.put(
                 self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
             )
-        except _LOST:
+        except _LOCK_CHANGED_ERRORS:
             return False
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
@@ -335,7 +335,7 @@ class Lease(Struct):
         return True
 
 
-def _unique_content() -> bytes:
+def _unique_lock_content() -> bytes:
     """Return content that no other process writes, because a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
@@ -358,7 +358,7 @@ def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
     """
     lease.acquire(seconds)
     stop = threading.Event()
-    renewal = threading.Thread(target=_renew_lease, args=(lease, stop), daemon=True)
+    renewal = threading.Thread(target=_renew_lease_until_stopped, args=(lease, stop), daemon=True)
     renewal.start()
     try:
         yield lease.raise_if_lost
@@ -369,12 +369,12 @@ def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
             lease.release()
 
 
-def _renew_lease(lease: Lease, stop: threading.Event) -> None:
-    """Renew a lock every `BEAT_SECONDS` until `stop` is set or the lock is lost."""
+def _renew_lease_until_stopped(lease: Lease, stop: threading.Event) -> None:
+    """Renew a lock every `RENEWAL_SECONDS` until `stop` is set or the lock is lost."""
     renewed_at = time.monotonic()
-    while not lease.is_lost and not stop.wait(BEAT_SECONDS):
+    while not lease.is_lost and not stop.wait(RENEWAL_SECONDS):
         try:
-            lease.renew()
+            lease.renew_or_mark_lost()
             renewed_at = time.monotonic()
         except OSError:  # perhaps the network failed only for a moment
             lease.is_lost = time.monotonic() - renewed_at > STALE_SECONDS / 2

@@ -40,25 +40,25 @@ from pipeline.processes import available_cores
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.warehouse.statements import (
     LAKE_URL_SCHEME,
-    Advise,
+    AdviseOnColumn,
     ComputedView,
     ViewsByName,
-    add_comments,
-    as_polars,
-    can_list_views,
-    check_parameter_values,
+    check_parameter_names,
     count_lines_before_statement,
     create_computed_view,
     create_lake_view,
-    create_table_view,
+    create_table_view_of_files,
     create_view,
+    extract_single_read_statement,
     format_duckdb_error,
+    may_read_catalog,
     missing_column_message,
-    parse_read_statement,
-    query_error,
+    query_error_with_position,
     quote_qualified_name,
-    referenced_views,
-    view_descriptions,
+    referenced_tables_and_views,
+    store_descriptions_as_comments,
+    table_and_view_descriptions,
+    to_polars_without_decimals,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ _MIN_BYTES_FOR_THREADS = 2**23
 _POLL_SECONDS = 0.1
 _MAX_CACHED_CONNECTIONS = 16
 _MAX_CONCURRENT_QUERIES = 64  # Further queries wait.
-_MISSING_FOLDER = "nowhere"
+_NONEXISTENT_FOLDER = "nowhere"
 # DuckDB must not fetch extensions, write to disk, or read a Python variable as a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -85,9 +85,9 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
-    "extension_directory": _MISSING_FOLDER,
-    "home_directory": _MISSING_FOLDER,
-    "secret_directory": _MISSING_FOLDER,
+    "extension_directory": _NONEXISTENT_FOLDER,
+    "home_directory": _NONEXISTENT_FOLDER,
+    "secret_directory": _NONEXISTENT_FOLDER,
     "temp_directory": "",
 }
 # Further settings of a database in a file.
@@ -137,7 +137,7 @@ def connect(
             # The setting is global so that it also applies to cursors. A query for one game reads
             # mostly footers, so caching them makes it much faster.
             connection.execute("SET GLOBAL parquet_metadata_cache = true")
-            _create_views(connection, lake, views, query)
+            _create_tables_and_views_for_query(connection, lake, views, query)
             for lock in _LOCKDOWN_STATEMENTS:
                 connection.execute(lock)
     except PluginError:
@@ -177,7 +177,7 @@ def query_small(
     Raises:
         QueryError: If the query fails.
     """
-    tables, needed = referenced_views(query or select, views)
+    tables, needed = referenced_tables_and_views(query or select, views)
     key = (lake.state, *tables, *((name, str(view)) for name, view in needed.items()))
     connection = _cached_connections.pop(key, None) or connect(
         lake, views, query or select, memory=BOUNDED_MEMORY, threads=1
@@ -192,7 +192,7 @@ def query_small(
         with connect_with_memory_limit(lake, views, select) as new_connection:
             return pl.concat(iter_parts(new_connection, select))
     except duckdb.Error as error:
-        raise query_error(error, select, tables) from None
+        raise query_error_with_position(error, select, tables) from None
     return pl.DataFrame(rows)
 
 
@@ -252,11 +252,11 @@ def view_columns(name: str, views: ViewsByName) -> pl.Schema:
     """
     if isinstance(view := views[name], ComputedView):
         return view.schema
-    tables, needed = referenced_views(quote_qualified_name(name), views)
+    tables, needed = referenced_tables_and_views(quote_qualified_name(name), views)
     with _open_connection(1, None) as connection:
         connection.execute(_LOCKDOWN_STATEMENTS[0])
         for table in tables:
-            create_table_view(connection, [], table)
+            create_table_view_of_files(connection, [], table)
         for view_name, needed_view in needed.items():
             if isinstance(needed_view, SqlView):
                 create_view(connection, view_name, needed_view)
@@ -289,10 +289,10 @@ def ingest_connection(
         ):
             connection.execute("SET preserve_insertion_order = false")
             has_files = lake and any(map_tables(lake.file_sizes_bytes, tables))
-            files = _register_lake_files(connection, lake) if lake and has_files else None
+            files = _register_lake_file_system(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.register_table(table) if files else []
-                create_table_view(connection, names, table)
+                create_table_view_of_files(connection, names, table)
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
@@ -339,20 +339,22 @@ def _open_connection(
     return connection
 
 
-def _create_views(
+def _create_tables_and_views_for_query(
     connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: ViewsByName, query: str | None
 ) -> None:
     """Create the tables and views that the query can name, with comments if it can list them."""
-    tables, needed = referenced_views(query, views)
+    tables, needed = referenced_tables_and_views(query, views)
     map_tables(
         lake.file_sizes_bytes, tables
     )  # Opens the tables in parallel; lake caches the sizes.
-    files = _register_lake_files(connection, lake)
+    files = _register_lake_file_system(connection, lake)
     for table in tables:
         create_lake_view(connection, lake, table, files.register_table)
     for name, view in needed.items():
         if isinstance(view, ComputedView):
-            file = files.register_computed_file(f"{name}.json", partial(_to_json_lines, view, lake))
+            file = files.register_computed_file(
+                f"{name}.json", partial(_computed_rows_as_json_lines, view, lake)
+            )
             create_computed_view(connection, name, view, file)
         else:
             try:
@@ -362,11 +364,13 @@ def _create_views(
                     raise
                 failure = f"the SQL of {name}, of the package {view.package}, fails"
                 raise PluginError(f"{failure}: {format_duckdb_error(error)}") from None
-    if can_list_views(query):
-        add_comments(connection, view_descriptions(tables, needed))
+    if may_read_catalog(query):
+        store_descriptions_as_comments(connection, table_and_view_descriptions(tables, needed))
 
 
-def _register_lake_files(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFiles":
+def _register_lake_file_system(
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake
+) -> "LakeFiles":
     """Make the lake's files readable by the connection, and return the registered file system."""
     # Imported here because fsspec loads in 20 ms, and the first ingest into a lake needs no files.
     from pipeline.warehouse.filesystem import LakeFiles
@@ -376,7 +380,7 @@ def _register_lake_files(connection: duckdb.DuckDBPyConnection, lake: StoredLake
     return files
 
 
-def _to_json_lines(view: ComputedView, lake: StoredLake) -> bytes:
+def _computed_rows_as_json_lines(view: ComputedView, lake: StoredLake) -> bytes:
     """Return the rows of a computed view as JSON, one row a line."""
     rows = view.rows(lake)
     if rows.schema != view.schema:  # DuckDB would read values of other types as null.
@@ -402,7 +406,7 @@ def _run_interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[],
     future = None
     try:
         with delay_interrupts():  # Otherwise the work could start without a future to cancel.
-            future = _query_thread_pool().submit(work)
+            future = _cached_thread_pool().submit(work)
         # The wait has a timeout, because Ctrl-C does not wake a waiting thread if polars is loaded.
         while not wait([future], _POLL_SECONDS).done:
             pass
@@ -417,7 +421,7 @@ def _run_interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[],
 
 
 @cache
-def _query_thread_pool() -> ThreadPoolExecutor:
+def _cached_thread_pool() -> ThreadPoolExecutor:
     """Return the process's thread pool, because starting a thread is slower than many queries."""
     return ThreadPoolExecutor(_MAX_CONCURRENT_QUERIES, "duckdb")
 
@@ -434,10 +438,10 @@ def define_user_view(connection: duckdb.DuckDBPyConnection, name: str, select: s
         QueryError: If the text is not exactly one statement that reads, or if it is invalid.
     """
     try:
-        create_query_view(connection, name, parse_read_statement(connection, select))
+        create_query_view(connection, name, extract_single_read_statement(connection, select))
     except duckdb.Error as error:
         message = missing_column_message(connection, error, select)
-        raise query_error(error, select, message=message) from None
+        raise query_error_with_position(error, select, message=message) from None
 
 
 def create_query_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
@@ -486,7 +490,7 @@ def run_query(
     sql: str,
     names: Collection[str] = tuple(TABLES),
     parameters: Mapping[str, str] | None = None,
-    advise: Advise | None = None,
+    advise: AdviseOnColumn | None = None,
 ) -> pl.DataFrame:
     """Run one statement of a user, which must only read, and return its rows.
 
@@ -498,16 +502,16 @@ def run_query(
         advise: Returns a hint for a missing column, given its name and the tables' columns.
 
     Returns:
-        The rows, with the types that `as_polars` describes.
+        The rows, with the types that `to_polars_without_decimals` describes.
 
     Raises:
         QueryError: If the text is not exactly one statement that reads, or if it is invalid.
     """
     try:
-        statement = parse_read_statement(connection, sql)
-        check_parameter_values(connection, statement, parameters or {})
+        statement = extract_single_read_statement(connection, sql)
+        check_parameter_names(connection, statement, parameters or {})
     except duckdb.Error as error:
-        raise query_error(error, sql) from None
+        raise query_error_with_position(error, sql) from None
     n_lines_above = count_lines_before_statement(statement, sql)
     return run_trusted_query(
         connection, statement, names, parameters, n_lines_above=n_lines_above, advise=advise
@@ -526,10 +530,10 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """
     statement = sql
     try:
-        statement = parse_read_statement(connection, sql)
+        statement = extract_single_read_statement(connection, sql)
         _bind_statement(connection, statement, None)
     except duckdb.Error as error:
-        raise query_error(
+        raise query_error_with_position(
             error, statement, n_lines_above=count_lines_before_statement(statement, sql)
         ) from None
 
@@ -541,7 +545,7 @@ def run_trusted_query(
     parameters: Mapping[str, str] | None = None,
     *,
     n_lines_above: int = 0,
-    advise: Advise | None = None,
+    advise: AdviseOnColumn | None = None,
 ) -> pl.DataFrame:
     """Run a statement that is known to only read, and return its rows.
 
@@ -554,7 +558,7 @@ def run_trusted_query(
         advise: Returns a hint for a missing column, given its name and the tables' columns.
 
     Returns:
-        The rows, with the types that `as_polars` describes.
+        The rows, with the types that `to_polars_without_decimals` describes.
 
     Raises:
         QueryError: If the statement fails, or if polars has no type for a column.
@@ -567,7 +571,7 @@ def run_trusted_query(
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
         message = missing_column_message(connection, error, statement, advise)
-        raise query_error(error, statement, names, n_lines_above, message) from None
+        raise query_error_with_position(error, statement, names, n_lines_above, message) from None
 
 
 def _fetch_rows(
@@ -577,7 +581,7 @@ def _fetch_rows(
     rows = _bind_statement(connection, statement, parameters)
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # This numbers duplicate column names: seat, seat_1.
-    return as_polars(rows)
+    return to_polars_without_decimals(rows)
 
 
 def _bind_statement(

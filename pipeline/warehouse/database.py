@@ -15,13 +15,13 @@ from pipeline.warehouse.filesystem import LakeFilesByUrl
 from pipeline.warehouse.statements import (
     ComputedView,
     ViewsByName,
-    add_comments,
     create_lake_view,
-    create_schema,
+    create_schema_of_qualified_name,
     create_view,
     format_duckdb_error,
     quote_qualified_name,
-    view_descriptions,
+    store_descriptions_as_comments,
+    table_and_view_descriptions,
 )
 
 _ROWS_NAME = "stored_rows"
@@ -41,7 +41,7 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
     Raises:
         LakeError: If DuckDB cannot create the database.
     """
-    descriptions = view_descriptions(TABLES, views)
+    descriptions = table_and_view_descriptions(TABLES, views)
     try:
         with create_database_file(file) as connection:
             connection.execute("BEGIN TRANSACTION")
@@ -58,7 +58,7 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
             for name, view in views.items():
                 if isinstance(view, ComputedView):
                     register_rows(connection, _ROWS_NAME, view.rows(lake))
-                    create_schema(connection, name)
+                    create_schema_of_qualified_name(connection, name)
                     connection.execute(
                         f"CREATE TABLE {quote_qualified_name(name)} AS FROM {_ROWS_NAME}"
                     )
@@ -66,7 +66,7 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
                     descriptions[name] = descriptions[name]._replace(kind="TABLE")
                 else:
                     create_view(connection, name, view)
-            add_comments(connection, descriptions)
+            store_descriptions_as_comments(connection, descriptions)
             connection.execute("COMMIT")
     except duckdb.Error as error:
         raise_if_resources_exhausted(error)

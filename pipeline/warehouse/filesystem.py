@@ -75,31 +75,31 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
 
     def glob(self, path: str, **_: object) -> list[str]:
         """Return the path itself, because names of registered files are no patterns."""
-        self._check(path)
+        self._raise_if_not_registered(path)
         return [path]
 
     def info(self, path: str, **_: object) -> dict[str, Any]:
         """Return the name, size in bytes and type of a registered file."""
-        self._check(path)
+        self._raise_if_not_registered(path)
         lazy_content = self._lazy_contents.get(path)
         n_bytes = len(lazy_content.content()) if lazy_content else self._files[path][1]
         return {"name": path, "size": n_bytes, "type": "file"}
 
     def modified(self, path: str) -> datetime:
         """Return the same modification time for each registered file."""
-        self._check(path)
+        self._raise_if_not_registered(path)
         return _MODIFIED_AT
 
     def open(self, path: str, mode: str = "rb", **_: object) -> "_RangeReader | BytesIO":
         """Open a registered file for reading; any other mode raises PermissionError."""
         if mode != "rb":
             raise PermissionError("the lake can only be read")
-        self._check(path)
+        self._raise_if_not_registered(path)
         if lazy_content := self._lazy_contents.get(path):
             return BytesIO(lazy_content.content())
         return _RangeReader(path, *self._files[path])
 
-    def _check(self, path: str) -> None:
+    def _raise_if_not_registered(self, path: str) -> None:
         """Raise FileNotFoundError if the path is not registered."""
         if path not in self._files and path not in self._lazy_contents:
             raise FileNotFoundError("the lake's tables have no file of this name")

@@ -18,7 +18,7 @@ from pipeline.errors import QueryError, suggest_quotes, suggest_similar_names
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES, row_description, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.stored_lake import failed_results_select, merged_names_select
+from pipeline.lake.stored_lake import failed_games_as_losses_select, replaced_names_select
 from pipeline.lake.tables import ROLES_TABLE, renamed_words
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.vocabulary import LOSS
@@ -32,7 +32,7 @@ _READING_KEYWORDS = (
 _EXPLAIN_PREFIX = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
-_ALTERNATIVES = {
+_ALTERNATIVE_BY_KEYWORD = {
     "copy": "write only the SELECT, and name the file, as in `magic sql QUERY -o FILE` (in Python: "
     "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
     "create": "use WITH (in Python: `temporary`)",
@@ -61,7 +61,7 @@ _INTERRUPTING_ERRORS = {kind.__name__: kind for kind in (KeyboardInterrupt, Memo
 _INTERNAL_PREFIXES = ("pg_", "duckdb_", "json_execute_")
 
 
-def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+def extract_single_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return the one statement of the text, after checking that it only reads.
 
     Args:
@@ -84,7 +84,7 @@ def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str
     word = first_word[1] if first_word else ""
     # The statement inside EXPLAIN is checked too, because EXPLAIN ANALYZE runs it.
     statement_types = {
-        _statement_type(inner) for inner in connection.extract_statements(normalized_query)
+        _statement_type_if_named(inner) for inner in connection.extract_statements(normalized_query)
     }
     if not statement_types <= _ALLOWED_STATEMENT_TYPES or word not in _READING_KEYWORDS:
         raise _forbidden_statement_error(word)
@@ -98,7 +98,7 @@ def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str
     return statements[0].query
 
 
-def check_parameter_values(
+def check_parameter_names(
     connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]
 ) -> None:
     """Raise QueryError if a parameter has no value, or if a value has no parameter."""
@@ -117,7 +117,7 @@ def check_parameter_values(
         )
 
 
-def _statement_type(statement: duckdb.Statement) -> duckdb.StatementType | None:
+def _statement_type_if_named(statement: duckdb.Statement) -> duckdb.StatementType | None:
     """Return the type of a statement; None if DuckDB's Python package has no name for it."""
     try:
         return statement.type
@@ -127,7 +127,7 @@ def _statement_type(statement: duckdb.Statement) -> duckdb.StatementType | None:
 
 def _forbidden_statement_error(word: str) -> QueryError:
     """Return the error for a statement that begins with `word` and may write."""
-    alternative = _ALTERNATIVES.get(word, "use SELECT")
+    alternative = _ALTERNATIVE_BY_KEYWORD.get(word, "use SELECT")
     return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {alternative}")
 
 
@@ -153,7 +153,7 @@ def normalize_query_text(sql: str) -> str:
     )
 
 
-def query_error(
+def query_error_with_position(
     error: duckdb.Error,
     sql: str,
     names: Collection[str] = tuple(TABLES),
@@ -259,7 +259,7 @@ def unknown_table_error(name: str, names: Collection[str]) -> str:
     )
 
 
-Advise = Callable[[str, Collection[str]], str | None]
+AdviseOnColumn = Callable[[str, Collection[str]], str | None]
 """Returns a hint for a missing column, given its name and the tables and views of the query."""
 
 _MISSING_COLUMN = re.compile(
@@ -279,7 +279,7 @@ def missing_column_message(
     connection: duckdb.DuckDBPyConnection,
     error: duckdb.Error,
     statement: str,
-    advise: Advise | None = None,
+    advise: AdviseOnColumn | None = None,
 ) -> str | None:
     """Return the message for a missing column with a similar name or a hint; None for other errors.
 
@@ -294,7 +294,7 @@ def missing_column_message(
     if not (match := _MISSING_COLUMN.match(str(error))):
         return None
     name = match["name"]
-    columns = _columns_of_named_tables(connection, statement)
+    columns = _columns_of_tables_in_statement(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
     candidates = {column for table_columns in columns.values() for column in table_columns}
     # DuckDB's candidates are qualified by their tables, and can be columns of a subquery.
@@ -308,7 +308,7 @@ def missing_column_message(
     return f"no column `{name}`: {hint}" if hint else None
 
 
-def _columns_of_named_tables(
+def _columns_of_tables_in_statement(
     connection: duckdb.DuckDBPyConnection, statement: str
 ) -> dict[str, list[str]]:
     """Return the columns of each table and view that the statement names."""
@@ -349,7 +349,7 @@ class ComputedView(NamedTuple):
 ViewsByName = Mapping[str, SqlView | ComputedView]
 
 
-def referenced_views(
+def referenced_tables_and_views(
     query: str | None, views: ViewsByName
 ) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
     """Return the tables and views that a query can name, and those that these views use.
@@ -363,8 +363,8 @@ def referenced_views(
     """
     used_names = (
         {*TABLES, *views}
-        if can_list_views(query)
-        else _find_used_tables_and_views(_words_that_can_be_names(query or ""), views)
+        if may_read_catalog(query)
+        else _find_tables_and_views_by_words(_words_that_can_be_names(query or ""), views)
     )
     return (
         [table for table in TABLES if table in used_names],
@@ -372,12 +372,12 @@ def referenced_views(
     )
 
 
-def can_list_views(query: str | None) -> bool:
+def may_read_catalog(query: str | None) -> bool:
     """Return whether the query reads the catalogue of tables and views; True without a query."""
     return query is None or bool(_CATALOG_WORDS & _words_that_can_be_names(query))
 
 
-def _find_used_tables_and_views(words: set[str], views: ViewsByName) -> set[str]:
+def _find_tables_and_views_by_words(words: set[str], views: ViewsByName) -> set[str]:
     """Return the tables and views whose names are among the words, and those that the views use."""
     all_names, used_names = {*TABLES, *views}, set[str]()
     while new_names := {
@@ -403,7 +403,7 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
     Returns:
         The descriptions by column.
     """
-    tables, used_views = referenced_views(quote_qualified_name(name), views)
+    tables, used_views = referenced_tables_and_views(quote_qualified_name(name), views)
     texts_by_column: dict[str, set[str]] = {}
     # Views of players read `roles` only to select games, so its descriptions do not apply.
     for table in [table for table in tables if table != ROLES_TABLE] or tables:
@@ -419,7 +419,7 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
     """Create a view, and its schema if the name has one."""
-    create_schema(connection, name)
+    create_schema_of_qualified_name(connection, name)
     connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {view.select}")
 
 
@@ -442,12 +442,12 @@ def create_computed_view(
         f"{quote_identifier(name)}: {quote_literal(dtype)}" for name, dtype in column_types
     )
     options = f"format = 'newline_delimited', columns = {{{columns}}}"
-    create_schema(connection, name)
+    create_schema_of_qualified_name(connection, name)
     select = f"SELECT * FROM read_json({quote_literal(file)}, {options})"
     connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {select}")
 
 
-def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+def create_schema_of_qualified_name(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Create the schema of a table or view, if its name has one."""
     for schema in name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
@@ -472,7 +472,9 @@ class ViewDescription(NamedTuple):
     kind: str = "VIEW"
 
 
-def view_descriptions(tables: Iterable[str], views: ViewsByName) -> dict[str, ViewDescription]:
+def table_and_view_descriptions(
+    tables: Iterable[str], views: ViewsByName
+) -> dict[str, ViewDescription]:
     """Return the descriptions of the tables and of the views, by name."""
     table_descriptions = {
         table: ViewDescription(
@@ -487,7 +489,7 @@ def view_descriptions(tables: Iterable[str], views: ViewsByName) -> dict[str, Vi
     }
 
 
-def add_comments(
+def store_descriptions_as_comments(
     connection: duckdb.DuckDBPyConnection, descriptions: Mapping[str, ViewDescription]
 ) -> None:
     """Store the descriptions as comments in the database, with one call for all columns."""
@@ -548,14 +550,15 @@ def viewed_table_select(lake: StoredLake, table: str, stored_select: Callable[[s
     def select_with_merged_names(stored_table: str) -> str:
         if not lake.names or "model" not in table_schema(stored_table):
             return stored_select(stored_table)
-        return merged_names_select(
+        return replaced_names_select(
             stored_table, stored_select(stored_table), stored_select("players"), lake.names
         )
 
     if table != "results" or lake.failures != LOSS:
         return select_with_merged_names(table)
     columns = ", ".join(map(quote_identifier, table_schema(table)))
-    return f"SELECT {columns} FROM ({failed_results_select(select_with_merged_names)}) AS failed"
+    results = failed_games_as_losses_select(select_with_merged_names)
+    return f"SELECT {columns} FROM ({results}) AS failed"
 
 
 def _stored_rows_select(
@@ -567,21 +570,23 @@ def _stored_rows_select(
     """Return the SELECT of the stored rows of a table that belong to the lake's system."""
     is_of_system = f"system = {quote_literal(str(lake.system))}"
     condition = is_of_system if lake.has_rows_of_other_systems(table) else None
-    if lake.is_shared_by_systems(table):
+    if lake.needs_game_ids_to_select_system(table):
         game_ids = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {is_of_system}"
         condition = f"game_id IS NULL OR game_id IN ({game_ids})"
-    return _files_select(connection, files(table), table, condition, lake.file_schema(table))
+    return _table_rows_of_files_select(
+        connection, files(table), table, condition, lake.file_schema(table)
+    )
 
 
-def create_table_view(
+def create_table_view_of_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
 ) -> None:
     """Create the view of a table from Parquet files; without files, it has no rows."""
-    rows = _files_select(connection, files, table)
+    rows = _table_rows_of_files_select(connection, files, table)
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def _files_select(
+def _table_rows_of_files_select(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
@@ -639,7 +644,7 @@ MAX_NESTING_DEPTH = 32
 """Maximum depth of lists and structs; readers of results allow about twice as much."""
 
 
-def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+def to_polars_without_decimals(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """Return the rows as a polars frame, with integers and floats in place of decimals.
 
     DuckDB returns a sum of integers as HUGEINT and `0.5` as DECIMAL. HUGEINT and DECIMAL without
@@ -663,16 +668,16 @@ def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
 
 def _replace_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column with whole decimals as integers if all fit, else as floats."""
-    integers = _type_without_decimals(column.type, pa.int64())
+    integers = _replace_decimals_in_type(column.type, pa.int64())
     if integers == column.type:
         return column
     try:
         return column.cast(integers)
     except pa.ArrowInvalid:
-        return column.cast(_type_without_decimals(column.type, pa.float64()))
+        return column.cast(_replace_decimals_in_type(column.type, pa.float64()))
 
 
-def _type_without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
+def _replace_decimals_in_type(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
     """Return the type with float64 for decimals, or `whole` if they have no decimal places."""
     if pa.types.is_decimal(dtype):
         return pa.float64() if dtype.scale else whole
@@ -681,7 +686,7 @@ def _type_without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataTyp
     fields = [dtype.field(number) for number in range(dtype.num_fields)]
     if pa.types.is_map(dtype):
         fields = [dtype.key_field, dtype.item_field]
-    fields = [field.with_type(_type_without_decimals(field.type, whole)) for field in fields]
+    fields = [field.with_type(_replace_decimals_in_type(field.type, whole)) for field in fields]
     if pa.types.is_struct(dtype):
         return pa.struct(fields)
     if pa.types.is_map(dtype):
@@ -724,7 +729,7 @@ def _check_dates_are_displayable(table: pa.Table) -> None:
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         for values in (leaf for chunk in column.chunks for leaf in _iter_leaf_arrays(chunk)):
-            if description := _describe_out_of_range_value(values):
+            if description := _out_of_range_value_description(values):
                 raise QueryError(
                     f"the column `{name}` has {description}, which cannot be displayed: cast it, "
                     "for example `CAST(.. AS VARCHAR)`"
@@ -741,7 +746,7 @@ def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
         yield from _iter_leaf_arrays(node)
 
 
-def _describe_out_of_range_value(values: pa.Array) -> str | None:
+def _out_of_range_value_description(values: pa.Array) -> str | None:
     """Return which dates or times in the array Python cannot represent; None if there are none."""
     is_date, is_time = pa.types.is_date32(values.type), pa.types.is_time64(values.type)
     if not (is_date or is_time or pa.types.is_timestamp(values.type)):

@@ -428,7 +428,7 @@ def test_a_refused_commit_leaves_nothing_behind(
         raise LakeError("refused")
 
     before = parquet_files(lake)
-    monkeypatch.setattr(Transaction, "_raise_if_file_lost", refuse)
+    monkeypatch.setattr(Transaction, "_raise_if_added_files_changed", refuse)
     with pytest.raises(LakeError, match="refused"):
         ingest(more, lake)
     assert parquet_files(lake) == before

@@ -23,7 +23,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import mark_as_writing, remove_stale_locks
+from pipeline.lake.tables import delete_stale_locks_and_find_writers, mark_as_writing
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
@@ -127,7 +127,7 @@ def test_chunks_cut_anywhere_lose_no_row(
 ) -> None:
     """Chunks smaller than a model's rows, rounds smaller than the files, a file a chunk."""
     before = rows(lake)
-    monkeypatch.setattr(upkeep, "CHUNK_BYTES", chunk * upkeep.ROW_BYTES)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", chunk * upkeep.ESTIMATED_ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
     assert rows(lake) == before
@@ -146,7 +146,7 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
         ingest(logs, tmp_path / "lake")
     before = rows(tmp_path / "lake", but_for=())
     assert len(before["archives"]) == 8
-    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 2 * upkeep.ROW_BYTES)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 2 * upkeep.ESTIMATED_ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(tmp_path / "lake")
     after = rows(tmp_path / "lake", but_for=())
@@ -171,7 +171,7 @@ def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) ->
     most = 10
     for module in ("files", "maintain"):
         monkeypatch.setattr(f"pipeline.lake.{module}.MAX_FILE_ROWS", most)
-    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 9 * upkeep.ROW_BYTES)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 9 * upkeep.ESTIMATED_ROW_BYTES)
     before = rows(lake)
     maintain(lake)
     assert rows(lake) == before
@@ -193,7 +193,7 @@ def test_an_ingest_that_commits_meanwhile_wins(
 ) -> None:
     """What it took out does not come back, and what it left alone is merged."""
     ingest(more, lake)
-    write = upkeep._write_sorted
+    write = upkeep._write_sorted_files
 
     def slow(*args: object) -> None:
         write(*args)  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def test_an_ingest_that_commits_meanwhile_wins(
             (more / "3.json").write_bytes(encode(prisoners_dilemma(model="fresh")))
             assert ingest(more, lake).statuses["replacing"] == 1
 
-    monkeypatch.setattr(upkeep, "_write_sorted", slow)
+    monkeypatch.setattr(upkeep, "_write_sorted_files", slow)
     maintain(lake)
     assert "fresh" in set(table(lake, "results")["model"])
     assert "third" not in set(table(lake, "decisions")["model"])
@@ -350,7 +350,7 @@ def test_the_state_before_today_stays_for_its_readers(
     age(lake, 30)
     commits = table(lake, "ingests")
     first = commits["finished_at"].max()
-    assert not upkeep._kept_states(reader, "games", first)  # type: ignore[arg-type]
+    assert not upkeep._kept_older_states(reader, "games", first)  # type: ignore[arg-type]
     maintain(lake, keep_days=60 / DAY)
     seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
     assert seen == before
@@ -382,7 +382,7 @@ def test_upkeep_during_an_ingest_on_a_machine_ahead_of_time(
     def delayed(self: Transaction, *arguments: object) -> None:
         monkeypatch.undo()
         # As upkeep elsewhere would, if it had the lock at this moment.
-        alive = remove_stale_locks(parse_location(lake))
+        alive = delete_stale_locks_and_find_writers(parse_location(lake))
         assert len(alive) == 1
         assert all(any(token in file.name for token in alive) for file in unnamed(lake))
         begin(self, *arguments)  # type: ignore[arg-type]
