@@ -42,7 +42,10 @@ _FORBIDDEN_CHARACTERS = "%?\\"
 
 
 def is_lake(path: str | Path | Location) -> bool:
-    """Return whether the path contains a lake of any version."""
+    """Return whether the folder at the path contains a lake.
+
+    Raises LakeError if the path is a file or cannot be read.
+    """
     try:
         return has_nonempty_log(parse_location(path) / COMMITS_TABLE)
     except OSError as error:
@@ -55,13 +58,12 @@ def is_lake(path: str | Path | Location) -> bool:
 
 
 def _unreadable_path_error(path: str | Path | Location, error: OSError) -> LakeError:
-    """Return the error for a path that cannot be read."""
     # Errors of object stores have no `strerror`, and their message already contains the path.
     return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
 def _parse_lake_folder(path: str | Path | Location) -> Location:
-    """Return the location of a lake's folder; raise LakeError if its path cannot be used."""
+    """Return the location of a lake's folder; raise LakeError if a lake cannot have this path."""
     try:
         folder = parse_location(path)
         str(folder).encode()
@@ -85,18 +87,20 @@ def open_lake(path: str | Path | Location, as_of: int | None = None) -> StoredLa
 
 
 @overload
-def open_lake(path: str | Path | Location, as_of: int | None, kind: type[L]) -> L: ...
+def open_lake(path: str | Path | Location, as_of: int | None, lake_class: type[L]) -> L: ...
 
 
 def open_lake(
-    path: str | Path | Location, as_of: int | None = None, kind: type[StoredLake] = StoredLake
+    path: str | Path | Location,
+    as_of: int | None = None,
+    lake_class: type[StoredLake] = StoredLake,
 ) -> StoredLake:
-    """Open the lake at the path in its latest state, or in its state after the ingest `as_of`.
+    """Open a lake in its latest state, or as it was after an earlier ingest.
 
     Args:
         path: The lake's folder.
-        as_of: Number of the ingest whose state is opened; the latest state if None.
-        kind: Class of the returned lake.
+        as_of: Number of the ingest that left the state to open; the latest state if None.
+        lake_class: Class of the returned lake.
 
     Returns:
         The lake, with the contents of all tables fixed at this state.
@@ -121,7 +125,7 @@ def open_lake(
             f"{path}: not a lake: it has no table `{COMMITS_TABLE}`; choose a folder that `magic "
             "ingest` created"
         )
-    lake = kind(folder, as_of)
+    lake = lake_class(folder, as_of)
     readable = [str(version) for version in range(OLDEST_VERSION, VERSION + 1)]
     if lake.contract_version not in readable:
         raise LakeError(
@@ -132,7 +136,7 @@ def open_lake(
     if as_of is not None and lake.ingest_id != as_of:
         raise LakeError(
             f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
-            "lists them"
+            "lists the ingests"
         )
     lake.states  # noqa: B018 - read now, because later commits must not change the state
     if as_of is not None:
@@ -141,7 +145,12 @@ def open_lake(
 
 
 def reopen_lake(lake: L, as_of: int | None = None) -> L:
-    """Open the lake again, with the same view options, in its latest state or after `as_of`."""
+    """Open a lake again to see later commits, with the same view options.
+
+    Args:
+        lake: An open lake.
+        as_of: Number of the ingest that left the state to open; the latest state if None.
+    """
     reopened = open_lake(lake.path, as_of, type(lake))._copy_with(
         names=lake.names, failures=lake.failures, _added=lake._added
     )
@@ -149,9 +158,10 @@ def reopen_lake(lake: L, as_of: int | None = None) -> L:
 
 
 def _raise_if_files_of_old_state_deleted(lake: StoredLake, as_of: int) -> None:
-    """Raise LakeError if files of an old state were deleted although the newest state is complete.
+    """Raise LakeError if `magic maintain` has deleted files of the state after ingest `as_of`.
 
-    If files of the newest state are missing too, the lake is damaged; reading it raises that error.
+    If files of the newest state are missing too, the lake is damaged. Then nothing is raised here,
+    because reading the lake raises a better error.
     """
     existing_files = {
         table: {file.name for file in lake.table_folder(table).list_files()}
@@ -178,7 +188,7 @@ def _raise_if_files_of_old_state_deleted(lake: StoredLake, as_of: int) -> None:
 
 
 def _has_all_files_except_commits(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> bool:
-    """Return whether all files of a lake's state exist, except those of `ingests`."""
+    """Return whether all files of the lake's state exist; the table `ingests` is not checked."""
     return all(
         set(lake.file_sizes_bytes(table)) <= names
         for table, names in existing_files.items()
@@ -187,13 +197,13 @@ def _has_all_files_except_commits(lake: StoredLake, existing_files: Mapping[str,
 
 
 def create_lake(path: str | Path | Location) -> StoredLake:
-    """Create a lake with empty tables, or open it if it exists.
+    """Create a lake with empty tables in a folder, or open the lake that is already there.
 
     Args:
         path: The lake's folder, which is created if it is missing.
 
     Returns:
-        The lake in its latest state.
+        The new lake, or the existing lake in its latest state.
 
     Raises:
         LakeError: If the folder contains other files, or if the lake is damaged or cannot be
@@ -221,15 +231,16 @@ def create_lake(path: str | Path | Location) -> StoredLake:
 
 
 def _names_not_of_a_lake(folder: Location) -> set[str]:
-    """Return the names in the folder that do not belong to a lake."""
+    """Return the names of files and folders in the folder that are not part of a lake."""
     names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
     return names - {*TABLES, LOCK_FILE_NAME, WRITER_LOCKS_FOLDER}
 
 
 def _raise_if_only_commits_table_missing(folder: Location) -> None:
-    """Raise LakeError if the table of commits is missing although other tables have rows.
+    """Raise LakeError if the table `ingests` is missing although other tables have rows.
 
-    If it were created anew, all these rows would be treated as remains of a killed ingest.
+    If `ingests` were created again, the next ingest would remove these rows, because it would
+    treat them as written by a killed ingest.
     """
     tables = (
         [] if is_lake(folder) else [table for table in TABLES if _may_have_rows(folder / table)]
@@ -244,7 +255,7 @@ def _raise_if_only_commits_table_missing(folder: Location) -> None:
 
 
 def _may_have_rows(folder: Location) -> bool:
-    """Return whether a table has files with rows, or an unreadable log that may name some."""
+    """Return whether a table's log lists files; True if the log exists but cannot be read."""
     if not has_nonempty_log(folder):
         return False
     try:
@@ -256,11 +267,11 @@ def _may_have_rows(folder: Location) -> bool:
 
 
 def create_missing_tables(folder: Location, tables: Collection[str]) -> None:
-    """Create empty tables; tables that exist already stay unchanged.
+    """Create the tables that do not exist yet, without rows.
 
     Args:
         folder: The lake's folder.
-        tables: Names of the tables. `ingests` is created last, because it makes a folder a lake.
+        tables: Names of the tables. `ingests` is created last, because `is_lake` looks for it.
     """
     from deltalake import CommitProperties, DeltaTable
 
@@ -301,18 +312,18 @@ def create_missing_tables(folder: Location, tables: Collection[str]) -> None:
         create(COMMITS_TABLE)
 
 
-def concat_by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
-    """Call a function for each system of a lake, and concatenate its rows.
+def concat_by_system(lake: L, compute_rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
+    """Compute rows separately for each system that ran games, and concatenate them.
 
     Args:
-        lake: The lake, with one or several systems.
-        rows: Returns the rows for a lake of one system.
+        lake: The lake, with games of one or several systems.
+        compute_rows: Returns the rows for a lake that is restricted to one system.
 
     Returns:
-        The rows of all systems with a column `system`, the largest system first.
+        The rows with a column `system`; the system with the most games is first.
     """
     return pl.concat(
-        rows(system_lake).with_columns(system=pl.lit(system_lake.system, pl.String))
+        compute_rows(system_lake).with_columns(system=pl.lit(system_lake.system, pl.String))
         for system_lake in lake.split_by_system()
     )
 

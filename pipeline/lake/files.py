@@ -59,7 +59,7 @@ class DataFile(Struct, frozen=True):
     stats: str
 
     def delta_add_action(self) -> AddAction:
-        """Return the Delta action that adds the file to its table."""
+        """Return the entry of a Delta commit that adds the file to its table."""
         return AddAction(
             self.name,
             self.n_bytes,
@@ -70,44 +70,44 @@ class DataFile(Struct, frozen=True):
         )
 
 
-def delta_remove_action(name: str) -> RemoveAction:
-    """Return the Delta action that removes a file.
+def delta_remove_action(file_name: str) -> RemoveAction:
+    """Return the entry of a Delta commit that removes a file from its table.
 
-    The file itself stays for readers of older states.
+    The file stays on disk, because older states of the table need it.
     """
-    return RemoveAction(name, data_change=True, deletion_timestamp=int(time.time() * 1000))
+    return RemoveAction(file_name, data_change=True, deletion_timestamp=int(time.time() * 1000))
 
 
 class TableWriter:
-    """A writer of one table's rows; it starts a new file when the current file is full.
+    """Writer that writes rows of a table to Parquet files of limited size.
 
     Attributes:
         files: The finished files, in the order of their rows.
     """
 
     def __init__(
-        self, folder: str | Path | Location, table: str, kind: str = NEW_FILE_PREFIX
+        self, folder: str | Path | Location, table: str, name_prefix: str = NEW_FILE_PREFIX
     ) -> None:
-        """Prepare to write; the first rows create the first file.
+        """Prepare to write; the first file is created when rows are written.
 
         Args:
             folder: The folder of the table.
             table: The table's name.
-            kind: Prefix of the files' names. With it, the files of a killed writer can be found.
+            name_prefix: Prefix of the files' names, to find the files if the writer is killed.
         """
         self._folder = parse_location(folder)
-        self._kind = kind
+        self._name_prefix = name_prefix
         # Each file of `ingests` has one row, so dictionaries and statistics would be most of it.
-        self._is_searched = table != COMMITS_TABLE
+        self._has_statistics = table != COMMITS_TABLE
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
         self.files: list[DataFile] = []
 
     def write(self, rows: pl.DataFrame | pa.Table) -> None:
-        """Write the rows as one row group, or as several if they are many or long.
+        """Append rows to the current file, or to a new file if the current file is full.
 
-        Dictionary-encoded columns of an Arrow table are written without decoding them. Readers of
-        the file nevertheless get the types of the contract.
+        The rows become one row group, or several groups of limited size. Dictionary-encoded columns
+        of an Arrow table stay encoded; readers of the file nevertheless get the contract's types.
         """
         if isinstance(rows, pl.DataFrame):
             rows = arrow.to_arrow_table(rows.select(self._schema.names))
@@ -119,21 +119,25 @@ class TableWriter:
         if self._file is None:
             schema = _contract_schema_with_encodings_of_rows(self._schema, rows.schema)
             self._file = _OpenFile(
-                self._folder, self._kind, schema, n_games, is_searched=self._is_searched
+                self._folder,
+                self._name_prefix,
+                schema,
+                n_games,
+                has_statistics=self._has_statistics,
             )
         self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES or self._file.n_rows > MAX_FILE_ROWS:
             self.close()
 
     def close(self) -> None:
-        """Finish the current file; after that, `files` is complete."""
+        """Finish the current file, and append it to `files`."""
         if self._file is not None:
             self.files.append(self._file.close())
             self._file = None
 
     @contextmanager
     def close_or_delete_on_error(self) -> Iterator[Self]:
-        """Finish the last file, or delete all files if an error occurs."""
+        """Close the writer after the block, or delete all its files if the block raises."""
         try:
             yield self
             self.close()
@@ -155,16 +159,22 @@ class _OpenFile:
     """A Parquet file that is being written to a draft."""
 
     def __init__(
-        self, folder: Location, kind: str, schema: pa.Schema, n_games: int, *, is_searched: bool
+        self,
+        folder: Location,
+        name_prefix: str,
+        schema: pa.Schema,
+        n_games: int,
+        *,
+        has_statistics: bool,
     ) -> None:
-        self._draft_name = f"{kind}-{uuid.uuid4()}{SUFFIX}"
+        self._draft_name = f"{name_prefix}-{uuid.uuid4()}{SUFFIX}"
         self._draft = folder.create_draft(self._draft_name)
         self.n_rows = 0
         self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
         paths = (path for field in schema for path in _parquet_leaf_paths(field.name, field.type))
-        leaves = [path for path in paths if is_searched and path not in TEXTS]
+        leaves = [path for path in paths if has_statistics and path not in TEXTS]
         self._writer = pq.ParquetWriter(
             self._draft.path,
             schema,
@@ -208,19 +218,23 @@ class _OpenFile:
 
 
 def staged_file_prefix(token: str) -> str:
-    """Return the prefix of the names of files that are not committed yet."""
+    """Return the prefix in the names of the uncommitted files of a writer.
+
+    Args:
+        token: The writer's unique token.
+    """
     return f"{NEW_FILE_PREFIX}-{token}"
 
 
 def delete_staged_files(folder: Location, token: str) -> None:
-    """Delete the files of a table that were written with a token."""
+    """Delete the uncommitted files that the writer with this token left in a table's folder."""
     for file in folder.list_files():
         if file.name.startswith(staged_file_prefix(token)):
             (folder / file.name).delete_file(missing_ok=True)
 
 
 def _split_into_row_groups(rows: pa.Table) -> Iterator[pa.Table]:
-    """Split rows into parts of at most `MAX_GROUP_BYTES`, or of one row if a row is longer."""
+    """Split rows into parts of at most `MAX_GROUP_BYTES`; a longer row is a part of its own."""
     # Dictionaries are excluded: they are short, and slices would count them in full each time.
     n_bytes = sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
     half = rows.num_rows // 2
@@ -232,14 +246,11 @@ def _split_into_row_groups(rows: pa.Table) -> Iterator[pa.Table]:
 
 
 def row_counts_and_text_bytes_by_group(file: Location) -> list[tuple[int, int]]:
-    """Return the number of rows and the bytes of long texts for each row group of a file.
-
-    Args:
-        file: A Parquet file.
+    """Return the number of rows and the size of long texts for each row group of a Parquet file.
 
     Returns:
-        One pair for each row group, in order. The bytes are those of the columns `TEXTS` before
-        compression.
+        A pair (number of rows, bytes) for each row group, in order. The bytes are the uncompressed
+        size of the columns in `TEXTS`.
     """
     with file.open() as stream:
         footer = pq.read_metadata(stream)
@@ -252,7 +263,10 @@ def row_counts_and_text_bytes_by_group(file: Location) -> list[tuple[int, int]]:
 
 
 def _max_games_in_row_group(rows: pa.Table) -> int:
-    """Return the largest possible number of games in a row group; 0 for tables without games."""
+    """Return an upper bound for the number of games in the first row group of these rows.
+
+    It is 0 for tables without the column `game_id`.
+    """
     if "game_id" not in rows.schema.names:
         return 0
     ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id")
@@ -264,9 +278,9 @@ def _max_games_in_row_group(rows: pa.Table) -> int:
 def _contract_schema_with_encodings_of_rows(
     contract: pa.Schema, rows_schema: pa.Schema
 ) -> pa.Schema:
-    """Return the contract's schema, with strings and lists encoded as in the rows' schema.
+    """Return the contract's schema with strings and lists encoded as in the rows' schema.
 
-    Dictionaries and large offsets exist only in memory; they do not change the written file.
+    Dictionaries and large offsets exist only in memory; the written file is the same.
     """
     for number, field in enumerate(contract):
         dtype = rows_schema.field(field.name).type
@@ -276,7 +290,7 @@ def _contract_schema_with_encodings_of_rows(
 
 
 def _cast_and_unify_dictionaries(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-    """Cast a column to a type; an encoded column gets a single dictionary."""
+    """Cast a column to a type; all chunks of an encoded column get the same dictionary."""
     if column.type == dtype:
         return column.unify_dictionaries()
     if not pa.types.is_dictionary(dtype):
@@ -293,7 +307,7 @@ def _cast_and_unify_dictionaries(column: pa.ChunkedArray, dtype: pa.DataType) ->
 
 
 def _parquet_leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
-    """Return the paths of a column's leaves in Parquet, such as `names.list.element`."""
+    """Return the Parquet paths of a column's innermost values, such as `names.list.element`."""
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
         return _parquet_leaf_paths(f"{path}.list.element", dtype.value_type)
     if pa.types.is_struct(dtype):
@@ -306,10 +320,10 @@ def _parquet_leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
 
 
 def delta_statistics(footer: pq.FileMetaData) -> str:
-    """Return the statistics of a Parquet file as Delta's JSON.
+    """Return the statistics of a Parquet file in the JSON format of Delta's log.
 
     Args:
-        footer: The metadata of the Parquet file.
+        footer: The file's metadata.
 
     Returns:
         A JSON object with the number of rows, the number of nulls of each top-level column with
@@ -340,14 +354,14 @@ def delta_statistics(footer: pq.FileMetaData) -> str:
     )
 
 
-def _min_and_max_if_storable(column: pq.Statistics) -> tuple[Any, Any] | None:
-    """Return the minimum and maximum of a column of integers or short strings, or None."""
+def _min_and_max_if_storable(statistics: pq.Statistics) -> tuple[Any, Any] | None:
+    """Return the minimum and maximum of integers or short strings; None for other columns."""
     # Raw values, because `min` creates an Arrow scalar, which imports pandas if it is installed.
-    if not column.has_min_max:
+    if not statistics.has_min_max:
         return None
-    low, high = column.min_raw, column.max_raw
-    if column.logical_type.type == "STRING":
+    low, high = statistics.min_raw, statistics.max_raw
+    if statistics.logical_type.type == "STRING":
         low, high = low.decode(), high.decode()
         return (low, high) if max(len(low), len(high)) <= MAX_STATISTIC_CHARACTERS else None
-    is_number = column.logical_type.type in ("NONE", "INT") and type(low) is int
+    is_number = statistics.logical_type.type in ("NONE", "INT") and type(low) is int
     return (low, high) if is_number else None

@@ -670,7 +670,7 @@ def test_upkeep_that_deletes_what_an_ingest_reads(
     """The ingest has opened a state whose files are then merged and deleted."""
 
     def after_upkeep(*arguments: Any) -> Any:
-        maintain(lake, keep_days=0, older_than_hours=-1)
+        maintain(lake, keep_days=0, older_than_hours=0)
         return write_known_game_ids(*arguments)
 
     ingest(more, lake)

@@ -300,10 +300,11 @@ def test_what_is_kept_and_what_is_deleted(lake: Path, used_lake: Path) -> None:
     assert not any(report.statuses[new] for new in ("ingested", "replacing"))
 
 
-@pytest.mark.parametrize("span", [-1, math.nan])
-def test_a_time_to_keep_is_none_below_0(empty_lake: Path, span: float) -> None:
+@pytest.mark.parametrize("option", ["keep_days", "older_than_hours"])
+@pytest.mark.parametrize("duration", [-1, math.nan])
+def test_a_negative_duration_is_refused(empty_lake: Path, option: str, duration: float) -> None:
     with pytest.raises(UsageError, match="must be 0"):
-        maintain(empty_lake, keep_days=span)
+        maintain(empty_lake, **{option: duration})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("kept", "left"), [("none", 6), ("some", 4)])
@@ -366,9 +367,9 @@ def test_what_is_being_written_is_never_old(lake: Path) -> None:
     (lake / ".writing" / ("b" * 32)).touch()
     age(lake, 365)
     with mark_as_writing(parse_location(lake), "a" * 32):
-        maintain(lake, older_than_hours=-1)
+        maintain(lake, older_than_hours=0)
         assert [file.exists() for file in written] == [True, False]
-    maintain(lake, older_than_hours=-1)
+    maintain(lake, older_than_hours=0)
     assert not any(file.exists() for file in written)
     assert not any((lake / ".writing").iterdir())
 

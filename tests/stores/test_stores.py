@@ -208,7 +208,7 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert maintain(there)["files_after"].sum() < len(list(here.rglob("*.parquet")))
     assert verify(there).faults.is_empty()  # each object has the bytes that its name is the hash of
     assert rows(there) == before  # type: ignore[arg-type]
-    result = maintain(there, keep_days=0, older_than_hours=-1)
+    result = maintain(there, keep_days=0, older_than_hours=0)
     assert result["files_deleted"].sum() > 0
     assert rows(there) == before  # type: ignore[arg-type]
     opened = open_lake(there)
