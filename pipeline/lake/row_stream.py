@@ -125,13 +125,13 @@ def iter_batches(
 
 
 def message_lengths_select(lake: "StoredLake") -> str:
-    """Return SQL for FROM: the table `messages`, or if texts are long, a subquery with their lengths.
+    """Return what to select FROM: `messages`, or a subquery with text lengths if texts are long.
 
     The subquery's column `content` has the length of each text in bytes in place of the text.
     """
-    if not has_long_texts(lake):
-        return "messages"
-    return f"(SELECT {', '.join(_MESSAGE_KEY_COLUMNS)}, strlen(content) AS content FROM messages)"
+    key = ", ".join(_MESSAGE_KEY_COLUMNS)
+    subquery = f"(SELECT {key}, strlen(content) AS content FROM messages)"
+    return subquery if has_long_texts(lake) else "messages"
 
 
 def has_long_texts(lake: "StoredLake") -> bool:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 Names: TypeAlias = Mapping[str, str]
 """The name to count a model by, for each model name in logs."""
 _MODEL_NAMES_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
-_MODEL = pl.col("model")
 # The tables that `failed_results.sql` reads, and the columns of `results` that it recomputes.
 _FAILED_RESULTS_TABLES = ("results", "players", "messages")
 _RECOMPUTED_COLUMNS = (
@@ -61,14 +60,14 @@ _RECOMPUTED_COLUMNS = (
 
 
 def load_model_names(source: Names | str | Path) -> dict[str, str]:
-    """Return a map of model names, from a TOML file if `source` is a path.
+    """Check a mapping of new model names, which is read from a TOML file if `source` is a path.
 
     Args:
-        source: The new name for each name in logs, or the path of a TOML file with a table
-            `models` of such names.
+        source: The new name for each model name in logs, or the path of a TOML file with these
+            names in a table `models`.
 
     Returns:
-        The new name for each name that changes.
+        The new name for each name in logs that changes.
 
     Raises:
         SourceError: If the file cannot be read.
@@ -94,7 +93,12 @@ def load_model_names(source: Names | str | Path) -> dict[str, str]:
 
 
 def _rejoin_name_split_at_dots(name: str, value: object) -> str:
-    """Join the parts of a name that TOML split at dots because it was not in quotes."""
+    """Return the full name that the user meant, if TOML split an unquoted name at its dots.
+
+    Args:
+        name: The first part of the name.
+        value: Its value in TOML: nested tables with the other parts as keys.
+    """
     if not isinstance(value, Mapping) or not value:
         return name
     part, nested_value = next(iter(value.items()))
@@ -102,7 +106,6 @@ def _rejoin_name_split_at_dots(name: str, value: object) -> str:
 
 
 def _read_models_table_of_toml(file: Path) -> dict[str, str]:
-    """Return the table `models` of a TOML file."""
     import tomllib
 
     try:
@@ -119,81 +122,88 @@ def _read_models_table_of_toml(file: Path) -> dict[str, str]:
     return models
 
 
-def replace_model_names(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
-    """Replace the model names in rows by the names to count them by."""
-    return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
+def replace_model_names(rows: pl.LazyFrame, new_names: Names) -> pl.LazyFrame:
+    """Replace model names in the column `model`; names without a new name stay."""
+    return rows.with_columns(pl.col("model").replace(dict(new_names))) if new_names else rows
 
 
 def replace_model_names_and_merge_results(
-    table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
+    table: str, rows: pl.LazyFrame, new_names: Names, load_players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
-    """Return the rows of a table with model names replaced.
+    """Replace the model names in a table's rows, and merge results that get the same name.
 
-    If names of several seats of one side are merged, the side's results become one result.
+    If several players of one side get the same new name, their rows in `results` become one row.
 
     Args:
         table: The table's name.
         rows: The table's rows, with the model names from the logs.
-        names: The new name for each name in logs.
-        players: Returns the rows of `players` with the model names from the logs.
+        new_names: The new name for each name in logs.
+        load_players: Returns the rows of `players` with the model names from the logs.
 
     Returns:
-        The rows with the same columns. Merged `results` are sorted by game, model, role and seat.
+        The rows with the same columns. If names in `results` are replaced, they are sorted by
+        game, model, role and seat.
     """
-    if not names or "model" not in table_schema(table):
+    if not new_names or "model" not in table_schema(table):
         return rows
     if table != "results":
-        return replace_model_names(rows, names)
-    context = pl.SQLContext(results=rows, players=players())
-    select = replaced_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
+        return replace_model_names(rows, new_names)
+    context = pl.SQLContext(results=rows, players=load_players())
+    select = replaced_names_select(
+        table, "SELECT * FROM results", "SELECT * FROM players", new_names
+    )
     # Sorted, because SQL groups have no order, and a lake returns its rows always in one order.
     return context.execute(select, eager=False).sort("game_id", "model", "role", "seat")
 
 
-def replaced_names_select(table: str, rows: str, players: str, names: Names) -> str:
-    """Return the SELECT that does the same as `replace_model_names_and_merge_results`.
+def replaced_names_select(
+    table: str, rows_select: str, players_select: str, new_names: Names
+) -> str:
+    """Return a SELECT that replaces model names like `replace_model_names_and_merge_results`.
 
     Args:
         table: The table's name.
-        rows: The SELECT of the table's rows, with the model names from the logs.
-        players: The SELECT of the rows of `players`, with the model names from the logs.
-        names: The new name for each name in logs.
+        rows_select: A SELECT of the table's rows, with the model names from the logs.
+        players_select: A SELECT of the rows of `players`, with the model names from the logs.
+        new_names: The new name for each name in logs.
 
     Returns:
         A SELECT of the columns of the table's contract, in their order.
     """
     whens = " ".join(
         f"WHEN {quote_literal(name)} THEN {quote_literal(new_name)}"
-        for name, new_name in names.items()
+        for name, new_name in new_names.items()
     )
     model = f"CASE model {whens} ELSE model END"
     columns = list(map(quote_identifier, table_schema(table)))
     if table != "results":
         select = (f"{model} AS model" if name == '"model"' else name for name in columns)
-        return f"SELECT {', '.join(select)} FROM ({rows}) AS stored"
+        return f"SELECT {', '.join(select)} FROM ({rows_select}) AS stored"
     keys = map(quote_identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
     results = fill_template(
         "internal/joined_results",
-        results=rows,
-        players=players,
+        results=rows_select,
+        players=players_select,
         joined=model,
-        names=", ".join(map(quote_literal, names)),
+        names=", ".join(map(quote_literal, new_names)),
         columns=",\n    ".join(f"min({name}) AS {name}" for name in sorted({*columns} - {*keys})),
     )
     return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"
 
 
-def failed_games_as_losses_select(select: Callable[[str], str]) -> str:
-    """Return the SELECT of all results with failed games as losses, and the column `is_failed`.
+def failed_games_as_losses_select(table_select: Callable[[str], str]) -> str:
+    """Return a SELECT of all results in which failed games are losses of the side that failed.
+
+    A column `is_failed` is added.
 
     Args:
-        select: Returns the SELECT of the rows of a table.
+        table_select: Returns a SELECT of the rows of a table, given its name.
     """
     columns = [name for name in table_schema("results") if name not in _RECOMPUTED_COLUMNS]
     return fill_template(
         "internal/failed_results",
         columns=",\n    ".join(map(quote_identifier, columns)),
-        **{table: select(table) for table in _FAILED_RESULTS_TABLES},
+        **{table: table_select(table) for table in _FAILED_RESULTS_TABLES},
     )
 
 
@@ -201,12 +211,11 @@ T = TypeVar("T")
 
 
 class view_property(cached_property[T]):  # noqa: N801 - it is used like `property`
-    """A cached property that depends on the view options, so each view computes its own value."""
+    """Cached property that is computed again in a copy of the lake with other view options."""
 
 
 # The minimum and maximum of a column by file name; None if the log has none.
 _RangesByFile: TypeAlias = dict[str, tuple[str | None, str | None]]
-_CREDITED = ("side", "win_credit", "is_win")
 # Rows of documents without a game have a null `game_id`; they belong to every system.
 _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
@@ -258,7 +267,10 @@ class StoredLake:
 
     @view_property
     def state(self) -> tuple[object, ...]:
-        """A key of this state, which differs for a lake that is created later at the same path."""
+        """A hashable key that is equal for lakes opened at the same state with equal view options.
+
+        It differs for a lake that was deleted and created again at the same path.
+        """
         commits = self.delta_table(COMMITS_TABLE)
         return (
             str(self.path),
@@ -271,7 +283,7 @@ class StoredLake:
         )
 
     def is_newest(self) -> bool:
-        """Return whether nothing was committed, and no lake created, after this state."""
+        """Return whether this is still the newest state of the lake at this path."""
         folder = self.table_folder(COMMITS_TABLE)
         # Listing the log takes a tenth of the time of reading it.
         log = (folder / "_delta_log").list_files()
@@ -284,18 +296,17 @@ class StoredLake:
 
     @view_property
     def _cached_results(self) -> dict[object, Any]:
-        """The cache of `compute_once` and `_cached_copy_with`."""
         return {}
 
     def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
-        """Return the function's result for this state, which is computed only once."""
+        """Call a function with this lake, or return its cached result if it was called before."""
         if function not in self._cached_results:
             self._cached_results[function] = function(self)
         return cast(T, self._cached_results[function])
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
-        """The last row of `ingests` in this state, or None before the first ingest."""
+        """The last row of the table `ingests`, by column; None before the first ingest."""
         try:
             ingests = self.table(COMMITS_TABLE)
             if self._as_of is not None:
@@ -307,13 +318,13 @@ class StoredLake:
 
     @property
     def ingest_id(self) -> int:
-        """The number of the last ingest; 0 before the first."""
+        """The number of the last ingest in this state; 0 before the first ingest."""
         last = self.last_ingest
         return int(str(last["ingest_id"])) if last else 0
 
     @cached_property
     def states(self) -> dict[str, TableState]:
-        """The version and contents of each table except `ingests`, in this state."""
+        """The Delta version and the contents of each table in this state, except of `ingests`."""
         last = self.last_ingest
         if last is None:
             return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
@@ -323,33 +334,36 @@ class StoredLake:
 
     @cached_property
     def contract_version(self) -> str | None:
-        """The contract version that the lake was written with."""
+        """The version of the table definitions that the lake was written with."""
         return self.delta_table(COMMITS_TABLE).metadata().configuration.get(VERSION_KEY)
 
     @property
     def existing_tables(self) -> tuple[str, ...]:
-        """The tables of the lake; tables of packages that were installed later are missing."""
+        """The names of the lake's tables.
+
+        Tables of packages that were installed after the last ingest are missing.
+        """
         return tuple(table for table in TABLES if table == COMMITS_TABLE or table in self.states)
 
     @property
     def unknown_tables(self) -> tuple[str, ...]:
-        """The tables of the lake that belong to packages that are not installed."""
+        """The names of the lake's tables that no installed package defines."""
         return tuple(table for table in self.states if table not in TABLES)
 
     @cached_property
     def unknown_game_types(self) -> tuple[str, ...]:
-        """The game types in the lake that belong to packages that are not installed."""
+        """The game types in the lake that no installed package defines."""
         types = self.roles["game_type"].unique().sort()
         return tuple(name for name in types if name not in games.game_type_names())
 
     @cached_property
     def roles(self) -> pl.DataFrame:
-        """The table `roles`: the definition of each game type when its games were ingested."""
+        """The rows of the table `roles`: each game type's roles when its games were ingested."""
         return self.table(ROLES_TABLE).collect()
 
     @view_property
     def changed_game_types(self) -> tuple[str, ...]:
-        """The game types whose roles have changed since their games were ingested.
+        """The game types whose definition no longer fits the games that were ingested earlier.
 
         A game type has changed if one of its stored roles is no longer defined in the same way. If
         a file defines the game type, it has also changed if the file has a new role, or does not
@@ -360,12 +374,12 @@ class StoredLake:
         changed = {name for name, *_ in stored - defined} & {*games.game_type_names()}
         changed |= {name for name, *_ in defined - stored} & stored_types & file_types
         if used_file_types := file_types & {*self.game_types}:
-            ends = self._distinct_endings_and_credits(used_file_types).iter_rows()
-            changed |= {name for name, *end in ends if not _is_ending_still_defined(name, *end)}
+            endings = self._distinct_endings_and_credits(used_file_types).iter_rows()
+            changed |= {row[0] for row in endings if not _is_ending_still_defined(*row)}
         return tuple(sorted(changed))
 
     def _distinct_endings_and_credits(self, game_types: Iterable[str]) -> pl.DataFrame:
-        """Return the distinct endings and credits of finished games of these types.
+        """Return the distinct combinations of outcome, side and credit in finished games.
 
         The columns are game_type, outcome, side, win_credit and is_win. Games without an outcome
         are excluded.
@@ -373,10 +387,11 @@ class StoredLake:
         outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
         results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
         rows = results.join(outcomes.drop_nulls("outcome"), on="game_id")
-        return rows.select("game_type", "outcome", *_CREDITED).unique().collect()
+        columns = ("game_type", "outcome", "side", "win_credit", "is_win")
+        return rows.select(columns).unique().collect()
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
-        """Return the contract's columns that the table's files have; older files lack some."""
+        """Return the columns that the table's files have; files of older versions lack some."""
         columns = dict(table_schema(table))
         if table not in self.existing_tables:
             return columns
@@ -384,9 +399,10 @@ class StoredLake:
         return {name: dtype for name, dtype in columns.items() if name in stored}
 
     def delta_table(self, table: str) -> "DeltaTable":
-        """Open the Delta table at this state's version; raise UsageError for an unknown name.
+        """Return deltalake's object for a table, opened at the version of this state.
 
-        Raises LakeError if the table's log contradicts the contents that the ingest recorded.
+        Raises UsageError for an unknown name, and LakeError if the table's log contradicts the
+        contents that the ingest recorded.
         """
         return self._open_table(table).delta
 
@@ -406,17 +422,23 @@ class StoredLake:
         return self._opened[table]
 
     def _unknown_table_message(self, name: str) -> str:
-        """Return the error message for an unknown table; `Lake` overrides it."""
+        """Return the error message for an unknown table; the subclass `Lake` overrides it."""
         return f"no table `{name}`: {suggest_names([name], TABLES)}"
 
     def has_later_commits(self) -> bool:
-        """Return whether magic has committed, or perhaps begun to, to `documents` since."""
+        """Return whether magic has changed the lake since this state, or may have begun to.
+
+        Only the table `documents` is checked; commits of other tools do not count.
+        """
         return may_have_newer_own_commits(
             self.table_folder("documents"), self.states["documents"].version
         )
 
     def latest_version(self, table: str) -> int:
-        """Return the table's newest version, which may be from an ingest that was killed."""
+        """Return the number of the table's newest Delta version, even if it is not in this state.
+
+        It can be later than this state, or be left by an ingest that was killed.
+        """
         version = self.delta_table(table).version()
         # Names of versions begin with a digit; all other names in a log sort after `_`.
         names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
@@ -424,14 +446,14 @@ class StoredLake:
         return open_delta_table(self.table_folder(table)).version() if is_behind else version
 
     def table_folder(self, table: str) -> Location:
-        """Return the folder of the table's files."""
+        """Return the location of the table's Delta folder."""
         return self.path / table
 
     @cached_property
     def systems(self) -> dict[str, int]:
-        """The systems of the lake's games, with their numbers of games, largest first.
+        """The number of games by system (the software that ran the games), largest first.
 
-        If the lake is opened for one system, all systems are nevertheless included.
+        All systems are included, even if the lake is restricted to one system.
         """
         n_rows = fill_missing_row_counts(
             self.table_folder("games"), self._log_values_by_file("games", "num_records")
@@ -451,11 +473,11 @@ class StoredLake:
         return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def for_system(self, system: str) -> Self:
-        """Return the lake with the games of one system only, in every table that has games.
+        """Return a copy of the lake that is restricted to the games of one system.
 
-        Of documents and of the quarantine, it leaves out what belongs to games of other systems. A
-        document without a game is of no system, so it stays. Raises UsageError for a system that
-        ran none of its games.
+        Rows of other systems' games are excluded from all tables, also from `documents` and
+        `quarantine`. Documents without a game stay. Raises UsageError if the lake has no game of
+        the system.
 
         >>> lake.for_system("magic")
         <Lake ...lake after ingest 1, magic alone>
@@ -470,10 +492,10 @@ class StoredLake:
         return self._cached_copy_with("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
-        """Return the lake with other model names than those in logs; see `open_lake`.
+        """Return a copy of the lake in which model names from the logs are replaced.
 
-        Exact names, by the name in logs, or the path of a TOML file with them. Nothing that is
-        stored changes. Raises UsageError for a map that is wrong.
+        `names` has the new name for each name in logs, or is the path of a TOML file with these
+        names. Nothing that is stored changes. Raises UsageError if `names` is not valid.
 
         >>> joined = lake.with_names({"sim-boreas": "sim-atlas"})
         >>> joined.table("players").filter(model="sim-boreas").collect().height
@@ -482,12 +504,13 @@ class StoredLake:
         return self._copy_with(names=load_model_names(names))
 
     def with_failures(self, failures: Failures) -> Self:
-        """Return the lake with failed games excluded, or counted as losses.
+        """Return a copy of the lake in which failed games are excluded, or count as losses.
 
-        `failures` is "loss" or "exclude", as a lake is opened. A side fails a game if the log says
-        so of one of its seats, see `players.failure`, or if the game has no result that counts and
-        an answer of one of its seats is an outage. For other sides the game is what the log says.
-        Nothing that is stored changes. Raises UsageError for another word.
+        `failures` is "exclude", the default of an opened lake, or "loss". A side has failed a game
+        if the log says so of one of its players (see `players.failure`), or if the game has no
+        valid result and an answer of one of its players has the parse status `outage`. The results
+        of the other sides do not change, and nothing that is stored changes. Raises UsageError for
+        any other value.
 
         >>> lake.with_failures("loss").failures
         'loss'
@@ -498,13 +521,13 @@ class StoredLake:
 
     @view_property
     def used_names(self) -> Names:
-        """The entries of `names` whose name occurs in the lake's games."""
+        """The replaced model names that occur in the lake's games, with their new names."""
         models = self.stored("players").select("model").unique().collect(engine="streaming")
         return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
 
     @property
     def merged_names_text(self) -> str:
-        """The merged model names, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
+        """The replaced model names as text, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
         merged: dict[str, list[str]] = {}
         for name, new_name in sorted(self.used_names.items() if self.names else ()):
             merged.setdefault(new_name, []).append(f'"{name}"')
@@ -514,18 +537,18 @@ class StoredLake:
 
     @property
     def view_options(self) -> dict[str, str]:
-        """The view options that change numbers: merged names, and failures as losses."""
+        """The view options that differ from their default, by name."""
         options = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in options.items() if text not in ("", EXCLUDE)}
 
     def _cached_copy_with(self, name: str, value: str) -> Self:
-        """Return a cached copy with one attribute changed, because it is requested repeatedly."""
+        """Return a copy with one attribute changed, or the earlier copy with the same change."""
         if (name, value) not in self._cached_results:
             self._cached_results[name, value] = self._copy_with(**{name: value})
         return cast(Self, self._cached_results[name, value])
 
     def _copy_with(self, **attributes: object) -> Self:
-        """Return a copy of this state with these attributes, without cached view properties."""
+        """Return a copy with some attributes changed, and without cached values of view options."""
         copy = object.__new__(type(self))
         copy.__dict__ = {
             name: value
@@ -535,7 +558,7 @@ class StoredLake:
         return copy
 
     def for_single_system(self, system: str | None = None) -> Self:
-        """Return the lake of this system, by default its only or largest system.
+        """Return a copy restricted to a system, by default to the system with the most games.
 
         Results of different systems are not comparable, so games of several systems are never
         counted together. Raises UsageError if the lake has no game of the system.
@@ -547,31 +570,34 @@ class StoredLake:
         return self.for_system(next(iter(self.systems)))
 
     def split_by_system(self) -> list[Self]:
-        """Return a lake for each system, largest first.
+        """Return a copy of the lake for each system that ran its games, largest first.
 
-        A lake without games is returned unchanged.
+        If the lake has no games or is already restricted to a system, it is returned unchanged.
         """
         if self.system is not None or not self.systems:
             return [self]
         return [self.for_system(system) for system in self.systems]
 
     def table_files(self, table: str) -> list[str]:
-        """Return the Parquet files of the table, as absolute paths or URLs.
+        """Return the sorted paths or URLs of the table's Parquet files in this state.
 
-        If the lake is opened for one system, only files that may have rows of it are returned.
+        If the lake is restricted to one system, only files that may have its rows are returned.
         """
         return sorted(str(self.table_folder(table) / name) for name in self.file_sizes_bytes(table))
 
     def file_sizes_bytes(self, table: str) -> dict[str, int]:
-        """Return the size of each of the table's files in bytes, by file name."""
+        """Return the size in bytes of each of the table's files in this state, by file name.
+
+        If the lake is restricted to one system, only files that may have its rows are returned.
+        """
         return self._entries_of_files_with_system(
             table, self._log_values_by_file(table, "size_bytes")
         )
 
     def row_counts_by_file(self, table: str) -> dict[str, int]:
-        """Return the number of rows of each file, from the table's log or the footer.
+        """Return the number of rows in each of the table's files, by file name.
 
-        If the lake is opened for one system, only rows of that system are counted.
+        If the lake is restricted to one system, only rows of that system are counted.
         """
         folder = self.table_folder(table)
         logged = self._entries_of_files_with_system(
@@ -587,14 +613,16 @@ class StoredLake:
         return n_rows | dict(zip(mixed_files, collected, strict=True))
 
     def has_rows_of_other_systems(self, table: str) -> bool:
-        """Return whether the table's files of this system may also have rows of other systems."""
+        """Return whether the files from `table_files` may contain rows of excluded systems.
+
+        Always false if the lake includes all systems, and for tables without a column `system`.
+        """
         return _has_system_column(table) and any(
             self._may_file_have_rows_of_other_systems(table, name)
             for name in self.file_sizes_bytes(table)
         )
 
     def _may_file_have_rows_of_other_systems(self, table: str, name: str) -> bool:
-        """Return whether a file may have rows of other systems than the lake's."""
         if self.system is None:
             return False
         if _has_system_column(table):
@@ -602,28 +630,30 @@ class StoredLake:
         return self.needs_game_ids_to_select_system(table)
 
     def needs_game_ids_to_select_system(self, table: str) -> bool:
-        """Return whether only the `game_id` tells to which system a row of the table belongs.
+        """Return whether the system's rows of the table are found only by the ids of its games.
 
         Tables of documents have no column `system`, because most of their rows are written before
-        the game is read. Always false if the lake is open for all systems, or has only one.
+        the game is read. Always false if the lake includes all systems or has only one.
         """
         has_only_game_id = "game_id" in table_schema(table) and not _has_system_column(table)
         return has_only_game_id and self.system is not None and len(self.systems) > 1
 
-    def _entries_of_files_with_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
-        """Return the entries of `by_file` whose files may have rows of the lake's system."""
+    def _entries_of_files_with_system(
+        self, table: str, values_by_file: dict[str, T]
+    ) -> dict[str, T]:
+        """Return the entries of a dict by file name whose files may have rows of the system."""
         system = self.system
         if system is None or not _has_system_column(table):
-            return by_file
+            return values_by_file
         ranges = self._string_ranges_by_file(table, "system")
         return {
             name: value
-            for name, value in by_file.items()
+            for name, value in values_by_file.items()
             if _may_range_contain(ranges[name], system)
         }
 
     def _string_ranges_by_file(self, table: str, column: str) -> _RangesByFile:
-        """Return the smallest and largest string of a column in each file, from the table's log."""
+        """Return the minimum and maximum of a string column for each file, from the table's log."""
         key = table, column
         if key not in self._cached_string_ranges:
             lows, highs = (
@@ -636,7 +666,7 @@ class StoredLake:
 
     @view_property
     def game_types(self) -> tuple[str, ...]:
-        """The game types that occur in this lake, in the order of their definition."""
+        """The game types of the lake's games, in the order in which they are defined."""
         types = self.table("games").select(pl.col("game_type").unique())
         played = set(types.collect(engine="streaming")["game_type"])
         return (
@@ -645,18 +675,20 @@ class StoredLake:
         )
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
-        """Return whether a file may have rows of the game type, according to the table's log."""
+        """Return whether the table may have rows of the game type, without reading its files."""
         ranges = self._string_ranges_by_file(table, "game_type").values()
         return any(_may_range_contain(file_range, game_type) for file_range in ranges)
 
     def _log_values_by_file(self, table: str, column: str) -> dict[str, Any]:
-        """Return the log's values of each file; an empty result for a missing table."""
+        """Return a value of the table's log by file name; an empty dict for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
         return self._open_table(table).log_values(column)
 
     def table(self, table: str) -> pl.LazyFrame:
-        """Return the table as a polars LazyFrame, with the columns and types of its contract.
+        """Return a table as a polars LazyFrame, with the lake's view options applied.
+
+        Model names are replaced, and results of failed games are losses, if the lake says so.
 
         >>> votes = lake.table("votes").filter("is_tested")
         >>> votes.select("model", "is_correct").collect().height
@@ -667,7 +699,7 @@ class StoredLake:
         return self._table_with_merged_names(table)
 
     def failed_results(self) -> pl.LazyFrame:
-        """Return the results with failed games as losses, and the column `is_failed`.
+        """Return the table `results` with failed games as losses, and with a column `is_failed`.
 
         >>> lake.failed_results().filter("is_failed").collect().height
         0
@@ -685,7 +717,7 @@ class StoredLake:
         )
 
     def stored(self, table: str) -> pl.LazyFrame:
-        """Return the table as stored, with the model names and results from the logs.
+        """Return a table as it is stored, with the model names and results from the logs.
 
         >>> lake.stored("votes").collect().height
         192
@@ -695,7 +727,7 @@ class StoredLake:
         return self._filter_rows_of_system(table, rows)
 
     def _filter_rows_of_system(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the rows of a table without the rows of other systems."""
+        """Return the rows of a table that belong to the system that the lake is restricted to."""
         if self.needs_game_ids_to_select_system(table):
             game_ids = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
             return rows.join(game_ids, on="game_id", how="semi", nulls_equal=True)
@@ -703,13 +735,13 @@ class StoredLake:
 
 
 def _is_ending_still_defined(
-    game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
+    game_type: str, outcome: str, side: str, win_credit: float | None, is_win: bool | None
 ) -> bool:
-    """Return whether the game type still defines this outcome with this credit for the side."""
+    """Return whether the game type's definition gives the side this credit for this outcome."""
     ending = games.game_definition(game_type).ending(outcome)
     if ending is None:
         return False
-    return ending.credit(side) in (None, credit) and ending.is_win(side) in (None, is_win)
+    return ending.credit(side) in (None, win_credit) and ending.is_win(side) in (None, is_win)
 
 
 def _has_system_column(table: str) -> bool:
@@ -717,6 +749,6 @@ def _has_system_column(table: str) -> bool:
 
 
 def _may_range_contain(value_range: tuple[str | None, str | None], value: str) -> bool:
-    """Return whether a column may have the value, given its minimum and maximum."""
+    """Return whether a value is in a range (minimum, maximum); True if the range is unknown."""
     low, high = value_range
     return low is None or high is None or low <= value <= high

@@ -59,7 +59,12 @@ _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
 def delete_old_drafts(folder: Location, name: str) -> None:
-    """Delete the unfinished catalogue files that killed processes left in a folder."""
+    """Delete the old drafts of a file, which killed processes left in a local folder.
+
+    Args:
+        folder: The folder with the drafts.
+        name: The name that the file has when it is finished.
+    """
     if not folder.is_local:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
@@ -88,12 +93,12 @@ class TableContents(Struct, frozen=True):
         return f"{self.n_files:,} files{rows}"
 
 
-def contents_of_files(counts: Mapping[str, int | None]) -> TableContents:
-    """Return the contents of a table that consists of files with these row counts."""
+def contents_of_files(row_counts: Mapping[str, int | None]) -> TableContents:
+    """Return the contents of a table, given the number of rows of each file by file name."""
     return TableContents(
-        n_files=len(counts),
-        n_rows=None if None in counts.values() else sum(filter(None, counts.values())),
-        files_sha256=sha256("\n".join(sorted(counts)).encode()).hexdigest(),
+        n_files=len(row_counts),
+        n_rows=None if None in row_counts.values() else sum(filter(None, row_counts.values())),
+        files_sha256=sha256("\n".join(sorted(row_counts)).encode()).hexdigest(),
     )
 
 
@@ -101,24 +106,27 @@ EMPTY = contents_of_files({})
 
 
 def has_nonempty_log(folder: Location) -> bool:
-    """Return whether a table's log has a commit or checkpoint that is not empty.
+    """Return whether a table's Delta log has a commit or checkpoint that is not an empty file.
 
-    A killed writer may leave empty ones.
+    A killed writer may leave empty files.
     """
     return any(not _is_empty_file(file) for file in _commit_and_checkpoint_files(folder))
 
 
-def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
-    """Return the names of empty files in a table's log, up to a version if one is given.
+def empty_commit_files(folder: Location, last_version: int | None = None) -> list[str]:
+    """Return the names of the empty files in a table's Delta log.
 
     A power failure can leave such files. Delta reads them as commits that change nothing.
+
+    Args:
+        folder: The folder of the table.
+        last_version: The last version whose file is examined; None for all versions.
     """
     names = [file.name for file in _commit_and_checkpoint_files(folder) if _is_empty_file(file)]
-    return [name for name in names if version is None or int(name[:20]) <= version]
+    return [name for name in names if last_version is None or int(name[:20]) <= last_version]
 
 
 def _commit_and_checkpoint_files(folder: Location) -> list[File]:
-    """Return the commits and checkpoints of a table's log."""
     return [
         file
         for file in (folder / "_delta_log").list_files()
@@ -130,19 +138,19 @@ def _is_empty_file(file: File) -> bool:
     return file.n_bytes <= 1
 
 
-def file_name_with_hash(draft_name: str, file: Path) -> str:
-    """Return the final name of a data file: its draft's name with the hash of its bytes."""
-    return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
+def file_name_with_hash(draft_name: str, draft: Path) -> str:
+    """Return the final name of a data file: the name of its draft and the SHA-256 of its bytes."""
+    return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(draft)}{SUFFIX}"
 
 
 def hash_in_file_name(name: str) -> str | None:
-    """Return the hash in a file's name, or None for a file that another tool wrote."""
+    """Return the SHA-256 in the name of a data file; None if another tool named the file."""
     match = _HASH.search(name)
     return match[1] if match else None
 
 
 def hash_file(file: Location | Path) -> str:
-    """Return the SHA-256 hash of a file's bytes in hexadecimal digits."""
+    """Return the SHA-256 of a file's bytes as hexadecimal digits."""
     digest = sha256()
     with file.open("rb") if isinstance(file, Path) else file.open() as stream:
         while block := stream.read(_BLOCK_BYTES):
@@ -161,18 +169,20 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 
 @contextmanager
 def mark_as_writing(
-    lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
+    lake_folder: Location, token: str, on_lock_left: Callable[[str], None] = lambda message: None
 ) -> Iterator[None]:
-    """Hold a lock that shows that files with this token in their names are being written.
+    """Hold a lock in the lake while this process writes files that are not committed yet.
+
+    The lock shows `magic maintain` that it must not delete files with the token in their names.
 
     Args:
-        lake: The lake's folder.
-        token: The token in the names of the files.
-        on_left: Called with a message if the lock's file cannot be deleted at the end. This is no
-            error, because `magic maintain` deletes the file later.
+        lake_folder: The lake's folder.
+        token: The unique token in the names of the files.
+        on_lock_left: Called with a message if the lock's file cannot be deleted at the end. This
+            is no error, because `magic maintain` deletes the file later.
     """
     raise_if_clock_before_1970()
-    folder = lake / WRITER_LOCKS_FOLDER
+    folder = lake_folder / WRITER_LOCKS_FOLDER
     folder.create_folder()
     with (folder / token).lock(_LOCK_SECONDS):
         try:
@@ -181,33 +191,38 @@ def mark_as_writing(
             try:
                 (folder / token).delete_file(missing_ok=True)
             except OSError as error:
-                on_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
+                on_lock_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
 
 
 def raise_if_clock_before_1970() -> None:
-    """Raise LakeError if the clock is before 1970, where a log cannot date a commit."""
+    """Raise LakeError if the clock is before 1970, because Delta cannot store such a time."""
     if time.time() < 0:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
-def delete_stale_locks_and_find_writers(lake: Location) -> set[str]:
-    """Delete the locks of killed processes, and return the tokens of processes that are writing."""
+def delete_stale_locks_and_find_writers(lake_folder: Location) -> set[str]:
+    """Delete the locks of killed processes, and return the tokens of processes that are writing.
+
+    A process writes while it holds the lock of `mark_as_writing`; the lock's name is its token.
+    """
+    folder = lake_folder / WRITER_LOCKS_FOLDER
     return {
         file.name
-        for file in (lake / WRITER_LOCKS_FOLDER).list_files()
-        if _delete_lock_unless_held(lake / WRITER_LOCKS_FOLDER / file.name)
+        for file in folder.list_files()
+        if not _delete_lock_unless_held(folder / file.name)
     }
 
 
 def _delete_lock_unless_held(lock: Location) -> bool:
+    """Delete a lock unless a running process holds it; return whether it was deleted."""
     # On an object store, only an unchanged lock shows that its process was killed.
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
         with lock.lock(seconds):
             lock.delete_file(missing_ok=True)
     except TimeoutError:
-        return True
-    return False
+        return False
+    return True
 
 
 VERSION_KEY = "magic.contractVersion"
@@ -220,7 +235,6 @@ _N_THREADS = 8
 _OWN_OPERATIONS = ("CREATE TABLE", "WRITE", "RESTORE")
 # Any table may list these features; they have no effect unless a property enables them.
 _HARMLESS_FEATURES = {"appendOnly", "invariants"}
-_APPEND_ONLY = "delta.appendOnly"
 # The feature that each writer version of the protocol adds, if the protocol lists no features.
 _FEATURE_BY_WRITER_VERSION = {
     3: "checkConstraints",
@@ -245,7 +259,7 @@ class TableState(NamedTuple):
 
 
 def parse_table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
-    """Parse the state of each table from the column `versions` of `ingests`."""
+    """Return the state of each table by name, parsed from a row's `versions` in `ingests`."""
     return {
         entry["table"]: TableState(
             entry["version"],
@@ -255,24 +269,27 @@ def parse_table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, Table
     }
 
 
-def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
-    """Return the function's result for each table, in order; tables are processed in parallel."""
+def map_tables(function: Callable[[str], T], tables: Iterable[str]) -> list[T]:
+    """Call a function for each table in parallel threads; return the results in order."""
     with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(pool.map(work, tables))
+        return list(pool.map(function, tables))
 
 
 RENAMED_VALUES: dict[str, dict[str, str]] = {}
-"""For each column with fixed values: the old values in older lakes, with the new values."""
+"""For each column whose values were renamed: the new value by the old value in older lakes."""
 
 
 def renamed_words(table: str) -> dict[str, dict[str, str]]:
-    """Return the entries of `RENAMED_VALUES` for the columns of a table."""
+    """Return the new value by the old value, for each column of a table with renamed values."""
     schema = table_schema(table)
-    return {column: words for column, words in RENAMED_VALUES.items() if column in schema}
+    return {column: values for column, values in RENAMED_VALUES.items() if column in schema}
 
 
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
-    """Scan files of a table as a LazyFrame with the columns and types of its contract."""
+    """Return the rows of Parquet files of a table as a LazyFrame with the contract's columns.
+
+    Columns that older files lack are null, and renamed values have their new names.
+    """
     # The schema is a dict, because the first release of polars 2 rejects other mappings.
     rows = pl.scan_parquet(
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
@@ -282,16 +299,18 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     )
 
 
-def fill_missing_row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the number of rows of each file, from its footer if the log does not state it."""
+def fill_missing_row_counts(
+    folder: Location, logged_counts: Mapping[str, int | None]
+) -> dict[str, int]:
+    """Return the number of rows by file name, read from the file's footer if the log has None."""
     return {
         name: _read_row_count_from_footer(folder / name) if n_rows is None else n_rows
-        for name, n_rows in logged.items()
+        for name, n_rows in logged_counts.items()
     }
 
 
 def _read_row_count_from_footer(file: Location) -> int:
-    """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
+    """Return the number of rows in a Parquet file; raise LakeError if it cannot be read."""
     # Imported here, because most readers do not need Arrow, which also imports numpy.
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
@@ -325,13 +344,13 @@ class OpenTable:
         _raise_if_table_has_unsupported_feature(folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
-        """Return a value of the log for each file.
+        """Return what the table's log stores about each of its files.
 
         Args:
             column: A column of deltalake's flat add actions, such as `num_records`.
 
         Returns:
-            The value by file name; None if the log has no value.
+            The value of this column by file name; None if the log has no value.
         """
         names = self._files.column("path").to_pylist()
         if column not in self._files.column_names:
@@ -340,7 +359,15 @@ class OpenTable:
 
 
 def open_table_and_check_contents(folder: Location, state: TableState) -> OpenTable:
-    """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
+    """Open a table at the version that an ingest recorded, and compare its contents.
+
+    Args:
+        folder: The folder of the table.
+        state: The version and contents that the ingest recorded.
+
+    Raises:
+        LakeError: If the table's log contradicts the recorded contents, or is damaged.
+    """
     table = OpenTable(folder, state.version)
     contents, recorded = contents_of_files(table.log_values("num_records")), state.contents
     has_same_files = contents.files_sha256 == recorded.files_sha256
@@ -354,9 +381,16 @@ def open_table_and_check_contents(folder: Location, state: TableState) -> OpenTa
 
 
 def open_commits_table_and_check_row_count(folder: Location, version: int | None) -> OpenTable:
-    """Open the table `ingests`; raise LakeError if its number of rows contradicts its log.
+    """Open the table `ingests`, and compare its number of rows with the commits in its log.
 
     Each commit of magic adds one row. Commits of other tools, such as `OPTIMIZE`, add none.
+
+    Args:
+        folder: The folder of the table.
+        version: The version to open; the newest if None.
+
+    Raises:
+        LakeError: If the numbers contradict each other, or if the log is damaged.
     """
     table = OpenTable(folder, version)
     n_rows = sum(fill_missing_row_counts(folder, table.log_values("num_records")).values())
@@ -372,7 +406,10 @@ def open_commits_table_and_check_row_count(folder: Location, version: int | None
 
 
 def foreign_commit_descriptions(delta: "DeltaTable") -> list[str]:
-    """Return the commits that only other tools make, such as `OPTIMIZE`, newest first."""
+    """Return the operation and file of each commit that another tool made, newest first.
+
+    An example is `OPTIMIZE in 00000000000000000012.json`.
+    """
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
         for commit in delta.history()
@@ -381,7 +418,7 @@ def foreign_commit_descriptions(delta: "DeltaTable") -> list[str]:
 
 
 def may_have_newer_own_commits(folder: Location, version: int) -> bool:
-    """Return whether magic has committed, or perhaps begun to commit, after a table's version."""
+    """Return whether magic has changed a table after a version; True if a commit is unreadable."""
     if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
@@ -398,7 +435,7 @@ def _is_own_commit(commit: Mapping[str, Any]) -> bool:
 
 
 def foreign_commits_hint(commits: Sequence[str]) -> str:
-    """Return the hint for an error about a table with commits of other tools."""
+    """Return the part of an error message that names commits of other tools; empty if none."""
     if not commits:
         return ""
     rest = f" and {len(commits) - 1:,} more" if commits[1:] else ""
@@ -406,7 +443,7 @@ def foreign_commits_hint(commits: Sequence[str]) -> str:
 
 
 def _raise_if_table_has_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
-    """Raise LakeError for a table with a feature of Delta that magic does not use.
+    """Raise LakeError if another tool has enabled a feature of Delta that magic does not use.
 
     With such a feature, the Parquet files alone do not determine the rows, or magic's changes would
     be wrong. For example, a merge would restore rows that a deletion vector hides.
@@ -416,7 +453,7 @@ def _raise_if_table_has_unsupported_feature(folder: Location, delta: "DeltaTable
     features -= _HARMLESS_FEATURES
     if protocol.min_writer_version in _FEATURE_BY_WRITER_VERSION:
         features.add(_FEATURE_BY_WRITER_VERSION[protocol.min_writer_version])
-    if delta.metadata().configuration.get(_APPEND_ONLY) == "true":
+    if delta.metadata().configuration.get("delta.appendOnly") == "true":
         features.add("appendOnly")
     if features:
         raise LakeError(
@@ -427,7 +464,7 @@ def _raise_if_table_has_unsupported_feature(folder: Location, delta: "DeltaTable
 
 
 def _empty_commits_hint(folder: Location, version: int) -> str:
-    """Return the hint for an error if commits of the log are empty files."""
+    """Return the part of an error message about empty commit files; empty if there are none."""
     names = empty_commit_files(folder, version)
     if not names:
         return ""
@@ -438,12 +475,12 @@ def _empty_commits_hint(folder: Location, version: int) -> str:
 
 @cache
 def _remember_first_process_id() -> int:
-    """Return the id of the process that first opened a lake; a forked process inherits it."""
+    """Return the id of the process that first called this; forked processes inherit the cache."""
     return os.getpid()
 
 
 def raise_if_forked() -> None:
-    """Raise LakeError in a process that was forked after its parent had opened a lake.
+    """Raise LakeError in a process that was forked from one that had already opened a lake.
 
     The libraries that read a lake use threads. A forked process does not inherit them, so it would
     wait for them forever.
@@ -452,12 +489,15 @@ def raise_if_forked() -> None:
         raise LakeError(
             "this process was forked from one that had opened a lake, and would wait for ever: "
             'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
-            "forked ones"
+            "forked processes"
         )
 
 
 def open_delta_table(folder: Location, version: int | None = None) -> "DeltaTable":
-    """Open a Delta table at a version, by default the newest; raise LakeError if it is damaged."""
+    """Open a Delta table at a version, by default the newest.
+
+    Raises DeniedError without permission to read it, and LakeError if it is damaged.
+    """
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 

@@ -62,7 +62,7 @@ RowMask = NDArray[np.bool_]
 
 
 class RowRemoval(NamedTuple):
-    """The rows to remove from a table.
+    """A condition for the rows to remove from a table.
 
     Attributes:
         columns: Names of the columns that `mask` needs.
@@ -76,19 +76,19 @@ class RowRemoval(NamedTuple):
 def rewrite_files_with_removed_rows(
     folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
-    """Write the remaining rows of each file that contains rows to remove to new files.
+    """Write new files without the removed rows, in place of the files that contain such rows.
 
-    One row group is in memory at a time. The old files stay.
+    The old files are not deleted. One row group is in memory at a time.
 
     Args:
         folder: The folder of the table.
         table: The table's name.
-        files: Paths of the files to search.
-        removal: The rows to remove.
+        files: Paths of the files that may contain rows to remove.
+        removal: The condition for the rows to remove.
 
     Returns:
-        The paths of the files that contain rows to remove, and the new files with the remaining
-        rows of these files.
+        A pair: the paths of the files that contain rows to remove, and the new files with the
+        remaining rows of these files.
 
     Raises:
         LakeError: If a file is damaged.
@@ -129,7 +129,6 @@ def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.
 
 
 def _add_missing_columns_as_nulls(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Add the columns that an older file lacks, filled with nulls."""
     missing = pa.schema([field for field in schema if field.name not in rows.column_names])
     no_rows = pa.Table.from_batches([], missing)
     return pa.concat_tables([rows, no_rows], promote_options="default").select(schema.names)
@@ -137,7 +136,13 @@ def _add_missing_columns_as_nulls(rows: pa.Table, schema: pa.Schema) -> pa.Table
 
 @contextmanager
 def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
-    """Start a transaction on the lake's newest state, and hold the lake's lock."""
+    """Open a lake for changes in its newest state, and hold its lock until the block ends.
+
+    If the block ends without a commit, the files that were written are deleted.
+
+    Yields:
+        The transaction, which changes nothing before its `commit` is called.
+    """
     with name_lake_in_errors(path), ExitStack() as stack:
         check_lock = stack.enter_context(hold_lake_lock(path))
         transaction = Transaction(open_lake(path), check_lock)
@@ -147,7 +152,7 @@ def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
 
 @contextmanager
 def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
-    """Re-raise errors of writing, such as a full disk, as LakeError with the lake's path.
+    """Re-raise errors of the block, such as a full disk, as LakeError with the lake's path.
 
     Raises MachineError if the machine has no memory or open files left.
     """
@@ -171,9 +176,13 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
 
 @contextmanager
 def hold_lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
-    """Hold the lake's lock; yield a function that raises OSError if the lock was lost.
+    """Hold the lock of a lake, so that no other process changes the lake in the meantime.
 
-    Raises LakeError if another process holds the lock for `LOCK_SECONDS`.
+    Yields:
+        A function that raises OSError if the lock was lost.
+
+    Raises:
+        LakeError: If another process holds the lock for `LOCK_SECONDS`.
     """
     raise_if_clock_before_1970()
     with ExitStack() as stack:
@@ -189,7 +198,15 @@ def hold_lake_lock(path: str | Path | Location) -> Iterator[Callable[[], None]]:
 
 
 class Transaction:
-    """Changes to the tables of a lake; nothing is visible before `commit`."""
+    """Changes to several tables of a lake; readers see none of them before `commit`.
+
+    Attributes:
+        lake: The lake before the changes.
+        ingest_id: The number that the commit will have in `ingests`.
+        upgraded_from: The lake's contract version if the commit will change it; otherwise None.
+        has_begun: Whether all checks of a commit have passed, so that tables may already refer to
+            the written files.
+    """
 
     def __init__(self, lake: StoredLake, check_lock: Callable[[], None] = lambda: None) -> None:
         self.lake = lake
@@ -197,7 +214,6 @@ class Transaction:
         self.ingest_id = lake.ingest_id + 1
         version = lake.contract_version
         self.upgraded_from = None if version == str(VERSION) else version
-        # Once true, all checks have passed, and tables may already refer to the written files.
         self.has_begun = False
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
@@ -215,11 +231,14 @@ class Transaction:
         self._outdated = [table for table in lake.states if _has_outdated_schema(lake, table)]
 
     def add_files(self, table: str, files: Sequence[DataFile]) -> None:
-        """Add files that are already in the table's folder."""
+        """Add files to a table when the transaction commits; they are already in its folder."""
         self._added.setdefault(table, []).extend(files)
 
     def write_rows(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
-        """Write the rows of frames to new files, with one frame in memory at a time."""
+        """Write rows to new files now, and add the files to a table when the transaction commits.
+
+        One frame is in memory at a time.
+        """
         with TableWriter(self.lake.table_folder(table), table).close_or_delete_on_error() as writer:
             for rows in frames:
                 writer.write(rows)
@@ -227,16 +246,19 @@ class Transaction:
         self.add_files(table, writer.files)
 
     def remove_rows(self, table: str, removal: RowRemoval) -> None:
-        """Remove rows that were committed before."""
+        """Remove rows of earlier commits from a table when the transaction commits.
+
+        The remaining rows of the files that contain them are written to new files now.
+        """
         old, new = rewrite_files_with_removed_rows(
             self.lake.table_folder(table), table, self.lake.table_files(table), removal
         )
         self.replace_files(table, list(map(_last_path_part, old)), new)
 
     def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Replace files of a table by new files.
+        """Replace files of a table by new files when the transaction commits.
 
-        If the transaction fails, it deletes the new files; the caller must not delete them.
+        If the transaction fails, it deletes the new files, so the caller must not delete them.
 
         Args:
             table: The table's name.
@@ -250,15 +272,17 @@ class Transaction:
     def remove_rows_from_staged_files(
         self, table: str, staged: Sequence[DataFile], removal: RowRemoval
     ) -> list[DataFile]:
-        """Rewrite the staged files that contain rows to remove, and return all staged files.
+        """Remove rows from files that are not committed yet.
+
+        Files that contain such rows are deleted and replaced by new files.
 
         Args:
             table: The table's name.
             staged: Files in the table's folder that are not committed yet.
-            removal: The rows to remove.
+            removal: The condition for the rows to remove.
 
         Returns:
-            The unchanged staged files, followed by the files that replace the others.
+            The unchanged files, followed by the new files.
         """
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
@@ -272,16 +296,16 @@ class Transaction:
         self._written += [self.lake.table_folder(table) / file.name for file in files]
 
     def delete_written_files_unless_committing(self) -> None:
-        """Delete the written files, unless a commit has begun and tables may refer to them."""
+        """Delete the written files, unless a commit has begun, so that tables may refer to them."""
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
-        """Commit all changes.
+        """Make all changes of the transaction visible to readers.
 
         Args:
-            row: The row of `ingests`; `ingest_id`, `finished_at`, `contract_version` and `versions`
-                are added to it.
+            row: The row to add to `ingests`, without the columns `ingest_id`, `finished_at`,
+                `contract_version` and `versions`, which are added here.
 
         Raises:
             LakeError: If an added file is missing or truncated.
@@ -304,7 +328,7 @@ class Transaction:
         self._commit_table(COMMITS_TABLE)
 
     def _rewrite_files_with_missing_columns(self, table: str) -> None:
-        """Rewrite the remaining files of a table, with nulls in the columns that they lack."""
+        """Write new files with nulls in the missing columns, in place of all files of a table."""
         removed = self._removed.setdefault(table, [])
         old = [
             file for file in self.lake.table_files(table) if _last_path_part(file) not in removed
@@ -313,7 +337,7 @@ class Transaction:
         removed += map(_last_path_part, old)
 
     def _raise_if_added_files_changed(self, table: str) -> None:
-        """Raise LakeError before any change if an added file is not as it was written."""
+        """Raise LakeError if a file to add is missing or has another size than when written."""
         folder, added = self.lake.table_folder(table), self._added[table]
         sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
         lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
@@ -324,10 +348,10 @@ class Transaction:
             )
 
     def _commit_table_and_describe_contents(self, table: str) -> dict[str, object]:
-        """Commit the changes of a table; return its entry in the column `versions`.
+        """Commit the changes of a table; return its entry for the column `versions` of `ingests`.
 
-        The recorded contents are computed from the previous contents and the changes, not from the
-        table's log, so that they can verify the log.
+        The contents in this entry are computed from the previous contents and the changes, not from
+        the table's log, so that they can verify the log.
         """
         removed = self._removed.get(table, ())
         counts = {
@@ -375,7 +399,7 @@ class Transaction:
         return delta.version()
 
     def _commit_row_and_contract_version(self, delta: DeltaTable) -> None:
-        """Commit the row of `ingests` and the new contract version together.
+        """Commit the row of `ingests` and the lake's new contract version in one Delta commit.
 
         Earlier versions of magic compare the number of commits of `ingests` with its number of rows
         before they read the contract version, so they report a commit without a row as damage. The
@@ -418,7 +442,10 @@ class Transaction:
 
 
 def check_writable(lake: StoredLake) -> None:
-    """Raise LakeError if the tables or columns of the lake differ from the installed packages."""
+    """Raise LakeError if the lake's tables do not fit the game packages that are installed now.
+
+    The lake must not have tables of other packages, nor other columns in the tables of games.
+    """
     if lake.unknown_tables:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "
@@ -429,7 +456,7 @@ def check_writable(lake: StoredLake) -> None:
 
 
 def _raise_if_columns_changed(lake: StoredLake, table: str) -> None:
-    """Raise LakeError if the columns of a game type's table have changed since its creation."""
+    """Raise LakeError if a table of the lake has other columns than its definition now."""
     stored = {
         field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
     }
@@ -448,7 +475,7 @@ def _raise_if_columns_changed(lake: StoredLake, table: str) -> None:
 
 
 def _has_outdated_schema(lake: StoredLake, table: str) -> bool:
-    """Return whether the table's log lacks a column, or forbids nulls that are now allowed."""
+    """Return whether a table's log lacks a column or forbids nulls that its definition allows."""
     nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
@@ -458,7 +485,6 @@ def _last_path_part(file: str) -> str:
 
 
 def _undo_commits_after_version(lake: StoredLake, table: str, version: int) -> None:
-    """Undo the commits of a table after a version."""
     delta = lake.delta_table(table)
     delta.update_incremental()
     if delta.version() == version:
