@@ -95,7 +95,7 @@ def rewrite_files_with_removed_rows(
     """
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
-    changed = []
+    changed_files = []
     with TableWriter(folder, table).close_or_delete_on_error() as writer:
         for file in files:
             with _open_parquet(file, table, encoded) as parquet:
@@ -105,7 +105,7 @@ def rewrite_files_with_removed_rows(
                 ]
                 if not any(mask.any() for mask in masks):
                     continue
-                changed.append(file)
+                changed_files.append(file)
                 for number, mask in enumerate(masks):
                     if not mask.all():
                         rows = _add_missing_columns_as_nulls(parquet.read_row_group(number), schema)
@@ -113,7 +113,7 @@ def rewrite_files_with_removed_rows(
                             # Decoded, so that no dictionary keeps values of removed rows.
                             rows = rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
                         writer.write(rows)
-    return changed, writer.files
+    return changed_files, writer.files
 
 
 @contextmanager
@@ -138,7 +138,8 @@ def _add_missing_columns_as_nulls(rows: pa.Table, schema: pa.Schema) -> pa.Table
 def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """Open a lake for changes in its newest state, and hold its lock until the block ends.
 
-    If the block ends without a commit, the files that were written are deleted.
+    First, missing tables are created, and changes that a killed ingest committed to only some
+    tables are undone. If the block ends without a commit, the files that it wrote are deleted.
 
     Yields:
         The transaction, which changes nothing before its `commit` is called.

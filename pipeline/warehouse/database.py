@@ -1,4 +1,4 @@
-"""Writes a lake as a DuckDB database file, for tools that cannot read a lake.
+"""Write a lake as a DuckDB database file, for tools that cannot read a lake.
 
 The catalogue of a lake uses it; it depends on the connections and views of this package.
 """
@@ -28,10 +28,10 @@ _ROWS_NAME = "stored_rows"
 
 
 def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
-    """Write a DuckDB database file with a view for each table of the lake and for each given view.
+    """Write a DuckDB database file whose views show the lake's tables and the given views.
 
-    The table views read the lake's files by absolute paths or URLs. A view that Python computes is
-    stored as a table. All tables, views and columns have comments.
+    The views read the lake's files by absolute paths or URLs. The rows of a view that Python
+    computes are stored in a table. All tables, views and columns have comments.
 
     Args:
         file: Path of the new database.
