@@ -63,7 +63,7 @@ class RemoteLocation:
         return RemoteLocation(f"{self.url}/{name}")
 
     def list_files(self) -> list[File]:
-        """List the objects directly below the prefix."""
+        """Return the objects directly below the prefix, sorted by name."""
         with _reraise_as_os_error(self.url):
             listing = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
@@ -72,17 +72,17 @@ class RemoteLocation:
         )
 
     def list_names(self) -> set[str]:
-        """List the names of objects and prefixes directly below the prefix."""
+        """Return the names of the objects and prefixes directly below the prefix."""
         with _reraise_as_os_error(self.url):
             listing = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listing["common_prefixes"], *(entry["path"] for entry in listing["objects"])]
         return {_last_path_part(path) for path in paths}
 
     def iter_objects(self) -> Iterator[tuple[str, int]]:
-        """Iterate over all objects below the prefix.
+        """Yield all objects below the prefix, sorted by key.
 
         Yields:
-            The object's key without the prefix, and its size in bytes, sorted by key.
+            A pair (key without the prefix, size in bytes).
         """
         start = len(self._key) + 1 if self._key else 0
         with _reraise_as_os_error(self.url):
@@ -91,7 +91,7 @@ class RemoteLocation:
                     yield entry["path"][start:], entry["size"]
 
     def size(self) -> int | None:
-        """Return the object's size in bytes, or None if there is no such object."""
+        """Return the object's size in bytes; None if there is no such object."""
         if not self._key:
             return None
         try:
@@ -101,15 +101,17 @@ class RemoteLocation:
             return None
 
     def exists(self) -> bool:
-        """Return whether an object or prefix exists."""
+        """Return whether there is an object with this URL, or below it."""
         return bool(self.list_names()) or self.size() is not None
 
     def create_folder(self) -> None:
-        """Check that the bucket can be listed; object stores need no folders."""
+        """Create nothing, because object stores need no folders; raise OSError without access."""
         self.list_names()
 
     def create_draft(self, name: str) -> Draft:
-        """Create a local file that is uploaded when it is finished.
+        """Return a draft for a new object below the prefix.
+
+        The draft is a temporary local file, which its `finish` uploads and deletes.
 
         Args:
             name: Not used; local locations need it.
@@ -136,37 +138,42 @@ class RemoteLocation:
                 raise
 
     def read(self, check_size: Callable[[int], None]) -> bytes:
-        """Return the object's bytes; `check_size` may raise to refuse the size."""
+        """Return the object's bytes.
+
+        Args:
+            check_size: Called with the size in bytes before the object is read; may raise to refuse
+                it.
+        """
         with _reraise_as_os_error(self.url):
             response = obstore.get(self._store, self._key)
             check_size(response.meta["size"])
             return bytes(response.bytes())
 
     def open(self) -> BinaryIO:
-        """Open the object for random access; raise FileNotFoundError if it is missing."""
+        """Open the object for reading with random access."""
         size = self.size()
         if size is None:
             raise FileNotFoundError(f"{self.url}: no such object")
         return cast(BinaryIO, io.BufferedReader(_RangeReader(self, size), _BUFFER_BYTES))
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Return bytes of the object from `start`, at most `n_bytes`."""
+        """Return `n_bytes` bytes of the object from the position `start`, or fewer at its end."""
         with _reraise_as_os_error(self.url):
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
-    def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        """Hold a lock with the name of this object.
+    def lock(self, timeout_seconds: float) -> AbstractContextManager[Callable[[], None]]:
+        """Hold a lock with the URL of this object, which is created if it is missing.
 
         Args:
-            seconds: Maximum time to wait for the lock.
+            timeout_seconds: Maximum time to wait for the lock.
 
         Returns:
             A context manager that yields a function, which raises OSError if the lock was lost.
 
         Raises:
-            TimeoutError: If another process still holds the lock after `seconds`.
+            TimeoutError: If another process still holds the lock after `timeout_seconds`.
         """
-        return hold_lease(Lease(self._store, self._key, self.url), seconds)
+        return hold_lease(Lease(self._store, self._key, self.url), timeout_seconds)
 
     @property
     def _store(self) -> ObjectStore:
@@ -224,7 +231,7 @@ class _RangeReader(io.RawIOBase):
 
 @contextmanager
 def _reraise_as_os_error(url: str) -> Iterator[None]:
-    """Re-raise the library's errors as OSError with a message of one line."""
+    """Re-raise the store library's errors as OSError with the URL and a message of one line."""
     try:
         yield
     except (FileNotFoundError, NotFoundError):
@@ -233,15 +240,20 @@ def _reraise_as_os_error(url: str) -> Iterator[None]:
         raise OSError(f"{url}: {_shorten_error_message(str(error))}") from None
 
 
-def _shorten_error_message(text: str) -> str:
-    """Return a hint for the error message, the store's own message, or the first line."""
+def _shorten_error_message(error_text: str) -> str:
+    """Return an error message in one line.
+
+    It is a hint from `_HINT_BY_ERROR_PART`, the store's own message, or the first line.
+    """
     for error_part, hint in _HINT_BY_ERROR_PART.items():
-        if error_part in text:
+        if error_part in error_text:
             return hint
-    code, message = (re.search(f"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
+    code, message = (
+        re.search(f"<{tag}>([^<]*)</{tag}>", error_text) for tag in ("Code", "Message")
+    )
     if code:
         return f"{code[1]}: {message[1]}" if message and message[1] else code[1]
-    line, *_ = text.splitlines() or ["unknown error"]
+    line, *_ = error_text.splitlines() or ["unknown error"]
     return line.strip()
 
 
@@ -260,7 +272,7 @@ _LOCK_CHANGED_ERRORS = (AlreadyExistsError, PreconditionError, NotFoundError, Fi
 
 
 class Lease(Struct):
-    """A lock object in a store.
+    """A lock in an object store, which its holder must renew regularly.
 
     Attributes:
         store: The object store.
@@ -276,9 +288,9 @@ class Lease(Struct):
     tag: str | None = None
     is_lost: bool = False
 
-    def acquire(self, seconds: float) -> None:
-        """Acquire the lock; raise TimeoutError if another process holds it for `seconds`."""
-        end = time.monotonic() + seconds
+    def acquire(self, timeout_seconds: float) -> None:
+        """Wait for the lock and take it; raise TimeoutError after `timeout_seconds`."""
+        end = time.monotonic() + timeout_seconds
         last_tag: str | None = None
         changed_at = time.monotonic()
         while True:
@@ -291,20 +303,20 @@ class Lease(Struct):
             ) and self._write_if_unchanged(_unique_lock_content(), tag):
                 return
             if time.monotonic() > end:
-                raise TimeoutError(f"{self.url}: locked for {seconds:.0f} seconds")
+                raise TimeoutError(f"{self.url}: locked for {timeout_seconds:.0f} seconds")
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
     def renew_or_mark_lost(self) -> None:
-        """Rewrite the lock, and set `is_lost` if another process has taken it over."""
+        """Rewrite the lock object; set `is_lost` if another process has taken the lock over."""
         self.is_lost = not self._write_if_unchanged(_unique_lock_content(), self.tag)
 
     def release(self) -> None:
-        """Mark the lock as free, so that other processes can acquire it without waiting."""
+        """Mark the lock object as free, so that other processes can acquire it without waiting."""
         if not self.is_lost:
             self._write_if_unchanged(_FREE_LOCK_CONTENT, self.tag)
 
     def raise_if_lost(self) -> None:
-        """Raise OSError if another process has taken the lock over."""
+        """Raise OSError if `is_lost` is set."""
         if self.is_lost:
             raise OSError(
                 f"{self.url}: the lock was lost because this process was paused for "
@@ -312,7 +324,7 @@ class Lease(Struct):
             )
 
     def _read_tag_and_content(self) -> tuple[str | None, bytes]:
-        """Return the tag and content of the lock object; None and no bytes if it is missing."""
+        """Return the lock object's entity tag and content; None and no bytes if it is missing."""
         try:
             response = obstore.get(self.store, self.key)
             return response.meta["e_tag"], bytes(response.bytes())
@@ -322,7 +334,10 @@ class Lease(Struct):
             raise OSError(f"{self.url}: {error}") from None
 
     def _write_if_unchanged(self, content: bytes, tag: str | None) -> bool:
-        """Write the object if it still has this tag; return whether it was written."""
+        """Write the lock object if it still has this tag (None: if it is missing).
+
+        Returns whether it was written.
+        """
         try:
             result = obstore.put(
                 self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
@@ -336,19 +351,19 @@ class Lease(Struct):
 
 
 def _unique_lock_content() -> bytes:
-    """Return content that no other process writes, because a tag can be a hash of the content."""
+    """Return content that is never written twice, because a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
     ).encode()
 
 
 @contextmanager
-def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
-    """Hold a lock, and renew it in a thread until the context ends.
+def hold_lease(lease: Lease, timeout_seconds: float) -> Iterator[Callable[[], None]]:
+    """Acquire a lock, renew it in a thread while the block runs, and release it.
 
     Args:
         lease: The lock to acquire.
-        seconds: Maximum time to wait for the lock.
+        timeout_seconds: Maximum time to wait for the lock.
 
     Yields:
         A function that raises OSError if the lock was lost.
@@ -356,7 +371,7 @@ def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
     Raises:
         TimeoutError: If another process still holds the lock after `seconds`.
     """
-    lease.acquire(seconds)
+    lease.acquire(timeout_seconds)
     stop = threading.Event()
     renewal = threading.Thread(target=_renew_lease_until_stopped, args=(lease, stop), daemon=True)
     renewal.start()

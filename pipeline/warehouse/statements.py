@@ -1,4 +1,4 @@
-"""Checks queries, creates the views that they need, and converts their results and errors.
+"""Check queries, create the views that they need, and convert their results and errors.
 
 The connections in `pipeline.warehouse` use it; it depends on DuckDB's parser. The check of a
 query gives clear errors; the protection is that DuckDB can read only the lake's files.
@@ -62,14 +62,14 @@ _INTERNAL_PREFIXES = ("pg_", "duckdb_", "json_execute_")
 
 
 def extract_single_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Return the one statement of the text, after checking that it only reads.
+    """Check that a user's SQL is one statement that only reads, and return this statement.
 
     Args:
         connection: A connection, for DuckDB's parser.
-        sql: The text of a user's query.
+        sql: The user's SQL.
 
     Returns:
-        The text of the statement, without comments around it.
+        The text of the statement, without comments before and after it.
 
     Raises:
         QueryError: If the text has no statement or several, or if the statement may write.
@@ -99,18 +99,18 @@ def extract_single_read_statement(connection: duckdb.DuckDBPyConnection, sql: st
 
 
 def check_parameter_names(
-    connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]
+    connection: duckdb.DuckDBPyConnection, sql: str, passed_names: Collection[str]
 ) -> None:
-    """Raise QueryError if a parameter has no value, or if a value has no parameter."""
+    """Raise QueryError unless the SQL has exactly the parameters whose values were passed."""
     statements = connection.extract_statements(sql)
     names = {name for statement in statements for name in statement.named_parameters}
-    if missing := sorted(names - {*values}):
+    if missing := sorted(names - {*passed_names}):
         parameters = ", ".join(f"${name}" for name in missing)
         raise QueryError(
             f"no value for {parameters}: give one, for example `--parameter {missing[0]}=VALUE` "
             "(in Python: `parameters`)"
         )
-    if unused := sorted({*values} - names):
+    if unused := sorted({*passed_names} - names):
         raise QueryError(
             f"the query does not use the parameter {', '.join(unused)}: write ${unused[0]} in the "
             "query, or leave the parameter out"
@@ -118,24 +118,22 @@ def check_parameter_names(
 
 
 def _statement_type_if_named(statement: duckdb.Statement) -> duckdb.StatementType | None:
-    """Return the type of a statement; None if DuckDB's Python package has no name for it."""
+    """Return a statement's type; None for a type that is missing in DuckDB's Python package."""
     try:
         return statement.type
     except ValueError:
         return None
 
 
-def _forbidden_statement_error(word: str) -> QueryError:
-    """Return the error for a statement that begins with `word` and may write."""
-    alternative = _ALTERNATIVE_BY_KEYWORD.get(word, "use SELECT")
-    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {alternative}")
+def _forbidden_statement_error(keyword: str) -> QueryError:
+    alternative = _ALTERNATIVE_BY_KEYWORD.get(keyword, "use SELECT")
+    return QueryError(
+        f"a query can only read, and `{keyword.upper()}` is not allowed: {alternative}"
+    )
 
 
 def normalize_query_text(sql: str) -> str:
-    """Return the query in lower case, without comments, and with `'_'` in place of each string.
-
-    Args:
-        sql: The text of a query.
+    """Return SQL in lower case, without comments, and with `'_'` in place of each string.
 
     Raises:
         QueryError: If the text cannot be encoded as UTF-8.
@@ -156,35 +154,39 @@ def normalize_query_text(sql: str) -> str:
 def query_error_with_position(
     error: duckdb.Error,
     sql: str,
-    names: Collection[str] = tuple(TABLES),
+    known_names: Collection[str] = tuple(TABLES),
     n_lines_above: int = 0,
     message: str | None = None,
 ) -> QueryError:
-    """Return the error of a failed query, with its message and its position in the query.
+    """Convert an error of DuckDB to a QueryError that also shows the position in the query.
 
     Args:
         error: The error of DuckDB.
         sql: The text that DuckDB read.
-        names: The existing tables and views, for hints.
+        known_names: The existing tables and views, for hints.
         n_lines_above: Number of lines above `sql` in the user's text.
-        message: The message; None for that of `format_duckdb_error`.
+        message: The message; None for the result of `format_duckdb_error`.
     """
     return QueryError(
-        message or format_duckdb_error(error, names),
+        message or format_duckdb_error(error, known_names),
         _format_error_position(error, sql, n_lines_above),
     )
 
 
 def count_lines_before_statement(statement: str, sql: str) -> int:
-    """Return the number of lines before the statement, because DuckDB drops comments before it."""
+    """Return the number of lines of `sql` before the statement, 0 if it does not contain it.
+
+    DuckDB counts lines from the statement's beginning, because it drops the comments before it.
+    """
     text_before, separator, _ = sql.partition(statement)
     return text_before.count("\n") if separator else 0
 
 
 def _format_error_position(error: duckdb.Error, sql: str, n_lines_above: int) -> str:
-    """Return the line of the query with DuckDB's mark below it; empty if the error has no position.
+    """Return the faulty line of the query, with a mark below the error's column.
 
-    The line must occur in the query, because a message can quote a log that looks like a position.
+    The result is empty if the error has no position. The line must occur in the query, because a
+    message can quote a log that looks like a position.
     """
     match = _ERROR_POSITION.search(str(error))
     if not match or match["line"].removeprefix("...").removesuffix("...") not in sql:
@@ -200,12 +202,14 @@ def _format_error_position(error: duckdb.Error, sql: str, n_lines_above: int) ->
     return f"{prefix}{line.replace(chr(9), ' ')}\n{mark}"
 
 
-def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
-    """Return the message of DuckDB's error in one line, without its position and DuckDB's advice.
+def format_duckdb_error(error: duckdb.Error, known_names: Collection[str] = tuple(TABLES)) -> str:
+    """Return a message for an error of DuckDB in one line, with hints that fit magic.
+
+    The position in the query is not part of it, nor is DuckDB's advice to install extensions.
 
     Args:
         error: The error of DuckDB.
-        names: The existing tables and views, for hints; DuckDB would also suggest internal ones.
+        known_names: The existing tables and views, for hints in place of DuckDB's suggestions.
 
     Raises:
         KeyboardInterrupt: If Ctrl-C interrupted the reading of a file, which DuckDB hides.
@@ -231,7 +235,7 @@ def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABL
     if isinstance(error, duckdb.CatalogException) and (
         missing_table := _MISSING_TABLE.search(text)
     ):
-        return unknown_table_error(missing_table[1], names)
+        return unknown_table_error(missing_table[1], known_names)
     suggestion = _SUGGESTION.search(text)
     if suggestion and not (
         _PUBLIC_SUGGESTION.match(text) and not suggestion["name"].startswith(_INTERNAL_PREFIXES)
@@ -240,17 +244,17 @@ def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABL
     return text
 
 
-def unknown_table_error(name: str, names: Collection[str]) -> str:
-    """Return the message for an unknown table or view, with a similar name if there is one.
+def unknown_table_error(name: str, known_names: Collection[str]) -> str:
+    """Return the error message for an unknown table or view, with a similar name if there is one.
 
     Args:
         name: The unknown name, with or without a schema.
-        names: The existing tables and views.
+        known_names: The existing tables and views.
     """
     full_name, without_schema = name.lower(), name.rpartition(".")[2].lower()
-    similar_to = [without_schema] if without_schema in names else [full_name]
-    if hint := suggest_similar_names(similar_to, names) or suggest_similar_names(
-        [without_schema], names
+    similar_to = [without_schema] if without_schema in known_names else [full_name]
+    if hint := suggest_similar_names(similar_to, known_names) or suggest_similar_names(
+        [without_schema], known_names
     ):
         return f"no table or view `{name}`: {hint}"
     return (
@@ -281,15 +285,17 @@ def missing_column_message(
     statement: str,
     advise: AdviseOnColumn | None = None,
 ) -> str | None:
-    """Return the message for a missing column with a similar name or a hint; None for other errors.
+    """Return a message with a hint if a column does not exist; None for any other error.
 
-    DuckDB's own message lists columns with other names, and none if the column follows a dot.
+    The hint is a column with a similar name, or how to list the columns. DuckDB's own message lists
+    unrelated columns, or none if the missing column follows a dot.
 
     Args:
         connection: The connection on which the statement failed.
         error: The error of DuckDB.
         statement: The statement that failed.
-        advise: Returns a hint, given the column's name and the columns of the statement's tables.
+        advise: Returns a special hint, given the column's name and the columns of the statement's
+            tables by table.
     """
     if not (match := _MISSING_COLUMN.match(str(error))):
         return None
@@ -311,7 +317,7 @@ def missing_column_message(
 def _columns_of_tables_in_statement(
     connection: duckdb.DuckDBPyConnection, statement: str
 ) -> dict[str, list[str]]:
-    """Return the columns of each table and view that the statement names."""
+    """Return the names of the columns by table or view, for all that the statement names."""
     query_text = normalize_query_text(statement).replace('"', "")
     names_in_query = {name.removeprefix("main.") for name in _QUALIFIED_NAME.findall(query_text)}
     columns: dict[str, list[str]] = {}
@@ -352,14 +358,14 @@ ViewsByName = Mapping[str, SqlView | ComputedView]
 def referenced_tables_and_views(
     query: str | None, views: ViewsByName
 ) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
-    """Return the tables and views that a query can name, and those that these views use.
+    """Return the tables and views that a query needs, also those that other views need.
 
     Args:
         query: The text of a query; None for all tables and views.
         views: All views by name.
 
     Returns:
-        The names of the tables, and the views by name.
+        A pair: the names of the needed tables, and the needed views by name.
     """
     used_names = (
         {*TABLES, *views}
@@ -373,12 +379,15 @@ def referenced_tables_and_views(
 
 
 def may_read_catalog(query: str | None) -> bool:
-    """Return whether the query reads the catalogue of tables and views; True without a query."""
+    """Return whether a query may list all tables and views, for example with `SHOW`.
+
+    True if `query` is None.
+    """
     return query is None or bool(_CATALOG_WORDS & _words_that_can_be_names(query))
 
 
 def _find_tables_and_views_by_words(words: set[str], views: ViewsByName) -> set[str]:
-    """Return the tables and views whose names are among the words, and those that the views use."""
+    """Return the names of tables and views that consist of these words, and of those they use."""
     all_names, used_names = {*TABLES, *views}, set[str]()
     while new_names := {
         name for name in all_names - used_names if words.issuperset(name.split("."))
@@ -392,16 +401,14 @@ def _find_tables_and_views_by_words(words: set[str], views: ViewsByName) -> set[
 
 
 def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
-    """Return the descriptions of a view's columns: its own, and those of the tables that it reads.
+    """Return the descriptions of a view's columns, by column.
 
-    A column that the tables describe differently has no description, unless the view has its own.
+    A column that the view does not describe has the description of its table's column, unless
+    several tables describe it differently.
 
     Args:
         name: Name of the view.
         views: All views by name.
-
-    Returns:
-        The descriptions by column.
     """
     tables, used_views = referenced_tables_and_views(quote_qualified_name(name), views)
     texts_by_column: dict[str, set[str]] = {}
@@ -418,7 +425,7 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
-    """Create a view, and its schema if the name has one."""
+    """Create a view in DuckDB, and first its schema if the name has one."""
     create_schema_of_qualified_name(connection, name)
     connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {view.select}")
 
@@ -426,15 +433,15 @@ def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView)
 def create_computed_view(
     connection: duckdb.DuckDBPyConnection, name: str, view: ComputedView, file: str
 ) -> None:
-    """Create a view of the rows in a file with one JSON object per line, and its schema.
+    """Create a view that reads its rows from a file with one JSON object per line.
 
     The view lists its columns, so that DuckDB opens the file only to read its rows.
 
     Args:
         connection: The connection.
-        name: Name of the view.
+        name: Name of the view; its schema is created if it has one.
         view: The view, for the types of its columns.
-        file: Name of the file as DuckDB reads it.
+        file: Name of the file in DuckDB.
     """
     types = connection.from_arrow(view.schema.to_frame().to_arrow()).types
     column_types = zip(view.schema, map(str, types), strict=True)
@@ -448,18 +455,18 @@ def create_computed_view(
 
 
 def create_schema_of_qualified_name(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Create the schema of a table or view, if its name has one."""
+    """Create the schema `a` for a view named `a.b`; do nothing for a name without a dot."""
     for schema in name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
 
 
 def quote_qualified_name(name: str) -> str:
-    """Return the name, with its schema if it has one, quoted for SQL."""
+    """Return a name quoted for SQL, such as `"a"."b"` for `a.b`."""
     return ".".join(map(quote_identifier, name.split(".")))
 
 
 class ViewDescription(NamedTuple):
-    """Description of a table or view and of its columns.
+    """Descriptions of a table or view and of its columns.
 
     Attributes:
         row: What a row is, in a sentence.
@@ -475,7 +482,7 @@ class ViewDescription(NamedTuple):
 def table_and_view_descriptions(
     tables: Iterable[str], views: ViewsByName
 ) -> dict[str, ViewDescription]:
-    """Return the descriptions of the tables and of the views, by name."""
+    """Return the descriptions of these tables and views, by name."""
     table_descriptions = {
         table: ViewDescription(
             row_description(table),
@@ -492,7 +499,7 @@ def table_and_view_descriptions(
 def store_descriptions_as_comments(
     connection: duckdb.DuckDBPyConnection, descriptions: Mapping[str, ViewDescription]
 ) -> None:
-    """Store the descriptions as comments in the database, with one call for all columns."""
+    """Store descriptions as comments on the tables, views and columns of the database."""
     comments = [
         f"COMMENT ON {meaning.kind} {quote_qualified_name(name)} IS {quote_literal(meaning.row)}"
         for name, meaning in descriptions.items()
@@ -506,7 +513,7 @@ def store_descriptions_as_comments(
 
 
 def _words_that_can_be_names(query: str) -> set[str]:
-    """Return the words of a query that can be names: those outside of comments and strings.
+    """Return the words of a query outside of comments and strings, in lower case.
 
     Words in strings are included if the query calls a function that runs a string.
     """
@@ -522,29 +529,31 @@ def create_lake_view(
     connection: duckdb.DuckDBPyConnection,
     lake: StoredLake,
     table: str,
-    files: Callable[[str], Sequence[str]],
+    table_files: Callable[[str], Sequence[str]],
 ) -> None:
-    """Create the view of a table of the lake.
+    """Create a view with the rows of a lake's table, as the lake's view options define them.
 
     Args:
         connection: The connection.
         lake: The lake, at one state.
         table: Name of the table.
-        files: Returns the names of a table's files as DuckDB reads them.
+        table_files: Returns the names that a table's files have in DuckDB.
     """
-    rows = viewed_table_select(
-        lake, table, lambda stored_table: _stored_rows_select(connection, lake, stored_table, files)
+    select = viewed_table_select(
+        lake, table, lambda name: _stored_rows_select(connection, lake, name, table_files)
     )
-    connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
+    connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {select}")
 
 
 def viewed_table_select(lake: StoredLake, table: str, stored_select: Callable[[str], str]) -> str:
-    """Return the SELECT of a table's rows with merged names and, if chosen, failed games as losses.
+    """Return a SELECT of a table's rows to which the lake's view options are applied.
+
+    The options replace model names, and can count failed games as losses.
 
     Args:
-        lake: The lake, for its merged names and its treatment of failed games.
+        lake: The lake, for its view options.
         table: Name of the table.
-        stored_select: Returns the SELECT of the stored rows of a table.
+        stored_select: Returns a SELECT of the stored rows of a table, given its name.
     """
 
     def select_with_merged_names(stored_table: str) -> str:
@@ -565,23 +574,25 @@ def _stored_rows_select(
     connection: duckdb.DuckDBPyConnection,
     lake: StoredLake,
     table: str,
-    files: Callable[[str], Sequence[str]],
+    table_files: Callable[[str], Sequence[str]],
 ) -> str:
-    """Return the SELECT of the stored rows of a table that belong to the lake's system."""
+    """Return a SELECT of a table's stored rows, without rows of systems excluded from the lake."""
     is_of_system = f"system = {quote_literal(str(lake.system))}"
     condition = is_of_system if lake.has_rows_of_other_systems(table) else None
     if lake.needs_game_ids_to_select_system(table):
-        game_ids = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {is_of_system}"
-        condition = f"game_id IS NULL OR game_id IN ({game_ids})"
+        source = _read_parquet_call(table_files("games"))
+        condition = (
+            f"game_id IS NULL OR game_id IN (SELECT game_id FROM {source} WHERE {is_of_system})"
+        )
     return _table_rows_of_files_select(
-        connection, files(table), table, condition, lake.file_schema(table)
+        connection, table_files(table), table, condition, lake.file_schema(table)
     )
 
 
 def create_table_view_of_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
 ) -> None:
-    """Create the view of a table from Parquet files; without files, it has no rows."""
+    """Create a view with the rows of a table in these Parquet files; no files give no rows."""
     rows = _table_rows_of_files_select(connection, files, table)
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
@@ -593,10 +604,14 @@ def _table_rows_of_files_select(
     condition: str | None = None,
     file_columns: Collection[str] | None = None,
 ) -> str:
-    """Return the SELECT of a table's rows in the files, with current values and all columns.
+    """Return a SELECT of the rows of a table's Parquet files, with all columns of its contract.
 
-    Values renamed since are replaced, and columns that the files lack are null. `condition` filters
-    the rows, and `file_columns` are the columns of the files (None: all columns).
+    Args:
+        connection: The connection, for the names of DuckDB's types.
+        files: Names of the files in DuckDB.
+        table: Name of the table. Values of older lakes that were renamed are replaced.
+        condition: SQL that selects the rows; None for all rows.
+        file_columns: The columns that the files have; other columns are null. None for all columns.
     """
     schema = arrow_schema(table)
     expressions = {name: quote_identifier(name) for name in schema.names}
@@ -645,14 +660,14 @@ MAX_NESTING_DEPTH = 32
 
 
 def to_polars_without_decimals(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Return the rows as a polars frame, with integers and floats in place of decimals.
+    """Return a query's rows as a polars frame, with integers and floats in place of decimals.
 
     DuckDB returns a sum of integers as HUGEINT and `0.5` as DECIMAL. HUGEINT and DECIMAL without
     decimal places become Int64, or Float64 if a value does not fit; other DECIMAL become Float64.
     The rule also applies to values in lists, structs and maps, together for the whole column.
 
     Args:
-        rows: The result of a statement.
+        rows: The result of a statement; it is computed here.
 
     Raises:
         QueryError: If a column or a value cannot be displayed.
@@ -667,7 +682,7 @@ def to_polars_without_decimals(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
 
 
 def _replace_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column with whole decimals as integers if all fit, else as floats."""
+    """Return a column with integers in place of whole decimals, or floats if some do not fit."""
     integers = _replace_decimals_in_type(column.type, pa.int64())
     if integers == column.type:
         return column
@@ -677,16 +692,21 @@ def _replace_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(_replace_decimals_in_type(column.type, pa.float64()))
 
 
-def _replace_decimals_in_type(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
-    """Return the type with float64 for decimals, or `whole` if they have no decimal places."""
+def _replace_decimals_in_type(dtype: pa.DataType, type_of_integers: pa.DataType) -> pa.DataType:
+    """Return a type with float64 in place of decimals, also within nested types.
+
+    Decimals without decimal places are replaced by `type_of_integers`.
+    """
     if pa.types.is_decimal(dtype):
-        return pa.float64() if dtype.scale else whole
+        return pa.float64() if dtype.scale else type_of_integers
     if not pa.types.is_nested(dtype):
         return dtype
     fields = [dtype.field(number) for number in range(dtype.num_fields)]
     if pa.types.is_map(dtype):
         fields = [dtype.key_field, dtype.item_field]
-    fields = [field.with_type(_replace_decimals_in_type(field.type, whole)) for field in fields]
+    fields = [
+        field.with_type(_replace_decimals_in_type(field.type, type_of_integers)) for field in fields
+    ]
     if pa.types.is_struct(dtype):
         return pa.struct(fields)
     if pa.types.is_map(dtype):
@@ -695,7 +715,10 @@ def _replace_decimals_in_type(dtype: pa.DataType, whole: pa.DataType) -> pa.Data
 
 
 def _check_type_is_displayable(name: str, dtype: DuckDBPyType) -> None:
-    """Raise QueryError if polars has no type for the column; some such types make it panic."""
+    """Raise QueryError if polars has no type for a column of DuckDB, or if it is nested too deep.
+
+    Polars panics on some of these types.
+    """
     types_and_depths = list(_iter_nested_types(dtype))
     if max(depth for _, depth in types_and_depths) > MAX_NESTING_DEPTH:
         raise QueryError(
@@ -712,7 +735,10 @@ def _check_type_is_displayable(name: str, dtype: DuckDBPyType) -> None:
 
 
 def _iter_nested_types(dtype: DuckDBPyType, depth: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
-    """Yield the type and its nested types with their depths, until one exceeds the maximum."""
+    """Yield a type and the types nested in it, each with its depth; the outermost depth is 1.
+
+    Types deeper than `MAX_NESTING_DEPTH + 1` are not yielded.
+    """
     yield dtype, depth
     # The children of an array type include its size.
     for _, inner in (
@@ -723,7 +749,7 @@ def _iter_nested_types(dtype: DuckDBPyType, depth: int = 1) -> Iterator[tuple[Du
 
 
 def _check_dates_are_displayable(table: pa.Table) -> None:
-    """Raise QueryError for a date outside of the years 1 to 9999, and for the time 24:00.
+    """Raise QueryError if a column has a date outside of the years 1 to 9999, or the time 24:00.
 
     DuckDB allows infinite dates and the time 24:00:00, which polars reads as null.
     """
@@ -737,7 +763,7 @@ def _check_dates_are_displayable(table: pa.Table) -> None:
 
 
 def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield the array, or the arrays of values within its lists, structs and maps."""
+    """Yield the arrays of the innermost values within lists, structs and maps."""
     if not pa.types.is_nested(values.type):
         yield values
         return
@@ -747,7 +773,7 @@ def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
 
 
 def _out_of_range_value_description(values: pa.Array) -> str | None:
-    """Return which dates or times in the array Python cannot represent; None if there are none."""
+    """Describe a date or time in an array that Python cannot represent; None if all are valid."""
     is_date, is_time = pa.types.is_date32(values.type), pa.types.is_time64(values.type)
     if not (is_date or is_time or pa.types.is_timestamp(values.type)):
         return None
