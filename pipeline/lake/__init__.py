@@ -116,7 +116,7 @@ def open_lake(
                 f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
             )
         _raise_if_only_commits_table_missing(folder)
-        if not _names_not_of_a_lake(folder):
+        if not _names_not_belonging_to_lake(folder):
             raise LakeError(
                 f"{path}: not a lake yet: nothing was ingested here; run `magic ingest SOURCE "
                 f"--lake {path}`"
@@ -215,7 +215,7 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     raise_if_clock_before_1970()
     try:
         folder.create_folder()
-        if _names_not_of_a_lake(folder):
+        if _names_not_belonging_to_lake(folder):
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )
@@ -230,47 +230,49 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     return StoredLake(folder)
 
 
-def _names_not_of_a_lake(folder: Location) -> set[str]:
+def _names_not_belonging_to_lake(lake_folder: Location) -> set[str]:
     """Return the names of files and folders in the folder that are not part of a lake."""
-    names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
+    names = {name for name in lake_folder.list_names() if CATALOG_FILE_NAME not in name}
     return names - {*TABLES, LOCK_FILE_NAME, WRITER_LOCKS_FOLDER}
 
 
-def _raise_if_only_commits_table_missing(folder: Location) -> None:
+def _raise_if_only_commits_table_missing(lake_folder: Location) -> None:
     """Raise LakeError if the table `ingests` is missing although other tables have rows.
 
     If `ingests` were created again, the next ingest would remove these rows, because it would
     treat them as written by a killed ingest.
     """
     tables = (
-        [] if is_lake(folder) else [table for table in TABLES if _may_have_rows(folder / table)]
+        []
+        if is_lake(lake_folder)
+        else [table for table in TABLES if _may_have_rows(lake_folder / table)]
     )
     # Checked again, because an ingest may have created the lake in the meantime.
-    if tables and not is_lake(folder):
+    if tables and not is_lake(lake_folder):
         raise LakeError(
-            f"{folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but "
+            f"{lake_folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but "
             f"{len(tables)} other tables have rows; restore it from a copy, or ingest the logs "
             "again into a new folder"
         )
 
 
-def _may_have_rows(folder: Location) -> bool:
+def _may_have_rows(table_folder: Location) -> bool:
     """Return whether a table's log lists files; True if the log exists but cannot be read."""
-    if not has_nonempty_log(folder):
+    if not has_nonempty_log(table_folder):
         return False
     try:
-        return bool(OpenTable(folder).log_values("path"))
+        return bool(OpenTable(table_folder).log_values("path"))
     except DeniedError:
         raise
     except LakeError:
         return True
 
 
-def create_missing_tables(folder: Location, tables: Collection[str]) -> None:
+def create_missing_tables(lake_folder: Location, tables: Collection[str]) -> None:
     """Create the tables that do not exist yet, without rows.
 
     Args:
-        folder: The lake's folder.
+        lake_folder: The lake's folder.
         tables: Names of the tables. `ingests` is created last, because `is_lake` looks for it.
     """
     from deltalake import CommitProperties, DeltaTable
@@ -287,12 +289,12 @@ def create_missing_tables(folder: Location, tables: Collection[str]) -> None:
             pass
 
     def create(table: str) -> None:
-        if not has_nonempty_log(folder / table):
+        if not has_nonempty_log(lake_folder / table):
             # Empty commits, which a power failure can leave, would count as the first version.
-            for file in (log := folder / table / "_delta_log").list_files():
+            for file in (log := lake_folder / table / "_delta_log").list_files():
                 (log / file.name).delete_file(missing_ok=True)
         Unopened.create(
-            str(folder / table),
+            str(lake_folder / table),
             schema=arrow_schema(table),
             mode="ignore",
             name=table,

@@ -86,16 +86,16 @@ class TableWriter:
     """
 
     def __init__(
-        self, folder: str | Path | Location, table: str, name_prefix: str = NEW_FILE_PREFIX
+        self, table_folder: str | Path | Location, table: str, name_prefix: str = NEW_FILE_PREFIX
     ) -> None:
         """Prepare to write; the first file is created when rows are written.
 
         Args:
-            folder: The folder of the table.
+            table_folder: The folder of the table.
             table: The table's name.
             name_prefix: Prefix of the files' names, to find the files if the writer is killed.
         """
-        self._folder = parse_location(folder)
+        self._folder = parse_location(table_folder)
         self._name_prefix = name_prefix
         # Each file of `ingests` has one row, so dictionaries and statistics would be most of it.
         self._has_statistics = table != COMMITS_TABLE
@@ -226,11 +226,11 @@ def staged_file_prefix(token: str) -> str:
     return f"{NEW_FILE_PREFIX}-{token}"
 
 
-def delete_staged_files(folder: Location, token: str) -> None:
+def delete_staged_files(table_folder: Location, token: str) -> None:
     """Delete the uncommitted files that the writer with this token left in a table's folder."""
-    for file in folder.list_files():
+    for file in table_folder.list_files():
         if file.name.startswith(staged_file_prefix(token)):
-            (folder / file.name).delete_file(missing_ok=True)
+            (table_folder / file.name).delete_file(missing_ok=True)
 
 
 def _split_into_row_groups(rows: pa.Table) -> Iterator[pa.Table]:
@@ -245,14 +245,14 @@ def _split_into_row_groups(rows: pa.Table) -> Iterator[pa.Table]:
     yield from _split_into_row_groups(rows.slice(half))
 
 
-def row_counts_and_text_bytes_by_group(file: Location) -> list[tuple[int, int]]:
+def row_counts_and_text_bytes_by_group(parquet_file: Location) -> list[tuple[int, int]]:
     """Return the number of rows and the size of long texts for each row group of a Parquet file.
 
     Returns:
         A pair (number of rows, bytes) for each row group, in order. The bytes are the uncompressed
         size of the columns in `TEXTS`.
     """
-    with file.open() as stream:
+    with parquet_file.open() as stream:
         footer = pq.read_metadata(stream)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     text_columns = [n for n, name in enumerate(footer.schema.names) if name in TEXTS]
@@ -276,17 +276,17 @@ def _max_games_in_row_group(rows: pa.Table) -> int:
 
 
 def _contract_schema_with_encodings_of_rows(
-    contract: pa.Schema, rows_schema: pa.Schema
+    contract_schema: pa.Schema, rows_schema: pa.Schema
 ) -> pa.Schema:
     """Return the contract's schema with strings and lists encoded as in the rows' schema.
 
     Dictionaries and large offsets exist only in memory; the written file is the same.
     """
-    for number, field in enumerate(contract):
+    for number, field in enumerate(contract_schema):
         dtype = rows_schema.field(field.name).type
         if any(is_encoded(dtype) for is_encoded in _ENCODED_TYPES):
-            contract = contract.set(number, field.with_type(dtype))
-    return contract
+            contract_schema = contract_schema.set(number, field.with_type(dtype))
+    return contract_schema
 
 
 def _cast_and_unify_dictionaries(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
@@ -306,17 +306,17 @@ def _cast_and_unify_dictionaries(column: pa.ChunkedArray, dtype: pa.DataType) ->
     return pa.chunked_array(parts, dtype).unify_dictionaries()
 
 
-def _parquet_leaf_paths(path: str, dtype: pa.DataType) -> list[str]:
+def _parquet_leaf_paths(column_path: str, dtype: pa.DataType) -> list[str]:
     """Return the Parquet paths of a column's innermost values, such as `names.list.element`."""
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
-        return _parquet_leaf_paths(f"{path}.list.element", dtype.value_type)
+        return _parquet_leaf_paths(f"{column_path}.list.element", dtype.value_type)
     if pa.types.is_struct(dtype):
         return [
             leaf
             for field in dtype
-            for leaf in _parquet_leaf_paths(f"{path}.{field.name}", field.type)
+            for leaf in _parquet_leaf_paths(f"{column_path}.{field.name}", field.type)
         ]
-    return [path]
+    return [column_path]
 
 
 def delta_statistics(footer: pq.FileMetaData) -> str:

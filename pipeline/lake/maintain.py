@@ -163,13 +163,15 @@ def _sizes_and_row_counts_of_files(lake: StoredLake, table: str) -> pl.DataFrame
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def _names_of_files_to_merge(table: str, files: pl.DataFrame) -> list[str]:
+def _names_of_files_to_merge(table: str, files_with_sizes: pl.DataFrame) -> list[str]:
     """Return the names of unsorted or small files; none if a merge would not change the table."""
     if table == COMMITS_TABLE:
-        return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
+        return (
+            files_with_sizes["name"].to_list() if files_with_sizes.height > MAX_COMMIT_FILES else []
+        )
     is_sorted = pl.col("name").str.starts_with(SORTED_FILE_PREFIX)
     is_full = (pl.col("n_bytes") >= MAX_FILE_BYTES / 2) | (pl.col("n_rows") >= MAX_FILE_ROWS / 2)
-    names = files.filter(~(is_sorted & is_full))["name"].sort().to_list()
+    names = files_with_sizes.filter(~(is_sorted & is_full))["name"].sort().to_list()
     return [] if len(names) == 1 and names[0].startswith(SORTED_FILE_PREFIX) else names
 
 

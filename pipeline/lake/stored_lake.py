@@ -92,17 +92,17 @@ def load_model_names(source: Names | str | Path) -> dict[str, str]:
     return {name: new_name for name, new_name in models.items() if name != new_name}
 
 
-def _rejoin_name_split_at_dots(name: str, value: object) -> str:
+def _rejoin_name_split_at_dots(first_part: str, toml_value: object) -> str:
     """Return the full name that the user meant, if TOML split an unquoted name at its dots.
 
     Args:
-        name: The first part of the name.
-        value: Its value in TOML: nested tables with the other parts as keys.
+        first_part: The first part of the name.
+        toml_value: Its value in TOML: nested tables with the other parts as keys.
     """
-    if not isinstance(value, Mapping) or not value:
-        return name
-    part, nested_value = next(iter(value.items()))
-    return _rejoin_name_split_at_dots(f"{name}.{part}", nested_value)
+    if not isinstance(toml_value, Mapping) or not toml_value:
+        return first_part
+    part, nested_value = next(iter(toml_value.items()))
+    return _rejoin_name_split_at_dots(f"{first_part}.{part}", nested_value)
 
 
 def _read_models_table_of_toml(file: Path) -> dict[str, str]:
@@ -410,15 +410,13 @@ class StoredLake:
         raise_if_forked()
         if table not in TABLES:
             raise UsageError(self._unknown_table_message(table))
+        folder = self.table_folder(table)
         if table not in self._opened:
-            if table == COMMITS_TABLE:
-                self._opened[table] = open_commits_table_and_check_row_count(
-                    self.table_folder(table), self._version
-                )
-            else:
-                self._opened[table] = open_table_and_check_contents(
-                    self.table_folder(table), self.states[table]
-                )
+            self._opened[table] = (
+                open_commits_table_and_check_row_count(folder, self._version)
+                if table == COMMITS_TABLE
+                else open_table_and_check_contents(folder, self.states[table])
+            )
         return self._opened[table]
 
     def _unknown_table_message(self, name: str) -> str:
@@ -541,18 +539,18 @@ class StoredLake:
         options = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in options.items() if text not in ("", EXCLUDE)}
 
-    def _cached_copy_with(self, name: str, value: str) -> Self:
+    def _cached_copy_with(self, attribute: str, value: str) -> Self:
         """Return a copy with one attribute changed, or the earlier copy with the same change."""
-        if (name, value) not in self._cached_results:
-            self._cached_results[name, value] = self._copy_with(**{name: value})
-        return cast(Self, self._cached_results[name, value])
+        if (attribute, value) not in self._cached_results:
+            self._cached_results[attribute, value] = self._copy_with(**{attribute: value})
+        return cast(Self, self._cached_results[attribute, value])
 
-    def _copy_with(self, **attributes: object) -> Self:
+    def _copy_with(self, **changed_attributes: object) -> Self:
         """Return a copy with some attributes changed, and without cached values of view options."""
         copy = object.__new__(type(self))
         copy.__dict__ = {
             name: value
-            for name, value in {**self.__dict__, **attributes}.items()
+            for name, value in {**self.__dict__, **changed_attributes}.items()
             if not isinstance(getattr(type(self), name, None), view_property)
         }
         return copy
@@ -649,7 +647,7 @@ class StoredLake:
         return {
             name: value
             for name, value in values_by_file.items()
-            if _may_range_contain(ranges[name], system)
+            if _is_in_range_or_unknown(ranges[name], system)
         }
 
     def _string_ranges_by_file(self, table: str, column: str) -> _RangesByFile:
@@ -677,7 +675,7 @@ class StoredLake:
     def may_have_game_type(self, table: str, game_type: str) -> bool:
         """Return whether the table may have rows of the game type, without reading its files."""
         ranges = self._string_ranges_by_file(table, "game_type").values()
-        return any(_may_range_contain(file_range, game_type) for file_range in ranges)
+        return any(_is_in_range_or_unknown(file_range, game_type) for file_range in ranges)
 
     def _log_values_by_file(self, table: str, column: str) -> dict[str, Any]:
         """Return a value of the table's log by file name; an empty dict for a missing table."""
@@ -748,7 +746,7 @@ def _has_system_column(table: str) -> bool:
     return "system" in table_schema(table)
 
 
-def _may_range_contain(value_range: tuple[str | None, str | None], value: str) -> bool:
+def _is_in_range_or_unknown(value_range: tuple[str | None, str | None], value: str) -> bool:
     """Return whether a value is in a range (minimum, maximum); True if the range is unknown."""
     low, high = value_range
     return low is None or high is None or low <= value <= high

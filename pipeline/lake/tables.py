@@ -58,18 +58,18 @@ _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
-def delete_old_drafts(folder: Location, name: str) -> None:
+def delete_old_drafts(folder: Location, final_name: str) -> None:
     """Delete the old drafts of a file, which killed processes left in a local folder.
 
     Args:
         folder: The folder with the drafts.
-        name: The name that the file has when it is finished.
+        final_name: The name that the file has when it is finished.
     """
     if not folder.is_local:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
     for file in folder.list_files():
-        is_draft = file.name.startswith(f".{name}.") and DRAFT_SUFFIX in file.name
+        is_draft = file.name.startswith(f".{final_name}.") and DRAFT_SUFFIX in file.name
         if is_draft and file.modified_at < since:
             (folder / file.name).delete_file(missing_ok=True)
 
@@ -93,43 +93,47 @@ class TableContents(Struct, frozen=True):
         return f"{self.n_files:,} files{rows}"
 
 
-def contents_of_files(row_counts: Mapping[str, int | None]) -> TableContents:
+def contents_of_files(row_counts_by_file: Mapping[str, int | None]) -> TableContents:
     """Return the contents of a table, given the number of rows of each file by file name."""
     return TableContents(
-        n_files=len(row_counts),
-        n_rows=None if None in row_counts.values() else sum(filter(None, row_counts.values())),
-        files_sha256=sha256("\n".join(sorted(row_counts)).encode()).hexdigest(),
+        n_files=len(row_counts_by_file),
+        n_rows=None
+        if None in row_counts_by_file.values()
+        else sum(filter(None, row_counts_by_file.values())),
+        files_sha256=sha256("\n".join(sorted(row_counts_by_file)).encode()).hexdigest(),
     )
 
 
 EMPTY = contents_of_files({})
 
 
-def has_nonempty_log(folder: Location) -> bool:
+def has_nonempty_log(table_folder: Location) -> bool:
     """Return whether a table's Delta log has a commit or checkpoint that is not an empty file.
 
     A killed writer may leave empty files.
     """
-    return any(not _is_empty_file(file) for file in _commit_and_checkpoint_files(folder))
+    return any(not _is_empty_file(file) for file in _commit_and_checkpoint_files(table_folder))
 
 
-def empty_commit_files(folder: Location, last_version: int | None = None) -> list[str]:
+def empty_commit_files(table_folder: Location, last_version: int | None = None) -> list[str]:
     """Return the names of the empty files in a table's Delta log.
 
     A power failure can leave such files. Delta reads them as commits that change nothing.
 
     Args:
-        folder: The folder of the table.
+        table_folder: The folder of the table.
         last_version: The last version whose file is examined; None for all versions.
     """
-    names = [file.name for file in _commit_and_checkpoint_files(folder) if _is_empty_file(file)]
+    names = [
+        file.name for file in _commit_and_checkpoint_files(table_folder) if _is_empty_file(file)
+    ]
     return [name for name in names if last_version is None or int(name[:20]) <= last_version]
 
 
-def _commit_and_checkpoint_files(folder: Location) -> list[File]:
+def _commit_and_checkpoint_files(table_folder: Location) -> list[File]:
     return [
         file
-        for file in (folder / "_delta_log").list_files()
+        for file in (table_folder / "_delta_log").list_files()
         if _COMMIT_OR_CHECKPOINT_NAME.fullmatch(file.name)
     ]
 
@@ -143,9 +147,9 @@ def file_name_with_hash(draft_name: str, draft: Path) -> str:
     return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(draft)}{SUFFIX}"
 
 
-def hash_in_file_name(name: str) -> str | None:
+def hash_in_file_name(file_name: str) -> str | None:
     """Return the SHA-256 in the name of a data file; None if another tool named the file."""
-    match = _HASH.search(name)
+    match = _HASH.search(file_name)
     return match[1] if match else None
 
 
@@ -300,26 +304,26 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
 
 
 def fill_missing_row_counts(
-    folder: Location, logged_counts: Mapping[str, int | None]
+    table_folder: Location, logged_counts: Mapping[str, int | None]
 ) -> dict[str, int]:
     """Return the number of rows by file name, read from the file's footer if the log has None."""
     return {
-        name: _read_row_count_from_footer(folder / name) if n_rows is None else n_rows
+        name: _read_row_count_from_footer(table_folder / name) if n_rows is None else n_rows
         for name, n_rows in logged_counts.items()
     }
 
 
-def _read_row_count_from_footer(file: Location) -> int:
+def _read_row_count_from_footer(parquet_file: Location) -> int:
     """Return the number of rows in a Parquet file; raise LakeError if it cannot be read."""
     # Imported here, because most readers do not need Arrow, which also imports numpy.
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
     try:
-        with file.open() as stream:
+        with parquet_file.open() as stream:
             return int(read_metadata(stream).num_rows)
     except (OSError, ArrowException) as error:
-        raise read_error(error, str(file).split("/")[-2]) from None
+        raise read_error(error, str(parquet_file).split("/")[-2]) from None
 
 
 class OpenTable:
@@ -329,19 +333,19 @@ class OpenTable:
         delta: The table as opened by deltalake.
     """
 
-    def __init__(self, folder: Location, version: int | None = None) -> None:
+    def __init__(self, table_folder: Location, version: int | None = None) -> None:
         """Open the table.
 
         Args:
-            folder: The folder of the table.
+            table_folder: The folder of the table.
             version: The version to open; the newest if None.
 
         Raises:
             LakeError: If the table is damaged, or has a feature of Delta that magic does not use.
         """
-        self.delta = open_delta_table(folder, version)
+        self.delta = open_delta_table(table_folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
-        _raise_if_table_has_unsupported_feature(folder, self.delta)
+        _raise_if_table_has_unsupported_feature(table_folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
         """Return what the table's log stores about each of its files.
@@ -358,48 +362,50 @@ class OpenTable:
         return dict(zip(names, self._files.column(column).to_pylist(), strict=True))
 
 
-def open_table_and_check_contents(folder: Location, state: TableState) -> OpenTable:
+def open_table_and_check_contents(table_folder: Location, recorded_state: TableState) -> OpenTable:
     """Open a table at the version that an ingest recorded, and compare its contents.
 
     Args:
-        folder: The folder of the table.
-        state: The version and contents that the ingest recorded.
+        table_folder: The folder of the table.
+        recorded_state: The version and contents that the ingest recorded.
 
     Raises:
         LakeError: If the table's log contradicts the recorded contents, or is damaged.
     """
-    table = OpenTable(folder, state.version)
-    contents, recorded = contents_of_files(table.log_values("num_records")), state.contents
+    table = OpenTable(table_folder, recorded_state.version)
+    contents, recorded = contents_of_files(table.log_values("num_records")), recorded_state.contents
     has_same_files = contents.files_sha256 == recorded.files_sha256
     if not has_same_files or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
-            f"{folder}: the lake is damaged: the table's log names {contents} at version "
-            f"{state.version}, but the ingest left {recorded}"
-            f"{_empty_commits_hint(folder, state.version)}; {DAMAGE_HINT}"
+            f"{table_folder}: the lake is damaged: the table's log names {contents} at version "
+            f"{recorded_state.version}, but the ingest left {recorded}"
+            f"{_empty_commits_hint(table_folder, recorded_state.version)}; {DAMAGE_HINT}"
         )
     return table
 
 
-def open_commits_table_and_check_row_count(folder: Location, version: int | None) -> OpenTable:
+def open_commits_table_and_check_row_count(
+    table_folder: Location, version: int | None
+) -> OpenTable:
     """Open the table `ingests`, and compare its number of rows with the commits in its log.
 
     Each commit of magic adds one row. Commits of other tools, such as `OPTIMIZE`, add none.
 
     Args:
-        folder: The folder of the table.
+        table_folder: The folder of the table.
         version: The version to open; the newest if None.
 
     Raises:
         LakeError: If the numbers contradict each other, or if the log is damaged.
     """
-    table = OpenTable(folder, version)
-    n_rows = sum(fill_missing_row_counts(folder, table.log_values("num_records")).values())
+    table = OpenTable(table_folder, version)
+    n_rows = sum(fill_missing_row_counts(table_folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
     foreign = foreign_commit_descriptions(table.delta) if n_rows != n_ingests else []
     if n_rows != n_ingests - len(foreign):
         raise LakeError(
-            f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
-            f"were {n_ingests - len(foreign):,}{_empty_commits_hint(folder, n_ingests)}"
+            f"{table_folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but "
+            f"there were {n_ingests - len(foreign):,}{_empty_commits_hint(table_folder, n_ingests)}"
             f"{foreign_commits_hint(foreign)}; {DAMAGE_HINT}"
         )
     return table
@@ -417,14 +423,14 @@ def foreign_commit_descriptions(delta: "DeltaTable") -> list[str]:
     ]
 
 
-def may_have_newer_own_commits(folder: Location, version: int) -> bool:
+def may_have_newer_own_commits(table_folder: Location, version: int) -> bool:
     """Return whether magic has changed a table after a version; True if a commit is unreadable."""
-    if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
+    if not (table_folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
 
     try:
-        delta = open_delta_table(folder)
+        delta = open_delta_table(table_folder)
         return any(map(_is_own_commit, delta.history(delta.version() - version)))
     except (LakeError, DeltaError):
         return True  # perhaps the commit of a process that was killed
@@ -434,15 +440,15 @@ def _is_own_commit(commit: Mapping[str, Any]) -> bool:
     return commit.get("operation") in (None, *_OWN_OPERATIONS)
 
 
-def foreign_commits_hint(commits: Sequence[str]) -> str:
+def foreign_commits_hint(commit_descriptions: Sequence[str]) -> str:
     """Return the part of an error message that names commits of other tools; empty if none."""
-    if not commits:
+    if not commit_descriptions:
         return ""
-    rest = f" and {len(commits) - 1:,} more" if commits[1:] else ""
-    return f" (another tool changed the table: {commits[0]}{rest})"
+    rest = f" and {len(commit_descriptions) - 1:,} more" if commit_descriptions[1:] else ""
+    return f" (another tool changed the table: {commit_descriptions[0]}{rest})"
 
 
-def _raise_if_table_has_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
+def _raise_if_table_has_unsupported_feature(table_folder: Location, delta: "DeltaTable") -> None:
     """Raise LakeError if another tool has enabled a feature of Delta that magic does not use.
 
     With such a feature, the Parquet files alone do not determine the rows, or magic's changes would
@@ -457,18 +463,18 @@ def _raise_if_table_has_unsupported_feature(folder: Location, delta: "DeltaTable
         features.add("appendOnly")
     if features:
         raise LakeError(
-            f"{folder}: the table has features of Delta that magic does not use: "
+            f"{table_folder}: the table has features of Delta that magic does not use: "
             f"{', '.join(sorted(features))}. Another tool changed it: restore the lake from a "
             "copy, or ingest the logs into a new lake"
         )
 
 
-def _empty_commits_hint(folder: Location, version: int) -> str:
+def _empty_commits_hint(table_folder: Location, version: int) -> str:
     """Return the part of an error message about empty commit files; empty if there are none."""
-    names = empty_commit_files(folder, version)
+    names = empty_commit_files(table_folder, version)
     if not names:
         return ""
-    is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS_TABLE}")
+    is_last = names == [f"{version:020d}.json"] and str(table_folder).endswith(f"/{COMMITS_TABLE}")
     advice = "; delete it and run the last ingest again" if is_last else ""
     return f" (the commit {names[0]} is empty, perhaps after a power loss{advice})"
 
@@ -493,7 +499,7 @@ def raise_if_forked() -> None:
         )
 
 
-def open_delta_table(folder: Location, version: int | None = None) -> "DeltaTable":
+def open_delta_table(table_folder: Location, version: int | None = None) -> "DeltaTable":
     """Open a Delta table at a version, by default the newest.
 
     Raises DeniedError without permission to read it, and LakeError if it is damaged.
@@ -503,18 +509,19 @@ def open_delta_table(folder: Location, version: int | None = None) -> "DeltaTabl
 
     raise_if_forked()
     try:
-        return DeltaTable(str(folder), version=version)
+        return DeltaTable(str(table_folder), version=version)
     except (DeltaError, OSError) as error:
         raise_if_resources_exhausted(error)
         if is_permission_error(error):
             raise DeniedError(
-                f"{folder}: the table may not be read: {one_line_message(error)}; {DENIED_HINT}"
+                f"{table_folder}: the table may not be read: {one_line_message(error)}; "
+                f"{DENIED_HINT}"
             ) from None
         reason = one_line_message(error)
-        if not has_nonempty_log(
-            folder
-        ):  # the library's message for this case is hard to understand
-            reason = f"{'its log' if folder.exists() else 'the folder'} is missing"
+        # The library's message for this case is hard to understand.
+        if not has_nonempty_log(table_folder):
+            reason = f"{'its log' if table_folder.exists() else 'the folder'} is missing"
         raise LakeError(
-            f"{folder}: the lake is damaged, the table cannot be opened: {reason}; {DAMAGE_HINT}"
+            f"{table_folder}: the lake is damaged, the table cannot be opened: {reason}; "
+            f"{DAMAGE_HINT}"
         ) from None

@@ -74,17 +74,17 @@ class RowRemoval(NamedTuple):
 
 
 def rewrite_files_with_removed_rows(
-    folder: Location, table: str, files: Iterable[str], removal: RowRemoval
+    table_folder: Location, table: str, files: Iterable[str], rows_to_remove: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
     """Write new files without the removed rows, in place of the files that contain such rows.
 
     The old files are not deleted. One row group is in memory at a time.
 
     Args:
-        folder: The folder of the table.
+        table_folder: The folder of the table.
         table: The table's name.
         files: Paths of the files that may contain rows to remove.
-        removal: The condition for the rows to remove.
+        rows_to_remove: The condition for the rows to remove.
 
     Returns:
         A pair: the paths of the files that contain rows to remove, and the new files with the
@@ -96,12 +96,13 @@ def rewrite_files_with_removed_rows(
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
     changed_files = []
-    with TableWriter(folder, table).close_or_delete_on_error() as writer:
+    with TableWriter(table_folder, table).close_or_delete_on_error() as writer:
         for file in files:
             with _open_parquet(file, table, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
                 masks = [
-                    removal.mask(parquet.read_row_group(n, list(removal.columns))) for n in groups
+                    rows_to_remove.mask(parquet.read_row_group(n, list(rows_to_remove.columns)))
+                    for n in groups
                 ]
                 if not any(mask.any() for mask in masks):
                     continue
@@ -235,43 +236,45 @@ class Transaction:
         """Add files to a table when the transaction commits; they are already in its folder."""
         self._added.setdefault(table, []).extend(files)
 
-    def write_rows(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
+    def write_rows(self, table: str, row_frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Write rows to new files now, and add the files to a table when the transaction commits.
 
         One frame is in memory at a time.
         """
         with TableWriter(self.lake.table_folder(table), table).close_or_delete_on_error() as writer:
-            for rows in frames:
+            for rows in row_frames:
                 writer.write(rows)
         self._delete_files_on_failure(table, writer.files)
         self.add_files(table, writer.files)
 
-    def remove_rows(self, table: str, removal: RowRemoval) -> None:
+    def remove_rows(self, table: str, rows_to_remove: RowRemoval) -> None:
         """Remove rows of earlier commits from a table when the transaction commits.
 
         The remaining rows of the files that contain them are written to new files now.
         """
         old, new = rewrite_files_with_removed_rows(
-            self.lake.table_folder(table), table, self.lake.table_files(table), removal
+            self.lake.table_folder(table), table, self.lake.table_files(table), rows_to_remove
         )
         self.replace_files(table, list(map(_last_path_part, old)), new)
 
-    def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
+    def replace_files(
+        self, table: str, old_names: Sequence[str], new_files: Sequence[DataFile]
+    ) -> None:
         """Replace files of a table by new files when the transaction commits.
 
         If the transaction fails, it deletes the new files, so the caller must not delete them.
 
         Args:
             table: The table's name.
-            old: Names of the files to replace.
-            new: The new files, which are already in the table's folder.
+            old_names: Names of the files to replace.
+            new_files: The new files, which are already in the table's folder.
         """
-        self._delete_files_on_failure(table, new)
-        self.add_files(table, new)
-        self._removed.setdefault(table, []).extend(old)
+        self._delete_files_on_failure(table, new_files)
+        self.add_files(table, new_files)
+        self._removed.setdefault(table, []).extend(old_names)
 
     def remove_rows_from_staged_files(
-        self, table: str, staged: Sequence[DataFile], removal: RowRemoval
+        self, table: str, staged_files: Sequence[DataFile], rows_to_remove: RowRemoval
     ) -> list[DataFile]:
         """Remove rows from files that are not committed yet.
 
@@ -279,15 +282,15 @@ class Transaction:
 
         Args:
             table: The table's name.
-            staged: Files in the table's folder that are not committed yet.
-            removal: The condition for the rows to remove.
+            staged_files: Files in the table's folder that are not committed yet.
+            rows_to_remove: The condition for the rows to remove.
 
         Returns:
             The unchanged files, followed by the new files.
         """
         folder = self.lake.table_folder(table)
-        by_path = {str(folder / file.name): file for file in staged}
-        old, new = rewrite_files_with_removed_rows(folder, table, by_path, removal)
+        by_path = {str(folder / file.name): file for file in staged_files}
+        old, new = rewrite_files_with_removed_rows(folder, table, by_path, rows_to_remove)
         self._delete_files_on_failure(table, new)
         for path in old:
             (folder / _last_path_part(path)).delete_file()
@@ -301,11 +304,11 @@ class Transaction:
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
 
-    def commit(self, row: dict[str, object]) -> None:
+    def commit(self, commit_row: dict[str, object]) -> None:
         """Make all changes of the transaction visible to readers.
 
         Args:
-            row: The row to add to `ingests`, without the columns `ingest_id`, `finished_at`,
+            commit_row: The row to add to `ingests`, without the columns `ingest_id`, `finished_at`,
                 `contract_version` and `versions`, which are added here.
 
         Raises:
@@ -318,14 +321,16 @@ class Transaction:
         map_tables(self._raise_if_added_files_changed, self._added)
         self.has_begun = True
         versions = map_tables(self._commit_table_and_describe_contents, sorted(self.lake.states))
-        row |= {
+        commit_row |= {
             "ingest_id": self.ingest_id,
             # The clock may have been set back since the ingest started.
-            "finished_at": max(cast(datetime, row["started_at"]), datetime.now(UTC)),
+            "finished_at": max(cast(datetime, commit_row["started_at"]), datetime.now(UTC)),
             "contract_version": VERSION,
             "versions": versions,
         }
-        self.write_rows(COMMITS_TABLE, [pl.DataFrame([row], schema=table_schema(COMMITS_TABLE))])
+        self.write_rows(
+            COMMITS_TABLE, [pl.DataFrame([commit_row], schema=table_schema(COMMITS_TABLE))]
+        )
         self._commit_table(COMMITS_TABLE)
 
     def _rewrite_files_with_missing_columns(self, table: str) -> None:

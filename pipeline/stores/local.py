@@ -211,12 +211,11 @@ def open_local_file_or_empty(file: str) -> io.BufferedReader | io.BytesIO:
 
 def _read_to_end(handle: int, first_bytes: bytes, check_size: Callable[[int], None]) -> bytes:
     """Read the rest of a file, unless `first_bytes` is empty; return `first_bytes` and the rest."""
-    data = first_bytes
-    parts = [data]
-    n_bytes = len(data)
-    while data and (data := os.read(handle, 1 << 20)):
-        parts.append(data)
-        n_bytes += len(data)
+    parts = [first_bytes]
+    n_bytes = len(first_bytes)
+    while parts[-1] and (block := os.read(handle, 1 << 20)):
+        parts.append(block)
+        n_bytes += len(block)
         check_size(n_bytes)
     return b"".join(parts)
 

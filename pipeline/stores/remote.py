@@ -333,14 +333,17 @@ class Lease(Struct):
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
 
-    def _write_if_unchanged(self, content: bytes, tag: str | None) -> bool:
+    def _write_if_unchanged(self, content: bytes, expected_tag: str | None) -> bool:
         """Write the lock object if it still has this tag (None: if it is missing).
 
         Returns whether it was written.
         """
         try:
             result = obstore.put(
-                self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
+                self.store,
+                self.key,
+                content,
+                mode={"e_tag": expected_tag} if expected_tag else "create",
             )
         except _LOCK_CHANGED_ERRORS:
             return False

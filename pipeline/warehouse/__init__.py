@@ -47,7 +47,7 @@ from pipeline.warehouse.statements import (
     count_lines_before_statement,
     create_computed_view,
     create_lake_view,
-    create_table_view_of_files,
+    create_table_view_of_parquet_files,
     create_view,
     extract_single_read_statement,
     format_duckdb_error,
@@ -245,27 +245,27 @@ def connect_with_memory_limit(
             raise
 
 
-def view_columns(name: str, views: ViewsByName) -> pl.Schema:
+def view_columns(view_name: str, views: ViewsByName) -> pl.Schema:
     """Return the column names and types of a view, without reading a lake.
 
     Args:
-        name: Name of the view.
+        view_name: Name of the view.
         views: The views by name.
 
     Raises:
         KeyError: If there is no such view.
     """
-    if isinstance(view := views[name], ComputedView):
+    if isinstance(view := views[view_name], ComputedView):
         return view.schema
-    tables, needed = referenced_tables_and_views(quote_qualified_name(name), views)
+    tables, needed = referenced_tables_and_views(quote_qualified_name(view_name), views)
     with _open_connection(1, None) as connection:
         connection.execute(_LOCKDOWN_STATEMENTS[0])
         for table in tables:
-            create_table_view_of_files(connection, [], table)
-        for view_name, needed_view in needed.items():
+            create_table_view_of_parquet_files(connection, [], table)
+        for needed_name, needed_view in needed.items():
             if isinstance(needed_view, SqlView):
-                create_view(connection, view_name, needed_view)
-        rows = connection.sql(f"FROM {quote_qualified_name(name)} LIMIT 0")
+                create_view(connection, needed_name, needed_view)
+        rows = connection.sql(f"FROM {quote_qualified_name(view_name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
 
@@ -299,7 +299,7 @@ def ingest_connection(
             files = _register_lake_file_system(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.register_table(table) if files else []
-                create_table_view_of_files(connection, names, table)
+                create_table_view_of_parquet_files(connection, names, table)
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
@@ -439,59 +439,65 @@ def _cached_thread_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MAX_CONCURRENT_QUERIES, "duckdb")
 
 
-def define_user_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+def define_user_view(connection: duckdb.DuckDBPyConnection, view_name: str, select: str) -> None:
     """Check a user's SELECT, and create a temporary view of it.
 
     Args:
         connection: The connection, as opened by `connect`.
-        name: Name of the view.
+        view_name: Name of the view.
         select: The user's SELECT.
 
     Raises:
         QueryError: If the text is not exactly one statement that reads, or if it is invalid.
     """
     try:
-        create_query_view(connection, name, extract_single_read_statement(connection, select))
+        create_query_view(connection, view_name, extract_single_read_statement(connection, select))
     except duckdb.Error as error:
         message = missing_column_message(connection, error, select)
         raise query_error_with_position(error, select, message=message) from None
 
 
-def create_query_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+def create_query_view(connection: duckdb.DuckDBPyConnection, view_name: str, select: str) -> None:
     """Create a temporary view of a trusted SELECT; a view with this name is replaced."""
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(view_name)} AS {select}")
 
 
-def register_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
+def register_rows(
+    connection: duckdb.DuckDBPyConnection, table_name: str, rows: pl.DataFrame
+) -> None:
     """Make a polars frame available to SQL as a table with this name."""
-    connection.register(name, rows.to_arrow())
+    connection.register(table_name, rows.to_arrow())
 
 
-def write_parquet(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> None:
+def write_parquet(connection: duckdb.DuckDBPyConnection, select: str, parquet_file: Path) -> None:
     """Write the result of a trusted SELECT to a Parquet file."""
-    statement = f"COPY ({select}) TO {quote_literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
+    statement = (
+        f"COPY ({select}) TO {quote_literal(str(parquet_file))} (FORMAT parquet, COMPRESSION lz4)"
+    )
     _run_interruptibly(connection, lambda: connection.execute(statement))
 
 
-def parquet_files_select(files: Sequence[Path]) -> str:
+def parquet_files_select(parquet_files: Sequence[Path]) -> str:
     """Return a SELECT of the rows of all these Parquet files."""
-    return f"FROM read_parquet([{', '.join(quote_literal(str(file)) for file in files)}])"
+    return f"FROM read_parquet([{', '.join(quote_literal(str(file)) for file in parquet_files)}])"
 
 
 def iter_batches(
-    connection: duckdb.DuckDBPyConnection, select: str, n_rows: int
+    connection: duckdb.DuckDBPyConnection, select: str, max_rows: int
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a trusted SELECT as Arrow tables of at most `n_rows` rows.
+    """Yield the rows of a trusted SELECT as Arrow tables of at most `max_rows` rows.
 
     Args:
         connection: The connection.
         select: The SELECT, which is written by us and not by a user.
-        n_rows: Maximum number of rows in a batch.
+        max_rows: Maximum number of rows in a batch.
 
     Yields:
         First a table without rows, which has the result's schema, then tables with rows.
     """
-    reader = _run_interruptibly(connection, lambda: connection.sql(select).to_arrow_reader(n_rows))
+    reader = _run_interruptibly(
+        connection, lambda: connection.sql(select).to_arrow_reader(max_rows)
+    )
     # The schema comes with the rows, because planning a second query can take longer than both.
     yield pa.Table.from_batches([], reader.schema)
     while (batch := _run_interruptibly(connection, lambda: next(reader, None))) is not None:

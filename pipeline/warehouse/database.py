@@ -27,14 +27,14 @@ from pipeline.warehouse.statements import (
 _ROWS_NAME = "stored_rows"
 
 
-def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
+def write_database(database_file: Path, lake: StoredLake, views: ViewsByName) -> None:
     """Write a DuckDB database file whose views show the lake's tables and the given views.
 
     The views read the lake's files by absolute paths or URLs. The rows of a view that Python
     computes are stored in a table. All tables, views and columns have comments.
 
     Args:
-        file: Path of the new database.
+        database_file: Path of the new database.
         lake: The lake, at one state.
         views: The views by name.
 
@@ -43,7 +43,7 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
     """
     descriptions = table_and_view_descriptions(TABLES, views)
     try:
-        with create_database_file(file) as connection:
+        with create_database_file(database_file) as connection:
             connection.execute("BEGIN TRANSACTION")
             file_system = None if lake.path.is_local else LakeFilesByUrl(lake)
             if file_system:

@@ -84,7 +84,7 @@ def extract_single_read_statement(connection: duckdb.DuckDBPyConnection, sql: st
     word = first_word[1] if first_word else ""
     # The statement inside EXPLAIN is checked too, because EXPLAIN ANALYZE runs it.
     statement_types = {
-        _statement_type_if_named(inner) for inner in connection.extract_statements(normalized_query)
+        _statement_type_or_none(inner) for inner in connection.extract_statements(normalized_query)
     }
     if not statement_types <= _ALLOWED_STATEMENT_TYPES or word not in _READING_KEYWORDS:
         raise _forbidden_statement_error(word)
@@ -117,7 +117,7 @@ def check_parameter_names(
         )
 
 
-def _statement_type_if_named(statement: duckdb.Statement) -> duckdb.StatementType | None:
+def _statement_type_or_none(statement: duckdb.Statement) -> duckdb.StatementType | None:
     """Return a statement's type; None for a type that is missing in DuckDB's Python package."""
     try:
         return statement.type
@@ -244,22 +244,22 @@ def format_duckdb_error(error: duckdb.Error, known_names: Collection[str] = tupl
     return text
 
 
-def unknown_table_error(name: str, known_names: Collection[str]) -> str:
+def unknown_table_error(unknown_name: str, known_names: Collection[str]) -> str:
     """Return the error message for an unknown table or view, with a similar name if there is one.
 
     Args:
-        name: The unknown name, with or without a schema.
+        unknown_name: The unknown name, with or without a schema.
         known_names: The existing tables and views.
     """
-    full_name, without_schema = name.lower(), name.rpartition(".")[2].lower()
+    full_name, without_schema = unknown_name.lower(), unknown_name.rpartition(".")[2].lower()
     similar_to = [without_schema] if without_schema in known_names else [full_name]
     if hint := suggest_similar_names(similar_to, known_names) or suggest_similar_names(
         [without_schema], known_names
     ):
-        return f"no table or view `{name}`: {hint}"
+        return f"no table or view `{unknown_name}`: {hint}"
     return (
-        f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
-        "list the views too"
+        f"no table or view `{unknown_name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` "
+        "to list the views too"
     )
 
 
@@ -400,17 +400,17 @@ def _find_tables_and_views_by_words(words: set[str], views: ViewsByName) -> set[
     return used_names
 
 
-def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
+def column_descriptions(view_name: str, views: ViewsByName) -> dict[str, str]:
     """Return the descriptions of a view's columns, by column.
 
     A column that the view does not describe has the description of its table's column, unless
     several tables describe it differently.
 
     Args:
-        name: Name of the view.
+        view_name: Name of the view.
         views: All views by name.
     """
-    tables, used_views = referenced_tables_and_views(quote_qualified_name(name), views)
+    tables, used_views = referenced_tables_and_views(quote_qualified_name(view_name), views)
     texts_by_column: dict[str, set[str]] = {}
     # Views of players read `roles` only to select games, so its descriptions do not apply.
     for table in [table for table in tables if table != ROLES_TABLE] or tables:
@@ -419,15 +419,16 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
     descriptions = {
         column: texts.pop() for column, texts in texts_by_column.items() if len(texts) == 1
     }
-    for view_name in (*(used for used in used_views if used.startswith("shared.")), name):
-        descriptions |= views[view_name].columns
+    shared_views = [name for name in used_views if name.startswith("shared.")]
+    for name in (*shared_views, view_name):
+        descriptions |= views[name].columns
     return descriptions
 
 
-def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
+def create_view(connection: duckdb.DuckDBPyConnection, view_name: str, view: SqlView) -> None:
     """Create a view in DuckDB, and first its schema if the name has one."""
-    create_schema_of_qualified_name(connection, name)
-    connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {view.select}")
+    create_schema_of_qualified_name(connection, view_name)
+    connection.execute(f"CREATE VIEW {quote_qualified_name(view_name)} AS {view.select}")
 
 
 def create_computed_view(
@@ -454,15 +455,17 @@ def create_computed_view(
     connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {select}")
 
 
-def create_schema_of_qualified_name(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+def create_schema_of_qualified_name(
+    connection: duckdb.DuckDBPyConnection, qualified_name: str
+) -> None:
     """Create the schema `a` for a view named `a.b`; do nothing for a name without a dot."""
-    for schema in name.split(".")[:-1]:
+    for schema in qualified_name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
 
 
-def quote_qualified_name(name: str) -> str:
+def quote_qualified_name(qualified_name: str) -> str:
     """Return a name quoted for SQL, such as `"a"."b"` for `a.b`."""
-    return ".".join(map(quote_identifier, name.split(".")))
+    return ".".join(map(quote_identifier, qualified_name.split(".")))
 
 
 class ViewDescription(NamedTuple):
@@ -584,20 +587,20 @@ def _stored_rows_select(
         condition = (
             f"game_id IS NULL OR game_id IN (SELECT game_id FROM {source} WHERE {is_of_system})"
         )
-    return _table_rows_of_files_select(
+    return _contract_columns_select(
         connection, table_files(table), table, condition, lake.file_schema(table)
     )
 
 
-def create_table_view_of_files(
+def create_table_view_of_parquet_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
 ) -> None:
     """Create a view with the rows of a table in these Parquet files; no files give no rows."""
-    rows = _table_rows_of_files_select(connection, files, table)
+    rows = _contract_columns_select(connection, files, table)
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def _table_rows_of_files_select(
+def _contract_columns_select(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
@@ -714,23 +717,23 @@ def _replace_decimals_in_type(dtype: pa.DataType, type_of_integers: pa.DataType)
     return pa.list_(*fields, dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1)
 
 
-def _check_type_is_displayable(name: str, dtype: DuckDBPyType) -> None:
-    """Raise QueryError if polars has no type for a column of DuckDB, or if it is nested too deep.
+def _check_type_is_displayable(column: str, column_type: DuckDBPyType) -> None:
+    """Raise QueryError if polars has no type for a DuckDB column, or if it is nested too deep.
 
     Polars panics on some of these types.
     """
-    types_and_depths = list(_iter_nested_types(dtype))
+    types_and_depths = list(_iter_nested_types(column_type))
     if max(depth for _, depth in types_and_depths) > MAX_NESTING_DEPTH:
         raise QueryError(
-            f"the column `{name}` is nested more than {MAX_NESTING_DEPTH} levels deep, which "
+            f"the column `{column}` is nested more than {MAX_NESTING_DEPTH} levels deep, which "
             "cannot be displayed: select parts of it, or cast it to JSON or VARCHAR"
         )
     if unsupported_types := [
         inner.id.upper() for inner, _ in types_and_depths if inner.id in _UNSUPPORTED_TYPE_IDS
     ]:
         raise QueryError(
-            f"the column `{name}` has the type {unsupported_types[0]}, which cannot be displayed: "
-            "cast it, for example `CAST(.. AS VARCHAR)`"
+            f"the column `{column}` has the type {unsupported_types[0]}, which cannot be "
+            "displayed: cast it, for example `CAST(.. AS VARCHAR)`"
         )
 
 
