@@ -50,7 +50,7 @@ class DataFile(Struct, frozen=True):
         name: The file's name in the folder of its table.
         n_bytes: Size of the file.
         n_rows: Number of rows.
-        stats: The statistics as Delta's JSON, as returned by `delta_statistics`.
+        stats: The statistics in the JSON format of Delta's log.
     """
 
     name: str
@@ -218,7 +218,7 @@ class _OpenFile:
 
 
 def staged_file_prefix(token: str) -> str:
-    """Return the prefix in the names of the uncommitted files of a writer.
+    """Return the prefix of the names of files that a writer has not committed yet.
 
     Args:
         token: The writer's unique token.

@@ -109,23 +109,27 @@ def maintain(
     if not (keep_days >= 0 and older_than_hours >= 0):
         raise UsageError("--keep-days and --older-than-hours must be 0 or more")
     lake = open_lake(path)
-    before = {table: _sizes_and_row_counts_of_files(lake, table) for table in lake.existing_tables}
-    replaced = {table: _names_of_files_to_merge(table, files) for table, files in before.items()}
-    after: Mapping[str, Mapping[str, int | None]]
+    files_before = {
+        table: _sizes_and_row_counts_of_files(lake, table) for table in lake.existing_tables
+    }
+    replaced_names = {
+        table: _names_of_files_to_merge(table, files) for table, files in files_before.items()
+    }
+    sizes_after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
-        after = _estimate_file_sizes_after_merge(before, replaced)
+        sizes_after = _estimate_file_sizes_after_merge(files_before, replaced_names)
         # Replaced files are deleted at once if no old state is kept; `ingests` has no old states.
-        replaced = {
-            table: replaced[table]
+        replaced_names = {
+            table: replaced_names[table]
             for table in (lake.existing_tables if not keep_days else [COMMITS_TABLE])
         }
     else:
         _merge_and_commit(
-            lake, {t: names for t, names in replaced.items() if names and t != COMMITS_TABLE}
+            lake, {t: names for t, names in replaced_names.items() if names and t != COMMITS_TABLE}
         )
         lake = open_lake(path)
-        after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
-        replaced = {}
+        sizes_after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
+        replaced_names = {}
     # Computed now, so that the newest state stays even if an ingest commits in the meantime.
     kept_since = _utc_time_before_now(days=keep_days)
     modified_before = _utc_time_before_now(hours=older_than_hours)
@@ -136,18 +140,18 @@ def maintain(
     for table in lake.existing_tables:
         deleted_files = (
             _old_unreachable_files(
-                lake, table, kept_since, modified_before, replaced.get(table, ())
+                lake, table, kept_since, modified_before, replaced_names.get(table, ())
             )
             if dry_run
             else _delete_unreachable_files_and_stale_locks(path, table, kept_since, modified_before)
         )
-        sizes = [*after[table].values()]
+        sizes = [*sizes_after[table].values()]
         rows.append(
             (
                 table,
-                before[table].height,
-                len(after[table]),
-                before[table]["n_bytes"].sum(),
+                files_before[table].height,
+                len(sizes_after[table]),
+                files_before[table]["n_bytes"].sum(),
                 None if None in sizes else sum(filter(None, sizes)),
                 len(deleted_files),
                 sum(file.n_bytes for file in deleted_files),
@@ -179,17 +183,17 @@ def _estimate_file_sizes_after_merge(
     files_by_table: Mapping[str, pl.DataFrame], merged_names: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, int | None]]:
     """Return for each table the size of each file after a merge; None for new files."""
-    after: dict[str, dict[str, int | None]] = {}
+    sizes_after: dict[str, dict[str, int | None]] = {}
     for table, files in files_by_table.items():
         is_replaced = pl.col("name").is_in(merged_names[table])
         n_new = files.filter(is_replaced).select(
             (pl.sum("n_bytes") / MAX_FILE_BYTES).ceil(), (pl.sum("n_rows") / MAX_FILE_ROWS).ceil()
         )
-        after[table] = dict(files.filter(~is_replaced).select("name", "n_bytes").iter_rows())
-        after[table] |= {f"new {number}": None for number in range(int(max(n_new.row(0))))}
+        sizes_after[table] = dict(files.filter(~is_replaced).select("name", "n_bytes").iter_rows())
+        sizes_after[table] |= {f"new {number}": None for number in range(int(max(n_new.row(0))))}
     if any(merged_names.values()):
-        after[COMMITS_TABLE]["new commit"] = None
-    return after
+        sizes_after[COMMITS_TABLE]["new commit"] = None
+    return sizes_after
 
 
 def _merge_and_commit(lake: StoredLake, names_by_table: dict[str, list[str]]) -> None:
@@ -230,12 +234,12 @@ def _commit_merges_of_unchanged_files(
             rows = transaction.lake.table(COMMITS_TABLE).sort("ingest_id").collect()
             transaction.write_rows(COMMITS_TABLE, [rows])
             transaction.replace_files(COMMITS_TABLE, commits, [])
-        counts = [name for name in table_schema(COMMITS_TABLE) if name.startswith("n_")]
+        count_columns = [name for name in table_schema(COMMITS_TABLE) if name.startswith("n_")]
         transaction.commit(
             {
                 "started_at": started_at,
                 "sources": [],
-                **dict.fromkeys(counts, 0),
+                **dict.fromkeys(count_columns, 0),
                 "tool_version": __version__,
             }
         )
@@ -286,10 +290,10 @@ def _iter_chunk_filters(
     rows: pl.LazyFrame, key_columns: list[str], max_bytes: int
 ) -> Iterator[pl.Expr]:
     """Yield filters that select successive chunks of about `max_bytes`, sorted by `key_columns`."""
-    first, *_ = key_columns
-    texts = pl.col([name for name in TEXTS if name in rows.collect_schema()])
+    first_column, *_ = key_columns
+    text_columns = pl.col([name for name in TEXTS if name in rows.collect_schema()])
     n_bytes = pl.len() * ESTIMATED_ROW_BYTES + pl.sum_horizontal(
-        texts.cast(pl.Binary).bin.size().sum(), 0
+        text_columns.cast(pl.Binary).bin.size().sum(), 0
     )
     sizes = rows.group_by(key_columns).agg(n_bytes=n_bytes).sort(key_columns, nulls_last=False)
     chunk_keys: list[dict[str, object]] = []
@@ -297,7 +301,7 @@ def _iter_chunk_filters(
     for row in sizes.collect(engine="streaming").iter_rows(named=True):
         key_bytes = row.pop("n_bytes")
         is_full = chunk_bytes + key_bytes > max_bytes
-        if chunk_keys and (is_full or row[first] != chunk_keys[-1][first]):
+        if chunk_keys and (is_full or row[first_column] != chunk_keys[-1][first_column]):
             yield _rows_with_keys_filter(chunk_keys)
             chunk_keys, chunk_bytes = [], 0
         if key_bytes > max_bytes:
@@ -315,9 +319,9 @@ def _iter_chunk_filters(
 
 def _rows_with_keys_filter(keys: list[dict[str, object]]) -> pl.Expr:
     """Return a filter for rows with one of the keys, which must have the same first value."""
-    first, *rest = keys[0]
-    has_key = pl.col(first).eq_missing(pl.lit(keys[0][first]))
-    for name in rest:
+    first_column, *other_columns = keys[0]
+    has_key = pl.col(first_column).eq_missing(pl.lit(keys[0][first_column]))
+    for name in other_columns:
         values = pl.Series([key[name] for key in keys], dtype=pl.String)
         has_key &= pl.col(name).is_in(values.implode(), nulls_equal=True)
     return has_key
@@ -345,11 +349,14 @@ def _utc_time_before_now(**duration: float) -> datetime:
 def _delete_unreachable_files_and_stale_locks(
     path: str | Path | Location, table: str, kept_since: datetime, modified_before: datetime
 ) -> list[File]:
-    """Delete the old files of a table that no kept state needs, and return the deleted files.
+    """Delete a table's old files that no kept state needs, and the locks of killed processes.
 
-    If the table has such files, the locks of killed processes are deleted too. The lake's lock is
-    held, so that no commit refers to a file between the check and its deletion. It is released
-    after each table, because an ingest may wait for it.
+    Locks are deleted only if the table has such files. The lake's lock is held, so that no commit
+    refers to a file between the check and its deletion. It is released after each table, because an
+    ingest may wait for it.
+
+    Returns:
+        The deleted files, without the locks.
     """
     with hold_lake_lock(path):
         lake = open_lake(path)

@@ -158,7 +158,7 @@ def iter_with_texts(lake: "StoredLake", frames: Iterable[pl.DataFrame]) -> Itera
 
     Args:
         lake: The lake with the messages.
-        frames: Results of a query that reads `message_lengths_select`.
+        frames: Rows with the columns `game_id`, `message_index` and `content`.
 
     Yields:
         Frames with the same rows in total, each with about `PART_TEXT_BYTES` bytes of text.

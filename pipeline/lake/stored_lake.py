@@ -75,19 +75,19 @@ def load_model_names(source: Names | str | Path) -> dict[str, str]:
             or if a new name is itself replaced by another name.
     """
     if isinstance(source, Mapping):
-        place, models = "names", source
+        source_name, models = "names", source
     else:
-        place, models = str(source), _read_models_table_of_toml(Path(source))
+        source_name, models = str(source), _read_models_table_of_toml(Path(source))
     for name, new_name in models.items():
         if not all(isinstance(text, str) for text in (name, new_name)) or not new_name.strip():
-            message = f"{place}: the name for {name!r} must be a text, not {new_name!r}"
+            message = f"{source_name}: the name for {name!r} must be a string, not {new_name!r}"
             if (dotted := _rejoin_name_split_at_dots(name, new_name)) != name:
                 message += f': write a name with a dot in quotes, as "{dotted}"'
             raise UsageError(message)
-        if (last := models.get(new_name, new_name)) != new_name:
+        if (last_name := models.get(new_name, new_name)) != new_name:
             raise UsageError(
-                f'{place}: "{name}" becomes "{new_name}", which becomes "{last}": write the last '
-                "name for both"
+                f'{source_name}: "{name}" becomes "{new_name}", which becomes "{last_name}": use '
+                "the last name for both"
             )
     return {name: new_name for name, new_name in models.items() if name != new_name}
 
@@ -117,7 +117,9 @@ def _read_models_table_of_toml(file: Path) -> dict[str, str]:
         raise UsageError(f"{file}: not TOML: {error}; {_MODEL_NAMES_EXAMPLE}") from None
     models = tables.pop("models", None)
     if tables or not isinstance(models, dict):
-        reason = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
+        reason = (
+            f"`{next(iter(tables))}` is an unknown entry" if tables else "there are no model names"
+        )
         raise UsageError(f"{file}: {reason}: {_MODEL_NAMES_EXAMPLE}")
     return models
 
@@ -319,16 +321,14 @@ class StoredLake:
     @property
     def ingest_id(self) -> int:
         """The number of the last ingest in this state; 0 before the first ingest."""
-        last = self.last_ingest
-        return int(str(last["ingest_id"])) if last else 0
+        return int(str(self.last_ingest["ingest_id"])) if self.last_ingest else 0
 
     @cached_property
     def states(self) -> dict[str, TableState]:
-        """The Delta version and the contents of each table in this state, except of `ingests`."""
-        last = self.last_ingest
-        if last is None:
+        """The Delta version and contents of each table in this state, except `ingests`."""
+        if self.last_ingest is None:
             return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
-        versions = last["versions"]
+        versions = self.last_ingest["versions"]
         assert isinstance(versions, list)
         return parse_table_states(versions)
 
@@ -369,14 +369,23 @@ class StoredLake:
         a file defines the game type, it has also changed if the file has a new role, or does not
         define the ending or the credit of a stored game. Game types in code may get new roles.
         """
-        stored, defined = (set(rows.iter_rows()) for rows in (self.roles, registered_roles()))
-        stored_types, file_types = {name for name, *_ in stored}, {*games.game_types_in_files()}
-        changed = {name for name, *_ in stored - defined} & {*games.game_type_names()}
-        changed |= {name for name, *_ in defined - stored} & stored_types & file_types
+        stored_roles, defined_roles = (
+            set(rows.iter_rows()) for rows in (self.roles, registered_roles())
+        )
+        stored_types, file_types = (
+            {name for name, *_ in stored_roles},
+            {*games.game_types_in_files()},
+        )
+        changed_types = {name for name, *_ in stored_roles - defined_roles} & {
+            *games.game_type_names()
+        }
+        changed_types |= (
+            {name for name, *_ in defined_roles - stored_roles} & stored_types & file_types
+        )
         if used_file_types := file_types & {*self.game_types}:
             endings = self._distinct_endings_and_credits(used_file_types).iter_rows()
-            changed |= {row[0] for row in endings if not _is_ending_still_defined(*row)}
-        return tuple(sorted(changed))
+            changed_types |= {row[0] for row in endings if not _is_ending_still_defined(*row)}
+        return tuple(sorted(changed_types))
 
     def _distinct_endings_and_credits(self, game_types: Iterable[str]) -> pl.DataFrame:
         """Return the distinct combinations of outcome, side and credit in finished games.
@@ -395,8 +404,8 @@ class StoredLake:
         columns = dict(table_schema(table))
         if table not in self.existing_tables:
             return columns
-        stored = {field.name for field in self.delta_table(table).schema().fields}
-        return {name: dtype for name, dtype in columns.items() if name in stored}
+        stored_columns = {field.name for field in self.delta_table(table).schema().fields}
+        return {name: dtype for name, dtype in columns.items() if name in stored_columns}
 
     def delta_table(self, table: str) -> "DeltaTable":
         """Return deltalake's object for a table, opened at the version of this state.
@@ -526,11 +535,11 @@ class StoredLake:
     @property
     def merged_names_text(self) -> str:
         """The replaced model names as text, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
-        merged: dict[str, list[str]] = {}
+        names_by_new_name: dict[str, list[str]] = {}
         for name, new_name in sorted(self.used_names.items() if self.names else ()):
-            merged.setdefault(new_name, []).append(f'"{name}"')
+            names_by_new_name.setdefault(new_name, []).append(f'"{name}"')
         return "; ".join(
-            f'{", ".join(names)} as "{new_name}"' for new_name, names in merged.items()
+            f'{", ".join(names)} as "{new_name}"' for new_name, names in names_by_new_name.items()
         )
 
     @property
@@ -598,10 +607,10 @@ class StoredLake:
         If the lake is restricted to one system, only rows of that system are counted.
         """
         folder = self.table_folder(table)
-        logged = self._entries_of_files_with_system(
+        logged_counts = self._entries_of_files_with_system(
             table, self._log_values_by_file(table, "num_records")
         )
-        n_rows = fill_missing_row_counts(folder, logged)
+        n_rows = fill_missing_row_counts(folder, logged_counts)
         mixed_files = [
             name for name in n_rows if self._may_file_have_rows_of_other_systems(table, name)
         ]
@@ -628,7 +637,7 @@ class StoredLake:
         return self.needs_game_ids_to_select_system(table)
 
     def needs_game_ids_to_select_system(self, table: str) -> bool:
-        """Return whether the system's rows of the table are found only by the ids of its games.
+        """Return whether a table's rows of the lake's system can be found only by game ids.
 
         Tables of documents have no column `system`, because most of their rows are written before
         the game is read. Always false if the lake includes all systems or has only one.
@@ -639,7 +648,7 @@ class StoredLake:
     def _entries_of_files_with_system(
         self, table: str, values_by_file: dict[str, T]
     ) -> dict[str, T]:
-        """Return the entries of a dict by file name whose files may have rows of the system."""
+        """Return the entries of `values_by_file` whose files may have rows of the lake's system."""
         system = self.system
         if system is None or not _has_system_column(table):
             return values_by_file

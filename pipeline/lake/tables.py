@@ -207,7 +207,7 @@ def raise_if_clock_before_1970() -> None:
 def delete_stale_locks_and_find_writers(lake_folder: Location) -> set[str]:
     """Delete the locks of killed processes, and return the tokens of processes that are writing.
 
-    A process writes while it holds the lock of `mark_as_writing`; the lock's name is its token.
+    A process that writes holds a lock whose name is its token.
     """
     folder = lake_folder / WRITER_LOCKS_FOLDER
     return {
@@ -284,7 +284,7 @@ RENAMED_VALUES: dict[str, dict[str, str]] = {}
 
 
 def renamed_words(table: str) -> dict[str, dict[str, str]]:
-    """Return the new value by the old value, for each column of a table with renamed values."""
+    """Return a map from old to new values for each column of a table whose values were renamed."""
     schema = table_schema(table)
     return {column: values for column, values in RENAMED_VALUES.items() if column in schema}
 
@@ -401,12 +401,13 @@ def open_commits_table_and_check_row_count(
     table = OpenTable(table_folder, version)
     n_rows = sum(fill_missing_row_counts(table_folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
-    foreign = foreign_commit_descriptions(table.delta) if n_rows != n_ingests else []
-    if n_rows != n_ingests - len(foreign):
+    foreign_commits = foreign_commit_descriptions(table.delta) if n_rows != n_ingests else []
+    if n_rows != n_ingests - len(foreign_commits):
         raise LakeError(
             f"{table_folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but "
-            f"there were {n_ingests - len(foreign):,}{_empty_commits_hint(table_folder, n_ingests)}"
-            f"{foreign_commits_hint(foreign)}; {DAMAGE_HINT}"
+            f"there were {n_ingests - len(foreign_commits):,}"
+            f"{_empty_commits_hint(table_folder, n_ingests)}"
+            f"{foreign_commits_hint(foreign_commits)}; {DAMAGE_HINT}"
         )
     return table
 
@@ -493,7 +494,7 @@ def raise_if_forked() -> None:
     """
     if os.getpid() != _remember_first_process_id():
         raise LakeError(
-            "this process was forked from one that had opened a lake, and would wait for ever: "
+            "this process was forked from one that had opened a lake, and would wait forever: "
             'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
             "forked processes"
         )

@@ -76,7 +76,7 @@ class RowRemoval(NamedTuple):
 def rewrite_files_with_removed_rows(
     table_folder: Location, table: str, files: Iterable[str], rows_to_remove: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
-    """Write new files without the removed rows, in place of the files that contain such rows.
+    """Write a copy, without the rows to remove, of each file that contains such rows.
 
     The old files are not deleted. One row group is in memory at a time.
 
@@ -130,8 +130,8 @@ def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.
 
 
 def _add_missing_columns_as_nulls(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    missing = pa.schema([field for field in schema if field.name not in rows.column_names])
-    no_rows = pa.Table.from_batches([], missing)
+    missing_columns = pa.schema([field for field in schema if field.name not in rows.column_names])
+    no_rows = pa.Table.from_batches([], missing_columns)
     return pa.concat_tables([rows, no_rows], promote_options="default").select(schema.names)
 
 
@@ -222,9 +222,9 @@ class Transaction:
         self._written: list[Location] = []
         check_writable(lake)
         # Tables of packages that were installed after the last commit.
-        missing = [table for table in TABLES if table not in lake.existing_tables]
-        create_missing_tables(lake.path, missing)
-        lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
+        missing_tables = [table for table in TABLES if table not in lake.existing_tables]
+        create_missing_tables(lake.path, missing_tables)
+        lake.states.update(dict.fromkeys(missing_tables, TableState(0, EMPTY)))
         map_tables(
             lambda table: _undo_commits_after_version(lake, table, lake.states[table].version),
             lake.states,
@@ -252,10 +252,10 @@ class Transaction:
 
         The remaining rows of the files that contain them are written to new files now.
         """
-        old, new = rewrite_files_with_removed_rows(
+        old_paths, new_files = rewrite_files_with_removed_rows(
             self.lake.table_folder(table), table, self.lake.table_files(table), rows_to_remove
         )
-        self.replace_files(table, list(map(_last_path_part, old)), new)
+        self.replace_files(table, list(map(_last_path_part, old_paths)), new_files)
 
     def replace_files(
         self, table: str, old_names: Sequence[str], new_files: Sequence[DataFile]
@@ -290,17 +290,19 @@ class Transaction:
         """
         folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged_files}
-        old, new = rewrite_files_with_removed_rows(folder, table, by_path, rows_to_remove)
-        self._delete_files_on_failure(table, new)
-        for path in old:
+        old_paths, new_files = rewrite_files_with_removed_rows(
+            folder, table, by_path, rows_to_remove
+        )
+        self._delete_files_on_failure(table, new_files)
+        for path in old_paths:
             (folder / _last_path_part(path)).delete_file()
-        return [file for path, file in by_path.items() if path not in old] + new
+        return [file for path, file in by_path.items() if path not in old_paths] + new_files
 
     def _delete_files_on_failure(self, table: str, files: Sequence[DataFile]) -> None:
         self._written += [self.lake.table_folder(table) / file.name for file in files]
 
     def delete_written_files_unless_committing(self) -> None:
-        """Delete the written files, unless a commit has begun, so that tables may refer to them."""
+        """Delete the written files; do nothing if a commit has begun and tables may need them."""
         for path in () if self.has_begun else self._written:
             path.delete_file(missing_ok=True)
 
@@ -335,22 +337,25 @@ class Transaction:
 
     def _rewrite_files_with_missing_columns(self, table: str) -> None:
         """Write new files with nulls in the missing columns, in place of all files of a table."""
-        removed = self._removed.setdefault(table, [])
-        old = [
-            file for file in self.lake.table_files(table) if _last_path_part(file) not in removed
+        removed_names = self._removed.setdefault(table, [])
+        old_paths = [
+            file
+            for file in self.lake.table_files(table)
+            if _last_path_part(file) not in removed_names
         ]
-        self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
-        removed += map(_last_path_part, old)
+        self.write_rows(table, (scan_files(table, [file]).collect() for file in old_paths))
+        removed_names += map(_last_path_part, old_paths)
 
     def _raise_if_added_files_changed(self, table: str) -> None:
         """Raise LakeError if a file to add is missing or has another size than when written."""
-        folder, added = self.lake.table_folder(table), self._added[table]
-        sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
-        lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
-        if lost:
+        folder, added_files = self.lake.table_folder(table), self._added[table]
+        sizes = {file.name: file.n_bytes for file in folder.list_files()} if added_files else {}
+        lost_names = [file.name for file in added_files if sizes.get(file.name) != file.n_bytes]
+        if lost_names:
             raise LakeError(
-                f"{folder}: {len(lost):,} files that were written for this ingest are gone or cut, "
-                f"for example {lost[0]}; nothing was changed: run the same command again"
+                f"{folder}: {len(lost_names):,} files that were written for this ingest are "
+                f"missing or truncated, for example {lost_names[0]}; nothing was changed: run the same "
+                "command again"
             )
 
     def _commit_table_and_describe_contents(self, table: str) -> dict[str, object]:
@@ -359,27 +364,30 @@ class Transaction:
         The contents in this entry are computed from the previous contents and the changes, not from
         the table's log, so that they can verify the log.
         """
-        removed = self._removed.get(table, ())
-        counts = {
+        removed_names = self._removed.get(table, ())
+        row_counts = {
             name: n_rows
             for name, n_rows in self.lake.row_counts_by_file(table).items()
-            if name not in removed
+            if name not in removed_names
         }
-        counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
+        row_counts |= {file.name: file.n_rows for file in self._added.get(table, ())}
         return {
             "table": table,
-            **asdict(contents_of_files(counts)),
+            **asdict(contents_of_files(row_counts)),
             "version": self._commit_table(table),
         }
 
     def _commit_table(self, table: str) -> int:
         self._check_lock()
         delta = self.lake.delta_table(table)
-        added = [file.delta_add_action() for file in self._added.get(table, ())]
+        add_actions = [file.delta_add_action() for file in self._added.get(table, ())]
         # Only an overwrite changes the schema in the log, and it removes all previous files itself.
         is_outdated = table in self._outdated
-        removed = () if is_outdated else self._removed.get(table, ())
-        actions: list[AddAction | RemoveAction] = [*added, *map(delta_remove_action, removed)]
+        removed_names = () if is_outdated else self._removed.get(table, ())
+        actions: list[AddAction | RemoveAction] = [
+            *add_actions,
+            *map(delta_remove_action, removed_names),
+        ]
         version = delta.version()
         try:
             if table == COMMITS_TABLE and self.upgraded_from:
@@ -397,8 +405,8 @@ class Transaction:
             # can have written it, because this one holds the lock.
             delta.update_incremental()
             names = set(delta.get_add_actions(flatten=True).column("path").to_pylist())
-            is_committed = names.isdisjoint(removed) and names.issuperset(
-                file.path for file in added
+            is_committed = names.isdisjoint(removed_names) and names.issuperset(
+                file.path for file in add_actions
             )
             if delta.version() != version + 1 or not is_committed:
                 raise
@@ -463,18 +471,18 @@ def check_writable(lake: StoredLake) -> None:
 
 def _raise_if_columns_changed(lake: StoredLake, table: str) -> None:
     """Raise LakeError if a table of the lake has other columns than its definition now."""
-    stored = {
+    stored_types = {
         field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
     }
-    expected = {field.name: field.type for field in arrow_schema(table)}
-    if stored != expected:
+    expected_types = {field.name: field.type for field in arrow_schema(table)}
+    if stored_types != expected_types:
         names = sorted(
             name
-            for name in stored.keys() | expected.keys()
-            if stored.get(name) != expected.get(name)
+            for name in stored_types.keys() | expected_types.keys()
+            if stored_types.get(name) != expected_types.get(name)
         )
         raise LakeError(
-            f"{lake.path}: the lake was made with other columns of the table `{table}` "
+            f"{lake.path}: the lake was created with other columns of the table `{table}` "
             f"({', '.join(names)}), perhaps by another version of the package that has this game: "
             "use that version, or ingest the logs into a new lake"
         )

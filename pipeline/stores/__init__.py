@@ -106,7 +106,7 @@ def file_version(file: str) -> tuple[int, ...] | None:
 
 
 def was_deleted(file: str) -> bool:
-    """Return whether a file is on this machine and does not exist; False for URLs."""
+    """Return whether a local path does not exist; False for URLs."""
     return not is_remote(file) and local.does_not_exist(file)
 
 

@@ -39,7 +39,8 @@ _HINT_BY_ERROR_PART = {
     "169.254.169.254": "no credentials: set those of the store in the environment; for S3 these "
     "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
-    "Unable to recognise URL": "no store of a kind known here: s3, gs, az, http and https are",
+    "Unable to recognise URL": "unknown object store: the schemes s3, gs, az, http and https are "
+    "supported",
 }
 
 
@@ -214,7 +215,7 @@ class _RangeReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if start + offset < 0:
-            raise ValueError("a position before the beginning")
+            raise ValueError("the position is before the beginning of the file")
         self._position = start + offset
         return self._position
 
@@ -241,7 +242,7 @@ def _reraise_as_os_error(url: str) -> Iterator[None]:
 
 
 def _shorten_error_message(error_text: str) -> str:
-    """Return an error message in one line.
+    """Shorten the text of a store's error to one line.
 
     It is a hint from `_HINT_BY_ERROR_PART`, the store's own message, or the first line.
     """
@@ -290,7 +291,7 @@ class Lease(Struct):
 
     def acquire(self, timeout_seconds: float) -> None:
         """Wait for the lock and take it; raise TimeoutError after `timeout_seconds`."""
-        end = time.monotonic() + timeout_seconds
+        deadline = time.monotonic() + timeout_seconds
         last_tag: str | None = None
         changed_at = time.monotonic()
         while True:
@@ -302,7 +303,7 @@ class Lease(Struct):
                 tag is None or content == _FREE_LOCK_CONTENT or is_stale
             ) and self._write_if_unchanged(_unique_lock_content(), tag):
                 return
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise TimeoutError(f"{self.url}: locked for {timeout_seconds:.0f} seconds")
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 

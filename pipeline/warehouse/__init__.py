@@ -177,8 +177,8 @@ def query_small(
     Raises:
         QueryError: If the query fails.
     """
-    tables, needed = referenced_tables_and_views(query or select, views)
-    key = (lake.state, *tables, *((name, str(view)) for name, view in needed.items()))
+    tables, needed_views = referenced_tables_and_views(query or select, views)
+    key = (lake.state, *tables, *((name, str(view)) for name, view in needed_views.items()))
     connection = _cached_connections.pop(key, None) or connect(
         lake, views, query or select, memory=BOUNDED_MEMORY, threads=1
     )
@@ -238,7 +238,7 @@ def connect_with_memory_limit(
             cause = error.__context__ if isinstance(error, QueryError) else error
             if isinstance(cause, duckdb.OutOfMemoryException):
                 raise MachineError(
-                    "not enough memory, or no room in the temporary folder: select fewer "
+                    "not enough memory, or no space in the temporary folder: select fewer "
                     "games, for example with --model, or set TMPDIR to a larger folder"
                 ) from None
             raise_if_resources_exhausted(cause or error)
@@ -257,12 +257,12 @@ def view_columns(view_name: str, views: ViewsByName) -> pl.Schema:
     """
     if isinstance(view := views[view_name], ComputedView):
         return view.schema
-    tables, needed = referenced_tables_and_views(quote_qualified_name(view_name), views)
+    tables, needed_views = referenced_tables_and_views(quote_qualified_name(view_name), views)
     with _open_connection(1, None) as connection:
         connection.execute(_LOCKDOWN_STATEMENTS[0])
         for table in tables:
             create_table_view_of_parquet_files(connection, [], table)
-        for needed_name, needed_view in needed.items():
+        for needed_name, needed_view in needed_views.items():
             if isinstance(needed_view, SqlView):
                 create_view(connection, needed_name, needed_view)
         rows = connection.sql(f"FROM {quote_qualified_name(view_name)} LIMIT 0")
@@ -353,14 +353,14 @@ def _create_tables_and_views_for_query(
     connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: ViewsByName, query: str | None
 ) -> None:
     """Create the tables and views that a query can name; add comments if it can list them."""
-    tables, needed = referenced_tables_and_views(query, views)
+    tables, needed_views = referenced_tables_and_views(query, views)
     map_tables(
         lake.file_sizes_bytes, tables
     )  # Opens the tables in parallel; lake caches the sizes.
     files = _register_lake_file_system(connection, lake)
     for table in tables:
         create_lake_view(connection, lake, table, files.register_table)
-    for name, view in needed.items():
+    for name, view in needed_views.items():
         if isinstance(view, ComputedView):
             file = files.register_computed_file(
                 f"{name}.json", partial(_computed_rows_as_json_lines, view, lake)
@@ -375,7 +375,9 @@ def _create_tables_and_views_for_query(
                 failure = f"the SQL of {name}, of the package {view.package}, fails"
                 raise PluginError(f"{failure}: {format_duckdb_error(error)}") from None
     if may_read_catalog(query):
-        store_descriptions_as_comments(connection, table_and_view_descriptions(tables, needed))
+        store_descriptions_as_comments(
+            connection, table_and_view_descriptions(tables, needed_views)
+        )
 
 
 def _register_lake_file_system(

@@ -69,7 +69,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
     def glob(self, path: str, **_: object) -> list[str]:
         """Return a list of the path itself; the names of registered files are not patterns.
 
-        Raises FileNotFoundError if the path is not registered, like all methods here.
+        Raises FileNotFoundError if the path is not registered.
         """
         self._raise_if_not_registered(path)
         return [path]

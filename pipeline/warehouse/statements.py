@@ -104,16 +104,16 @@ def check_parameter_names(
     """Raise QueryError unless the SQL has exactly the parameters whose values were passed."""
     statements = connection.extract_statements(sql)
     names = {name for statement in statements for name in statement.named_parameters}
-    if missing := sorted(names - {*passed_names}):
-        parameters = ", ".join(f"${name}" for name in missing)
+    if missing_names := sorted(names - {*passed_names}):
+        parameters = ", ".join(f"${name}" for name in missing_names)
         raise QueryError(
-            f"no value for {parameters}: give one, for example `--parameter {missing[0]}=VALUE` "
-            "(in Python: `parameters`)"
+            f"no value for {parameters}: give one, for example `--parameter "
+            f"{missing_names[0]}=VALUE` (in Python: `parameters`)"
         )
-    if unused := sorted({*passed_names} - names):
+    if unused_names := sorted({*passed_names} - names):
         raise QueryError(
-            f"the query does not use the parameter {', '.join(unused)}: write ${unused[0]} in the "
-            "query, or leave the parameter out"
+            f"the query does not use the parameter {', '.join(unused_names)}: write "
+            f"${unused_names[0]} in the query, or leave the parameter out"
         )
 
 
@@ -317,7 +317,7 @@ def missing_column_message(
 def _columns_of_tables_in_statement(
     connection: duckdb.DuckDBPyConnection, statement: str
 ) -> dict[str, list[str]]:
-    """Return the names of the columns by table or view, for all that the statement names."""
+    """Return the column names of each table and view that the statement names."""
     query_text = normalize_query_text(statement).replace('"', "")
     names_in_query = {name.removeprefix("main.") for name in _QUALIFIED_NAME.findall(query_text)}
     columns: dict[str, list[str]] = {}
@@ -358,7 +358,7 @@ ViewsByName = Mapping[str, SqlView | ComputedView]
 def referenced_tables_and_views(
     query: str | None, views: ViewsByName
 ) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
-    """Return the tables and views that a query needs, also those that other views need.
+    """Return the tables and views that a query can name, and those that these views read.
 
     Args:
         query: The text of a query; None for all tables and views.
@@ -387,7 +387,7 @@ def may_read_catalog(query: str | None) -> bool:
 
 
 def _find_tables_and_views_by_words(words: set[str], views: ViewsByName) -> set[str]:
-    """Return the names of tables and views that consist of these words, and of those they use."""
+    """Return the tables and views whose names occur in the words, and those that they read."""
     all_names, used_names = {*TABLES, *views}, set[str]()
     while new_names := {
         name for name in all_names - used_names if words.issuperset(name.split("."))
@@ -426,7 +426,7 @@ def column_descriptions(view_name: str, views: ViewsByName) -> dict[str, str]:
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, view_name: str, view: SqlView) -> None:
-    """Create a view in DuckDB, and first its schema if the name has one."""
+    """Create a view in DuckDB; if its name has a schema, the schema is created first."""
     create_schema_of_qualified_name(connection, view_name)
     connection.execute(f"CREATE VIEW {quote_qualified_name(view_name)} AS {view.select}")
 

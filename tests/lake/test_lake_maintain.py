@@ -413,7 +413,8 @@ def test_an_ingest_whose_files_are_lost_commits_nothing(
         commit(self, row)
 
     monkeypatch.setattr(Transaction, "commit", after_loss)
-    with pytest.raises(LakeError, match=r"written for this ingest are gone or cut.* run the same"):
+    message = r"written for this ingest are missing or truncated.* run the same"
+    with pytest.raises(LakeError, match=message):
         ingest(more, lake)
     monkeypatch.undo()
     assert rows(lake, but_for=()) == before

@@ -335,7 +335,7 @@ def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
-    [("AWS_ALLOW_HTTP", "false", "AWS_ALLOW_HTTP"), (None, None, "a kind known")],
+    [("AWS_ALLOW_HTTP", "false", "AWS_ALLOW_HTTP"), (None, None, "unknown object store")],
 )
 def test_what_to_do_is_told(
     bucket: str, monkeypatch: pytest.MonkeyPatch, name: str | None, value: str, hint: str
