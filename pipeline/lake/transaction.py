@@ -354,8 +354,8 @@ class Transaction:
         if lost_names:
             raise LakeError(
                 f"{folder}: {len(lost_names):,} files that were written for this ingest are "
-                f"missing or truncated, for example {lost_names[0]}; nothing was changed: run the same "
-                "command again"
+                f"missing or truncated, for example {lost_names[0]}; nothing was changed: run the "
+                "same command again"
             )
 
     def _commit_table_and_describe_contents(self, table: str) -> dict[str, object]:
