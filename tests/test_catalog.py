@@ -266,7 +266,7 @@ def test_it_answers_while_maintain_deletes_files(
     ingest(write_logs(tmp_path / "more", "second"), lake)
     rebuild_catalog(lake)
     upkeep = import_module("pipeline.lake.maintain")
-    delete = upkeep._delete_unreachable_files
+    delete = upkeep._delete_unreachable_files_and_stale_locks
     deleted: list[object] = []
 
     def looked_at(*asked: object) -> list[object]:
@@ -277,7 +277,7 @@ def test_it_answers_while_maintain_deletes_files(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(upkeep, "_delete_unreachable_files", looked_at)
+    monkeypatch.setattr(upkeep, "_delete_unreachable_files_and_stale_locks", looked_at)
     now = ["--keep-days", "0", "--older-than-hours", "0"]
     assert main(["maintain", *now, "--lake", str(lake)]) == (130 if is_killed else 0)
     assert deleted

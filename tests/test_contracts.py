@@ -22,7 +22,7 @@ from pipeline.events.contracts import (
     contract_without_shared_columns,
     satisfies_contract,
 )
-from pipeline.lake.tables import RENAMED_WORDS
+from pipeline.lake.tables import RENAMED_VALUES
 
 
 class Base(Table):
@@ -224,7 +224,7 @@ def words_error(vocabulary: Any, renamed: dict[str, dict[str, str]]) -> str | No
         return None
     return (
         f"words of {vocabulary.__name__} changed: {sorted(pinned ^ words)}. Lakes have them: raise "
-        "VERSION in pipeline/events/contracts.py, map each word that is gone in RENAMED_WORDS of "
+        "VERSION in pipeline/events/contracts.py, map each word that is gone in RENAMED_VALUES of "
         "pipeline/lake/tables.py, and then pin the new words and version here"
     )
 
@@ -232,7 +232,7 @@ def words_error(vocabulary: Any, renamed: dict[str, dict[str, str]]) -> str | No
 @pytest.mark.parametrize("name", PINNED_WORDS)
 def test_words_of_closed_vocabularies_are_those_of_the_version(name: str) -> None:
     """A word that is only renamed would change the numbers of existing lakes in silence."""
-    assert words_error(getattr(vocabulary, name), RENAMED_WORDS) is None
+    assert words_error(getattr(vocabulary, name), RENAMED_VALUES) is None
 
 
 def test_a_renamed_word_needs_a_version_and_a_mapping(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,9 @@ WITHOUT = {
     *(
         "table_files",
         "table_folder",
-        "has_later_commits",
         "row_filter",
         "with_view",
+        "has_later_commits",
         "is_newest",
         "latest_version",
         "may_have_game_type",

@@ -165,16 +165,16 @@ def test_a_lake_with_names_is_that_everywhere(place: Path) -> None:
 
 WRONG = {
     "not TOML": ("models", "not TOML"),
-    "another table": ('[model]\n"a" = "b"', "`model` is not known here"),
-    "no table": ("", "no names of models"),
-    "no table of names": ("models = 1", "no names of models"),
-    "no text": ('[models]\n"a" = 1', "the name for 'a' must be a text, not 1"),
+    "another table": ('[model]\n"a" = "b"', "`model` is an unknown entry"),
+    "no table": ("", "there are no model names"),
+    "no table of names": ("models = 1", "there are no model names"),
+    "no text": ('[models]\n"a" = 1', "the name for 'a' must be a string, not 1"),
     "a name that is cut at its dots": (
         '[models]\ngpt-4.1 = "x"',
         "not {'1': 'x'}: write a name with a dot in quotes, as \"gpt-4.1\"",
     ),
     "a name with two dots": ('[models]\na.b.c = "x"', 'in quotes, as "a.b.c"'),
-    "an empty name": ('[models]\n"a" = " "', "the name for 'a' must be a text, not ' '"),
+    "an empty name": ('[models]\n"a" = " "', "the name for 'a' must be a string, not ' '"),
     "a chain": ('[models]\n"a" = "b"\n"b" = "c"', '"a" becomes "b", which becomes "c"'),
     "a circle": ('[models]\n"a" = "b"\n"b" = "a"', '"a" becomes "b", which becomes "a"'),
     "a name twice": ('[models]\n"a" = "b"\n"a" = "c"', "not TOML"),

@@ -37,8 +37,8 @@ def submit(work):
     os.kill(os.getpid(), signal.SIGINT)
     return begun
 if sys.argv[1] == "as it begins":
-    threads = warehouse._query_thread_pool()
-    warehouse._query_thread_pool = lambda: SimpleNamespace(submit=submit)
+    threads = warehouse._cached_thread_pool()
+    warehouse._cached_thread_pool = lambda: SimpleNamespace(submit=submit)
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
     try:

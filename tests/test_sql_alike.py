@@ -25,7 +25,7 @@ from pipeline.reports.sql_views import views_computed_by_python
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, run_query
-from pipeline.warehouse.statements import ComputedView, as_polars
+from pipeline.warehouse.statements import ComputedView, to_polars_without_decimals
 
 # A name that JSON and SQL have to quote.
 ODD = """it's "Zoë's" \\ 7B\n\U0001f600"""
@@ -79,7 +79,7 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
     """The result by a plain DuckDB, which knows nothing of this package."""
     with duckdb.connect(place / CATALOG_FILE_NAME, read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        return as_polars(connection.sql(asked))
+        return to_polars_without_decimals(connection.sql(asked))
 
 
 @pytest.mark.some(2)

@@ -26,16 +26,16 @@ from pipeline.lake.tables import (
     CATALOG_FILE_NAME,
     COMMITS_TABLE,
     VERSION_KEY,
-    WRITING,
+    WRITER_LOCKS_FOLDER,
     OpenTable,
-    check_clock,
-    has_log,
+    has_nonempty_log,
     map_tables,
+    raise_if_clock_before_1970,
     raise_if_forked,
 )
 from pipeline.stores import Location, parse_location
 
-LOCK = ".lock"
+LOCK_FILE_NAME = ".lock"
 LOCK_SECONDS = 600
 # deltalake and DuckDB convert paths to URLs, in which these characters have another meaning. Files
 # would be written to another folder.
@@ -43,9 +43,12 @@ _FORBIDDEN_CHARACTERS = "%?\\"
 
 
 def is_lake(path: str | Path | Location) -> bool:
-    """Return whether the path contains a lake of any version."""
+    """Return whether the folder at the path contains a lake.
+
+    Raises LakeError if the path is a file or cannot be read.
+    """
     try:
-        return has_log(parse_location(path) / COMMITS_TABLE)
+        return has_nonempty_log(parse_location(path) / COMMITS_TABLE)
     except OSError as error:
         if isinstance(error, NotADirectoryError):
             raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
@@ -56,13 +59,12 @@ def is_lake(path: str | Path | Location) -> bool:
 
 
 def _unreadable_path_error(path: str | Path | Location, error: OSError) -> LakeError:
-    """Return the error for a path that cannot be read."""
     # Errors of object stores have no `strerror`, and their message already contains the path.
     return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
-def _parse_folder(path: str | Path | Location) -> Location:
-    """Return the location of a lake's folder; raise LakeError if its path cannot be used."""
+def _parse_lake_folder(path: str | Path | Location) -> Location:
+    """Return the location of a lake's folder; raise LakeError if a lake cannot have this path."""
     try:
         folder = parse_location(path)
         str(folder).encode()
@@ -86,18 +88,20 @@ def open_lake(path: str | Path | Location, as_of: int | None = None) -> StoredLa
 
 
 @overload
-def open_lake(path: str | Path | Location, as_of: int | None, kind: type[L]) -> L: ...
+def open_lake(path: str | Path | Location, as_of: int | None, lake_class: type[L]) -> L: ...
 
 
 def open_lake(
-    path: str | Path | Location, as_of: int | None = None, kind: type[StoredLake] = StoredLake
+    path: str | Path | Location,
+    as_of: int | None = None,
+    lake_class: type[StoredLake] = StoredLake,
 ) -> StoredLake:
-    """Open the lake at the path in its latest state, or in its state after the ingest `as_of`.
+    """Open a lake in its latest state, or as it was after an earlier ingest.
 
     Args:
         path: The lake's folder.
-        as_of: Number of the ingest whose state is opened; the latest state if None.
-        kind: Class of the returned lake.
+        as_of: Number of the ingest that left the state to open; the latest state if None.
+        lake_class: Class of the returned lake.
 
     Returns:
         The lake, with the contents of all tables fixed at this state.
@@ -106,14 +110,14 @@ def open_lake(
         LakeError: If there is no lake, if this version of magic cannot read it, or if
             `magic maintain` has deleted files of the state.
     """
-    folder = _parse_folder(path)
+    folder = _parse_lake_folder(path)
     if not is_lake(folder):
         if not folder.exists():
             raise LakeError(
                 f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
             )
-        _raise_if_commits_table_missing(folder)
-        if not _foreign_names(folder):
+        _raise_if_only_commits_table_missing(folder)
+        if not _names_not_belonging_to_lake(folder):
             raise LakeError(
                 f"{path}: not a lake yet: nothing was ingested here; run `magic ingest SOURCE "
                 f"--lake {path}`"
@@ -122,7 +126,7 @@ def open_lake(
             f"{path}: not a lake: it has no table `{COMMITS_TABLE}`; choose a folder that `magic "
             "ingest` created"
         )
-    lake = kind(folder, as_of)
+    lake = lake_class(folder, as_of)
     readable = [str(version) for version in range(OLDEST_VERSION, VERSION + 1)]
     if lake.contract_version not in readable:
         raise LakeError(
@@ -133,40 +137,50 @@ def open_lake(
     if as_of is not None and lake.ingest_id != as_of:
         raise LakeError(
             f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
-            "lists them"
+            "lists the ingests"
         )
     lake.states  # noqa: B018 - read now, because later commits must not change the state
     if as_of is not None:
-        _raise_if_files_deleted(lake, as_of)
+        _raise_if_files_of_old_state_deleted(lake, as_of)
     return lake
 
 
 def reopen_lake(lake: L, as_of: int | None = None) -> L:
-    """Open the lake again, with the same view options, in its latest state or after `as_of`."""
+    """Open a lake again to see later commits, with the same view options.
+
+    Args:
+        lake: An open lake.
+        as_of: Number of the ingest that left the state to open; the latest state if None.
+    """
     reopened = open_lake(lake.path, as_of, type(lake))._copy_with(_added=lake._added)
     if lake.system is not None:
         reopened = reopened.for_system(lake.system)  # which raises if the state has no such game
     return reopened.with_view(**structs.asdict(lake.view))
 
 
-def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
-    """Raise LakeError if files of an old state were deleted although the newest state is complete.
+def _raise_if_files_of_old_state_deleted(lake: StoredLake, as_of: int) -> None:
+    """Raise LakeError if `magic maintain` has deleted files of the state after ingest `as_of`.
 
-    If files of the newest state are missing too, the lake is damaged; reading it raises that error.
+    If files of the newest state are missing too, the lake is damaged. Then nothing is raised here,
+    because reading the lake raises a better error.
     """
     existing_files = {
         table: {file.name for file in lake.table_folder(table).list_files()}
         for table in lake.existing_tables
     }
     newest = StoredLake(lake.path)
-    if _has_all_files(lake, existing_files) or not _has_all_files(newest, existing_files):
+    if _has_all_files_except_commits(lake, existing_files) or not _has_all_files_except_commits(
+        newest, existing_files
+    ):
         return
     later_ids = sorted(
         newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()["ingest_id"]
     )
     # A binary search is possible, because the files of the oldest states are deleted first.
     oldest = bisect_left(
-        later_ids, True, key=lambda id_: _has_all_files(StoredLake(lake.path, id_), existing_files)
+        later_ids,
+        True,
+        key=lambda id_: _has_all_files_except_commits(StoredLake(lake.path, id_), existing_files),
     )
     raise LakeError(
         f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
@@ -174,8 +188,8 @@ def _raise_if_files_deleted(lake: StoredLake, as_of: int) -> None:
     )
 
 
-def _has_all_files(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> bool:
-    """Return whether all files of a lake's state exist, except those of `ingests`."""
+def _has_all_files_except_commits(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> bool:
+    """Return whether all files of the lake's state exist; the table `ingests` is not checked."""
     return all(
         set(lake.file_sizes_bytes(table)) <= names
         for table, names in existing_files.items()
@@ -184,13 +198,13 @@ def _has_all_files(lake: StoredLake, existing_files: Mapping[str, set[str]]) -> 
 
 
 def create_lake(path: str | Path | Location) -> StoredLake:
-    """Create a lake with empty tables, or open it if it exists.
+    """Create a lake with empty tables in a folder, or open the lake that is already there.
 
     Args:
         path: The lake's folder, which is created if it is missing.
 
     Returns:
-        The lake in its latest state.
+        The new lake, or the existing lake in its latest state.
 
     Raises:
         LakeError: If the folder contains other files, or if the lake is damaged or cannot be
@@ -198,17 +212,17 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     """
     from deltalake.exceptions import DeltaError
 
-    folder = _parse_folder(path)
-    check_clock()
+    folder = _parse_lake_folder(path)
+    raise_if_clock_before_1970()
     try:
         folder.create_folder()
-        if _foreign_names(folder):
+        if _names_not_belonging_to_lake(folder):
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )
-        with (folder / LOCK).lock(LOCK_SECONDS):
-            _raise_if_commits_table_missing(folder)
-            create_tables(folder, TABLES)
+        with (folder / LOCK_FILE_NAME).lock(LOCK_SECONDS):
+            _raise_if_only_commits_table_missing(folder)
+            create_missing_tables(folder, TABLES)
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_permission_error(error) else ""
         raise LakeError(
@@ -217,45 +231,50 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     return StoredLake(folder)
 
 
-def _foreign_names(folder: Location) -> set[str]:
-    """Return the names in the folder that do not belong to a lake."""
-    names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
-    return names - {*TABLES, LOCK, WRITING}
+def _names_not_belonging_to_lake(lake_folder: Location) -> set[str]:
+    """Return the names of files and folders in the folder that are not part of a lake."""
+    names = {name for name in lake_folder.list_names() if CATALOG_FILE_NAME not in name}
+    return names - {*TABLES, LOCK_FILE_NAME, WRITER_LOCKS_FOLDER}
 
 
-def _raise_if_commits_table_missing(folder: Location) -> None:
-    """Raise LakeError if the table of commits is missing although other tables have rows.
+def _raise_if_only_commits_table_missing(lake_folder: Location) -> None:
+    """Raise LakeError if the table `ingests` is missing although other tables have rows.
 
-    If it were created anew, all these rows would be treated as remains of a killed ingest.
+    If `ingests` were created again, the next ingest would remove these rows, because it would
+    treat them as written by a killed ingest.
     """
-    tables = [] if is_lake(folder) else [table for table in TABLES if _has_rows(folder / table)]
+    tables = (
+        []
+        if is_lake(lake_folder)
+        else [table for table in TABLES if _may_have_rows(lake_folder / table)]
+    )
     # Checked again, because an ingest may have created the lake in the meantime.
-    if tables and not is_lake(folder):
+    if tables and not is_lake(lake_folder):
         raise LakeError(
-            f"{folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but "
+            f"{lake_folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but "
             f"{len(tables)} other tables have rows; restore it from a copy, or ingest the logs "
             "again into a new folder"
         )
 
 
-def _has_rows(folder: Location) -> bool:
-    """Return whether a table has files with rows, or an unreadable log that may name some."""
-    if not has_log(folder):
+def _may_have_rows(table_folder: Location) -> bool:
+    """Return whether a table's log lists files; True if the log exists but cannot be read."""
+    if not has_nonempty_log(table_folder):
         return False
     try:
-        return bool(OpenTable(folder).log_values("path"))
+        return bool(OpenTable(table_folder).log_values("path"))
     except DeniedError:
         raise
     except LakeError:
         return True
 
 
-def create_tables(folder: Location, tables: Collection[str]) -> None:
-    """Create empty tables; tables that exist already stay unchanged.
+def create_missing_tables(lake_folder: Location, tables: Collection[str]) -> None:
+    """Create the tables that do not exist yet, without rows.
 
     Args:
-        folder: The lake's folder.
-        tables: Names of the tables. `ingests` is created last, because it makes a folder a lake.
+        lake_folder: The lake's folder.
+        tables: Names of the tables. `ingests` is created last, because `is_lake` looks for it.
     """
     from deltalake import CommitProperties, DeltaTable
 
@@ -271,12 +290,12 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
             pass
 
     def create(table: str) -> None:
-        if not has_log(folder / table):
+        if not has_nonempty_log(lake_folder / table):
             # Empty commits, which a power failure can leave, would count as the first version.
-            for file in (log := folder / table / "_delta_log").list_files():
+            for file in (log := lake_folder / table / "_delta_log").list_files():
                 (log / file.name).delete_file(missing_ok=True)
         Unopened.create(
-            str(folder / table),
+            str(lake_folder / table),
             schema=arrow_schema(table),
             mode="ignore",
             name=table,
@@ -296,18 +315,18 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
         create(COMMITS_TABLE)
 
 
-def concat_by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
-    """Call a function for each system of a lake, and concatenate its rows.
+def concat_by_system(lake: L, compute_rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
+    """Compute rows separately for each system that ran games, and concatenate them.
 
     Args:
-        lake: The lake, with one or several systems.
-        rows: Returns the rows for a lake of one system.
+        lake: The lake, with games of one or several systems.
+        compute_rows: Returns the rows for a lake that is restricted to one system.
 
     Returns:
-        The rows of all systems with a column `system`, the largest system first.
+        The rows with a column `system`; the system with the most games is first.
     """
     return pl.concat(
-        rows(system_lake).with_columns(system=pl.lit(system_lake.system, pl.String))
+        compute_rows(system_lake).with_columns(system=pl.lit(system_lake.system, pl.String))
         for system_lake in lake.split_by_system()
     )
 

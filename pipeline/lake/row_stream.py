@@ -12,7 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from pipeline.events.contracts import table_schema
-from pipeline.lake.stored_lake import GAME_CONDITION_COLUMNS, rename_models
+from pipeline.lake.stored_lake import GAME_CONDITION_COLUMNS, replace_model_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,153 +23,176 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 2**25
-LONG_BYTES = 2**14  # mean bytes of a text in a row group
-PIECE_BYTES = 2**26
-_KEY = ("game_id", "message_index")
-_MESSAGE_LENGTHS_SQL = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
+LONG_TEXT_BYTES = 2**14  # mean bytes of a text in a row group
+PART_TEXT_BYTES = 2**26
+_MESSAGE_KEY_COLUMNS = ("game_id", "message_index")
 
 
 def iter_table_rows(
-    lake: "StoredLake", table: str, columns: Sequence[str], start: int = 0
+    lake: "StoredLake", table: str, columns: Sequence[str], first_row: int = 0
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Iterate over the rows of a table in batches, each with the 0-based number of its first row.
+    """Yield batches of a table's rows, each with the row number at which it starts.
 
     The order is the same whenever the lake is opened in this state. Memory use is bounded by one
-    column chunk of a row group. Only rows that belong to the lake's view are returned.
+    column chunk of a row group. Rows outside of the lake's view are neither returned nor counted.
 
     Args:
         lake: The lake to read.
         table: Name of the event table.
         columns: Names of the columns to return.
-        start: Number of the first row to return; row groups before it are skipped.
+        first_row: Row number, counted from 0, of the first row to return; earlier row groups are
+            skipped.
 
     Yields:
-        The number of the first row, and a batch of rows with `columns`.
+        A pair (row number of the batch's first row, batch with `columns`).
     """
     schema = pl.Schema({name: table_schema(table)[name] for name in columns})
     row_filter = lake.row_filter(table)
     condition = row_filter.condition if row_filter else None
     names = lake.names if "model" in columns else {}
-    first = 0
+    file_start = 0
     for name, n_rows in sorted(lake.row_counts_by_file(table).items()):
-        if first + n_rows > start:
-            skipped = max(0, start - first)
-            row_number = first + skipped
-            for rows in _iter_file_rows(
-                lake.table_folder(table) / name, schema, condition, skipped
-            ):
-                yield row_number, rename_models(rows.lazy(), names).collect()
+        if file_start + n_rows > first_row:
+            n_skipped = max(0, first_row - file_start)
+            row_number = file_start + n_skipped
+            file = lake.table_folder(table) / name
+            for rows in _iter_file_batches(file, schema, condition, n_skipped):
+                yield row_number, replace_model_names(rows.lazy(), names).collect()
                 row_number += rows.height
-        first += n_rows
+        file_start += n_rows
 
 
-def _iter_file_rows(
-    file: "Location", schema: pl.Schema, condition: str | None, skipped: int
+def _iter_file_batches(
+    file: "Location", schema: pl.Schema, condition: str | None, n_skipped_rows: int
 ) -> Iterator[pl.DataFrame]:
-    """Iterate over the rows of one Parquet file, without the first `skipped` rows."""
+    """Yield batches of a Parquet file's rows, without the first `n_skipped_rows` rows.
+
+    If `condition` is not None, rows that do not meet it are neither returned nor counted.
+    """
     # Imported here, because importing Arrow is slow and readers with polars do not need it.
     import pyarrow.parquet as pq
 
     columns = {*schema, *(GAME_CONDITION_COLUMNS if condition else ())}
     with file.open() as stream, pq.ParquetFile(stream) as parquet:
         for group in range(parquet.num_row_groups):
-            n_rows = _count_group_rows(parquet, group, condition)
-            if n_rows <= skipped:
-                skipped -= n_rows
+            n_rows = (
+                int(parquet.metadata.row_group(group).num_rows)
+                if condition is None
+                else _filter_rows(
+                    parquet.read_row_group(group, [*GAME_CONDITION_COLUMNS]), condition
+                ).height
+            )
+            if n_rows <= n_skipped_rows:
+                n_skipped_rows -= n_rows
                 continue
             for batch in iter_batches(parquet, BATCH_ROWS, [*columns], [group]):
-                rows = _matching_rows(batch, condition)
-                if rows.height > skipped:
-                    yield rows.slice(skipped).select(schema.names()).cast(schema)
-                skipped = max(0, skipped - rows.height)
+                rows = pl.DataFrame(batch) if condition is None else _filter_rows(batch, condition)
+                if rows.height > n_skipped_rows:
+                    yield rows.slice(n_skipped_rows).select(schema.names()).cast(schema)
+                n_skipped_rows = max(0, n_skipped_rows - rows.height)
 
 
-def _count_group_rows(parquet: "pq.ParquetFile", group: int, condition: str | None) -> int:
-    """Count the rows of a row group that meet the condition, or all rows if it is None."""
-    if condition is None:
-        return int(parquet.metadata.row_group(group).num_rows)
-    rows = parquet.read_row_group(group, columns=[*GAME_CONDITION_COLUMNS])
-    return _matching_rows(rows, condition).height
-
-
-def _matching_rows(rows: "pa.RecordBatch | pa.Table", condition: str | None) -> pl.DataFrame:
-    frame = pl.DataFrame(rows)
+def _filter_rows(rows: "pa.RecordBatch | pa.Table", condition: str) -> pl.DataFrame:
     # Dictionary-encoded columns of Arrow become categories, which SQL does not compare with texts.
-    texts = frame.with_columns(cs.categorical().cast(pl.String))
-    return frame if condition is None else texts.filter(pl.sql_expr(condition))
+    texts = pl.DataFrame(rows).with_columns(cs.categorical().cast(pl.String))
+    return texts.filter(pl.sql_expr(condition))
 
 
 def iter_batches(
     parquet: "pq.ParquetFile",
-    rows: int,
+    max_rows: int,
     columns: Sequence[str] | None = None,
-    groups: Iterable[int] | None = None,
+    row_groups: Iterable[int] | None = None,
 ) -> "Iterator[pa.RecordBatch]":
-    """Iterate over a Parquet file in batches of at most `rows` rows, or fewer if rows are long.
+    """Yield batches of a Parquet file's rows, with fewer rows if the rows are long.
 
     Each batch belongs to one row group, because Arrow would combine long rows of several groups.
 
     Args:
         parquet: The open Parquet file.
-        rows: Maximum number of rows of a batch.
+        max_rows: Maximum number of rows of a batch.
         columns: Names of the columns to read; all columns if None.
-        groups: Indices of the row groups to read; all row groups if None.
+        row_groups: Indices of the row groups to read; all row groups if None.
 
     Yields:
         Record batches in the order of the row groups.
     """
     footer = parquet.metadata
-    for number in range(footer.num_row_groups) if groups is None else groups:
+    for number in range(footer.num_row_groups) if row_groups is None else row_groups:
         group = footer.row_group(number)
         n_rows = BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
-        max_rows = max(1, min(rows, n_rows))
-        yield from parquet.iter_batches(max_rows, row_groups=[number], columns=columns)
+        batch_rows = max(1, min(max_rows, n_rows))
+        yield from parquet.iter_batches(batch_rows, row_groups=[number], columns=columns)
 
 
 def message_lengths_select(lake: "StoredLake") -> str:
-    """Return the SQL relation to use as `messages`.
+    """Return what to select FROM: `messages`, or a subquery with text lengths if texts are long.
 
-    If texts are long, its column `content` has their lengths in bytes in place of the texts.
+    The subquery's column `content` has the length of each text in bytes in place of the text.
     """
-    return _MESSAGE_LENGTHS_SQL if has_long_texts(lake) else "messages"
+    key = ", ".join(_MESSAGE_KEY_COLUMNS)
+    subquery = f"(SELECT {key}, strlen(content) AS content FROM messages)"
+    return subquery if has_long_texts(lake) else "messages"
 
 
 def has_long_texts(lake: "StoredLake") -> bool:
-    """Return whether the mean message text of any row group has more than `LONG_BYTES` bytes."""
+    """Return whether the lake's messages are long: more than `LONG_TEXT_BYTES` bytes on average.
+
+    The average is computed for each row group, and one row group with long texts is enough.
+    """
     # Imported here, because importing Arrow is slow and readers with polars do not need it.
-    from pipeline.lake.files import text_bytes
+    from pipeline.lake.files import row_counts_and_text_bytes_by_group
 
     folder = lake.table_folder("messages")
     groups = (
-        group for name in lake.file_sizes_bytes("messages") for group in text_bytes(folder / name)
+        group
+        for name in lake.file_sizes_bytes("messages")
+        for group in row_counts_and_text_bytes_by_group(folder / name)
     )
-    return any(n_bytes > LONG_BYTES * n_rows for n_rows, n_bytes in groups)
+    return any(n_bytes > LONG_TEXT_BYTES * n_rows for n_rows, n_bytes in groups)
 
 
-def iter_with_texts(lake: "StoredLake", parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Iterate over query results, with message texts in place of their lengths.
+def iter_with_texts(lake: "StoredLake", frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield frames in which the lengths in `content` are replaced by the texts of the messages.
 
-    The parts have a bounded number of bytes of text.
+    Frames that already have texts are yielded unchanged.
+
+    Args:
+        lake: The lake with the messages.
+        frames: Rows with the columns `game_id`, `message_index` and `content`.
+
+    Yields:
+        Frames with the same rows in total, each with about `PART_TEXT_BYTES` bytes of text.
     """
-    for rows in parts:
+    for rows in frames:
         if rows.schema["content"] == pl.String:
             yield rows
             continue
-        piece_numbers = rows["content"].fill_null(0).cum_sum() // PIECE_BYTES
-        for _, piece in rows.drop("content").group_by(piece_numbers, maintain_order=True):
-            yield add_message_texts(lake, piece)
+        part_numbers = rows["content"].fill_null(0).cum_sum() // PART_TEXT_BYTES
+        for _, part in rows.drop("content").group_by(part_numbers, maintain_order=True):
+            yield add_message_texts(lake, part)
         if rows.is_empty():
             yield add_message_texts(lake, rows.drop("content"))
 
 
 def add_message_texts(lake: "StoredLake", rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the column `content` with the text of each row's message; null if there is no message."""
+    """Add a column `content` with the text of the message that each row refers to.
+
+    Args:
+        lake: The lake with the messages.
+        rows: Rows with the columns `game_id` and `message_index`.
+
+    Returns:
+        The rows with `content`, which is null if there is no such message.
+    """
     # Filter first, because a reader can skip row groups by a filter, but a join reads all rows.
     key_filters = [
         pl.col(name).is_in(rows[name].unique().to_list())
         for name in ("game_type", "game_id", "message_index")
         if name in rows.columns
     ]
-    messages = lake.table("messages").filter(*key_filters).select(*_KEY, "content")
-    texts = messages.join(rows.lazy(), on=_KEY, how="semi").collect(engine="streaming")
-    return rows.join(texts, on=_KEY, how="left", maintain_order="left")
+    messages = lake.table("messages").filter(*key_filters).select(*_MESSAGE_KEY_COLUMNS, "content")
+    texts = messages.join(rows.lazy(), on=_MESSAGE_KEY_COLUMNS, how="semi").collect(
+        engine="streaming"
+    )
+    return rows.join(texts, on=_MESSAGE_KEY_COLUMNS, how="left", maintain_order="left")

@@ -24,14 +24,14 @@ from pipeline.lake.tables import (
     VERSION_KEY,
     OpenTable,
     TableState,
-    has_newer_commits,
-    open_commits_table,
-    open_recorded_table,
-    open_table,
+    fill_missing_row_counts,
+    may_have_newer_own_commits,
+    open_commits_table_and_check_row_count,
+    open_delta_table,
+    open_table_and_check_contents,
+    parse_table_states,
     raise_if_forked,
-    row_counts,
     scan_files,
-    table_states,
 )
 from pipeline.sql_files import fill_template, quote_identifier, quote_literal
 from pipeline.stores import File, Location, parse_location
@@ -89,8 +89,7 @@ class RowFilter(NamedTuple):
     is_on_games: bool
 
 
-_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
-_MODEL = pl.col("model")
+_MODEL_NAMES_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
 # The tables that `failed_results.sql` reads, and the columns of `results` that it recomputes.
 _FAILED_RESULTS_TABLES = ("results", "players", "messages")
 _RECOMPUTED_COLUMNS = (
@@ -104,14 +103,14 @@ _RECOMPUTED_COLUMNS = (
 
 
 def load_model_names(source: Names | str | Path) -> dict[str, str]:
-    """Return a map of model names, from a TOML file if `source` is a path.
+    """Check a mapping of new model names, which is read from a TOML file if `source` is a path.
 
     Args:
-        source: The new name for each name in logs, or the path of a TOML file with a table
-            `models` of such names.
+        source: The new name for each model name in logs, or the path of a TOML file with these
+            names in a table `models`.
 
     Returns:
-        The new name for each name that changes.
+        The new name for each name in logs that changes.
 
     Raises:
         SourceError: If the file cannot be read.
@@ -119,33 +118,37 @@ def load_model_names(source: Names | str | Path) -> dict[str, str]:
             or if a new name is itself replaced by another name.
     """
     if isinstance(source, Mapping):
-        place, models = "names", source
+        source_name, models = "names", source
     else:
-        place, models = str(source), _read_toml(Path(source))
+        source_name, models = str(source), _read_models_table_of_toml(Path(source))
     for name, new_name in models.items():
         if not all(isinstance(text, str) for text in (name, new_name)) or not new_name.strip():
-            message = f"{place}: the name for {name!r} must be a text, not {new_name!r}"
-            if (dotted := _join_dotted_names(name, new_name)) != name:
+            message = f"{source_name}: the name for {name!r} must be a string, not {new_name!r}"
+            if (dotted := _rejoin_name_split_at_dots(name, new_name)) != name:
                 message += f': write a name with a dot in quotes, as "{dotted}"'
             raise UsageError(message)
-        if (last := models.get(new_name, new_name)) != new_name:
+        if (last_name := models.get(new_name, new_name)) != new_name:
             raise UsageError(
-                f'{place}: "{name}" becomes "{new_name}", which becomes "{last}": write the last '
-                "name for both"
+                f'{source_name}: "{name}" becomes "{new_name}", which becomes "{last_name}": use '
+                "the last name for both"
             )
     return {name: new_name for name, new_name in models.items() if name != new_name}
 
 
-def _join_dotted_names(name: str, value: object) -> str:
-    """Join the parts of a name that TOML split at dots because it was not in quotes."""
-    if not isinstance(value, Mapping) or not value:
-        return name
-    part, nested_value = next(iter(value.items()))
-    return _join_dotted_names(f"{name}.{part}", nested_value)
+def _rejoin_name_split_at_dots(first_part: str, toml_value: object) -> str:
+    """Return the full name that the user meant, if TOML split an unquoted name at its dots.
+
+    Args:
+        first_part: The first part of the name.
+        toml_value: Its value in TOML: nested tables with the other parts as keys.
+    """
+    if not isinstance(toml_value, Mapping) or not toml_value:
+        return first_part
+    part, nested_value = next(iter(toml_value.items()))
+    return _rejoin_name_split_at_dots(f"{first_part}.{part}", nested_value)
 
 
-def _read_toml(file: Path) -> dict[str, str]:
-    """Return the table `models` of a TOML file."""
+def _read_models_table_of_toml(file: Path) -> dict[str, str]:
     import tomllib
 
     try:
@@ -154,89 +157,98 @@ def _read_toml(file: Path) -> dict[str, str]:
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from None
     except ValueError as error:
-        raise UsageError(f"{file}: not TOML: {error}; {_EXAMPLE}") from None
+        raise UsageError(f"{file}: not TOML: {error}; {_MODEL_NAMES_EXAMPLE}") from None
     models = tables.pop("models", None)
     if tables or not isinstance(models, dict):
-        reason = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
-        raise UsageError(f"{file}: {reason}: {_EXAMPLE}")
+        reason = (
+            f"`{next(iter(tables))}` is an unknown entry" if tables else "there are no model names"
+        )
+        raise UsageError(f"{file}: {reason}: {_MODEL_NAMES_EXAMPLE}")
     return models
 
 
-def rename_models(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
-    """Replace the model names in rows by the names to count them by."""
-    return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
+def replace_model_names(rows: pl.LazyFrame, new_names: Names) -> pl.LazyFrame:
+    """Replace model names in the column `model`; names without a new name stay."""
+    return rows.with_columns(pl.col("model").replace(dict(new_names))) if new_names else rows
 
 
-def merge_model_names(
-    table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
+def replace_model_names_and_merge_results(
+    table: str, rows: pl.LazyFrame, new_names: Names, load_players: Callable[[], pl.LazyFrame]
 ) -> pl.LazyFrame:
-    """Return the rows of a table with model names replaced.
+    """Replace the model names in a table's rows, and merge results that get the same name.
 
-    If names of several seats of one side are merged, the side's results become one result.
+    If several players of one side get the same new name, their rows in `results` become one row.
 
     Args:
         table: The table's name.
         rows: The table's rows, with the model names from the logs.
-        names: The new name for each name in logs.
-        players: Returns the rows of `players` with the model names from the logs.
+        new_names: The new name for each name in logs.
+        load_players: Returns the rows of `players` with the model names from the logs.
 
     Returns:
-        The rows with the same columns. Merged `results` are sorted by game, model, role and seat.
+        The rows with the same columns. If names in `results` are replaced, they are sorted by
+        game, model, role and seat.
     """
-    if not names or "model" not in table_schema(table):
+    if not new_names or "model" not in table_schema(table):
         return rows
     if table != "results":
-        return rename_models(rows, names)
-    context = pl.SQLContext(results=rows, players=players())
-    select = merged_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
+        return replace_model_names(rows, new_names)
+    context = pl.SQLContext(results=rows, players=load_players())
+    select = replaced_names_select(
+        table, "SELECT * FROM results", "SELECT * FROM players", new_names
+    )
     # Sorted, because SQL groups have no order, and a lake returns its rows always in one order.
     return context.execute(select, eager=False).sort("game_id", "model", "role", "seat")
 
 
-def merged_names_select(table: str, rows: str, players: str, names: Names) -> str:
-    """Return the SELECT that does the same as `merge_model_names`.
+def replaced_names_select(
+    table: str, rows_select: str, players_select: str, new_names: Names
+) -> str:
+    """Return a SELECT that replaces model names like `replace_model_names_and_merge_results`.
 
     Args:
         table: The table's name.
-        rows: The SELECT of the table's rows, with the model names from the logs.
-        players: The SELECT of the rows of `players`, with the model names from the logs.
-        names: The new name for each name in logs.
+        rows_select: A SELECT of the table's rows, with the model names from the logs.
+        players_select: A SELECT of the rows of `players`, with the model names from the logs.
+        new_names: The new name for each name in logs.
 
     Returns:
         A SELECT of the columns of the table's contract, in their order.
     """
     whens = " ".join(
         f"WHEN {quote_literal(name)} THEN {quote_literal(new_name)}"
-        for name, new_name in names.items()
+        for name, new_name in new_names.items()
     )
     model = f"CASE model {whens} ELSE model END"
     columns = list(map(quote_identifier, table_schema(table)))
     if table != "results":
         select = (f"{model} AS model" if name == '"model"' else name for name in columns)
-        return f"SELECT {', '.join(select)} FROM ({rows}) AS stored"
+        return f"SELECT {', '.join(select)} FROM ({rows_select}) AS stored"
     keys = map(quote_identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
     results = fill_template(
         "internal/joined_results",
-        results=rows,
-        players=players,
+        results=rows_select,
+        players=players_select,
         joined=model,
-        names=", ".join(map(quote_literal, names)),
+        names=", ".join(map(quote_literal, new_names)),
         columns=",\n    ".join(f"min({name}) AS {name}" for name in sorted({*columns} - {*keys})),
     )
     return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"
 
 
-def failed_results_select(select: Callable[[str], str]) -> str:
-    """Return the SELECT of all results with failed games as losses, and the column `is_failed`.
+def failed_games_as_losses_select(table_select: Callable[[str], str]) -> str:
+    """Return a SELECT of all results in which failed games are losses of the side that failed.
+
+    A column `is_failed` is added.
 
     Args:
-        select: Returns the SELECT of the rows of a table.
+        table_select: Returns a SELECT of the rows of a table, given its name.
     """
     columns = [name for name in table_schema("results") if name not in _RECOMPUTED_COLUMNS]
     return fill_template(
         "internal/failed_results",
         columns=",\n    ".join(map(quote_identifier, columns)),
-        **{table: select(table) for table in _FAILED_RESULTS_TABLES},
+        **{table: table_select(table) for table in _FAILED_RESULTS_TABLES},
     )
 
 
@@ -244,12 +256,11 @@ T = TypeVar("T")
 
 
 class view_property(cached_property[T]):  # noqa: N801 - it is used like `property`
-    """A cached property that depends on the view options, so each view computes its own value."""
+    """Cached property that is computed again in a copy of the lake with other view options."""
 
 
 # The minimum and maximum of a column by file name; None if the log has none.
-_Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
-_CREDITED = ("side", "win_credit", "is_win")
+_RangesByFile: TypeAlias = dict[str, tuple[str | None, str | None]]
 # Rows of documents without a game have a null `game_id`; they belong to every system.
 _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
@@ -281,7 +292,7 @@ class StoredLake:
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
-        self._cached_ranges: dict[tuple[str, str], _Ranges] = {}
+        self._cached_string_ranges: dict[tuple[str, str], _RangesByFile] = {}
         self._log_when_newest: list[File] = []
 
     def __repr__(self) -> str:
@@ -311,7 +322,10 @@ class StoredLake:
 
     @view_property
     def state(self) -> tuple[object, ...]:
-        """A key of this state, which differs for a lake that is created later at the same path."""
+        """A hashable key that is equal for lakes opened at the same state with equal view options.
+
+        It differs for a lake that was deleted and created again at the same path.
+        """
         commits = self.delta_table(COMMITS_TABLE)
         return (
             str(self.path),
@@ -322,31 +336,30 @@ class StoredLake:
         )
 
     def is_newest(self) -> bool:
-        """Return whether nothing was committed, and no lake created, after this state."""
+        """Return whether this is still the newest state of the lake at this path."""
         folder = self.table_folder(COMMITS_TABLE)
         # Listing the log takes a tenth of the time of reading it.
         log = (folder / "_delta_log").list_files()
         if log and log == self._log_when_newest:
             return True
-        tables = self.delta_table(COMMITS_TABLE), open_table(folder)
+        tables = self.delta_table(COMMITS_TABLE), open_delta_table(folder)
         is_newest = len({(table.version(), table.metadata().id) for table in tables}) == 1
         self._log_when_newest = log if is_newest else []
         return is_newest
 
     @view_property
-    def _results_by_function(self) -> dict[object, Any]:
-        """The cache of `compute_once` and `with_view`."""
+    def _cached_results(self) -> dict[object, Any]:
         return {}
 
     def compute_once(self, function: "Callable[[StoredLake], T]") -> T:
-        """Return the function's result for this state, which is computed only once."""
-        if function not in self._results_by_function:
-            self._results_by_function[function] = function(self)
-        return cast(T, self._results_by_function[function])
+        """Call a function with this lake, or return its cached result if it was called before."""
+        if function not in self._cached_results:
+            self._cached_results[function] = function(self)
+        return cast(T, self._cached_results[function])
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
-        """The last row of `ingests` in this state, or None before the first ingest."""
+        """The last row of the table `ingests`, by column; None before the first ingest."""
         try:
             ingests = self.table(COMMITS_TABLE)
             if self._as_of is not None:
@@ -358,65 +371,75 @@ class StoredLake:
 
     @property
     def ingest_id(self) -> int:
-        """The number of the last ingest; 0 before the first."""
-        last = self.last_ingest
-        return int(str(last["ingest_id"])) if last else 0
+        """The number of the last ingest in this state; 0 before the first ingest."""
+        return int(str(self.last_ingest["ingest_id"])) if self.last_ingest else 0
 
     @cached_property
     def states(self) -> dict[str, TableState]:
-        """The version and contents of each table except `ingests`, in this state."""
-        last = self.last_ingest
-        if last is None:
+        """The Delta version and contents of each table in this state, except `ingests`."""
+        if self.last_ingest is None:
             return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
-        versions = last["versions"]
+        versions = self.last_ingest["versions"]
         assert isinstance(versions, list)
-        return table_states(versions)
+        return parse_table_states(versions)
 
     @cached_property
     def contract_version(self) -> str | None:
-        """The contract version that the lake was written with."""
+        """The version of the table definitions that the lake was written with."""
         return self.delta_table(COMMITS_TABLE).metadata().configuration.get(VERSION_KEY)
 
     @property
     def existing_tables(self) -> tuple[str, ...]:
-        """The tables of the lake; tables of packages that were installed later are missing."""
+        """The names of the lake's tables.
+
+        Tables of packages that were installed after the last ingest are missing.
+        """
         return tuple(table for table in TABLES if table == COMMITS_TABLE or table in self.states)
 
     @property
     def unknown_tables(self) -> tuple[str, ...]:
-        """The tables of the lake that belong to packages that are not installed."""
+        """The names of the lake's tables that no installed package defines."""
         return tuple(table for table in self.states if table not in TABLES)
 
     @cached_property
     def unknown_game_types(self) -> tuple[str, ...]:
-        """The game types in the lake that belong to packages that are not installed."""
+        """The game types in the lake that no installed package defines."""
         types = self.roles["game_type"].unique().sort()
         return tuple(name for name in types if name not in games.game_type_names())
 
     @cached_property
     def roles(self) -> pl.DataFrame:
-        """The table `roles`: the definition of each game type when its games were ingested."""
+        """The rows of the table `roles`: each game type's roles when its games were ingested."""
         return self.table(ROLES_TABLE).collect()
 
     @view_property
     def changed_game_types(self) -> tuple[str, ...]:
-        """The game types whose roles have changed since their games were ingested.
+        """The game types whose definition no longer fits the games that were ingested earlier.
 
         A game type has changed if one of its stored roles is no longer defined in the same way. If
         a file defines the game type, it has also changed if the file has a new role, or does not
         define the ending or the credit of a stored game. Game types in code may get new roles.
         """
-        stored, defined = (set(rows.iter_rows()) for rows in (self.roles, registered_roles()))
-        stored_types, file_types = {name for name, *_ in stored}, {*games.game_types_in_files()}
-        changed = {name for name, *_ in stored - defined} & {*games.game_type_names()}
-        changed |= {name for name, *_ in defined - stored} & stored_types & file_types
+        stored_roles, defined_roles = (
+            set(rows.iter_rows()) for rows in (self.roles, registered_roles())
+        )
+        stored_types, file_types = (
+            {name for name, *_ in stored_roles},
+            {*games.game_types_in_files()},
+        )
+        changed_types = {name for name, *_ in stored_roles - defined_roles} & {
+            *games.game_type_names()
+        }
+        changed_types |= (
+            {name for name, *_ in defined_roles - stored_roles} & stored_types & file_types
+        )
         if used_file_types := file_types & {*self.game_types}:
-            ends = self._credited_ends(used_file_types).iter_rows()
-            changed |= {name for name, *end in ends if not _defines_end(name, *end)}
-        return tuple(sorted(changed))
+            endings = self._distinct_endings_and_credits(used_file_types).iter_rows()
+            changed_types |= {row[0] for row in endings if not _is_ending_still_defined(*row)}
+        return tuple(sorted(changed_types))
 
-    def _credited_ends(self, game_types: Iterable[str]) -> pl.DataFrame:
-        """Return the distinct endings and credits of finished games of these types.
+    def _distinct_endings_and_credits(self, game_types: Iterable[str]) -> pl.DataFrame:
+        """Return the distinct combinations of outcome, side and credit in finished games.
 
         The columns are game_type, outcome, side, win_credit and is_win. Games without an outcome
         are excluded.
@@ -424,20 +447,22 @@ class StoredLake:
         outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
         results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
         rows = results.join(outcomes.drop_nulls("outcome"), on="game_id")
-        return rows.select("game_type", "outcome", *_CREDITED).unique().collect()
+        columns = ("game_type", "outcome", "side", "win_credit", "is_win")
+        return rows.select(columns).unique().collect()
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
-        """Return the contract's columns that the table's files have; older files lack some."""
+        """Return the columns that the table's files have; files of older versions lack some."""
         columns = dict(table_schema(table))
         if table not in self.existing_tables:
             return columns
-        stored = {field.name for field in self.delta_table(table).schema().fields}
-        return {name: dtype for name, dtype in columns.items() if name in stored}
+        stored_columns = {field.name for field in self.delta_table(table).schema().fields}
+        return {name: dtype for name, dtype in columns.items() if name in stored_columns}
 
     def delta_table(self, table: str) -> "DeltaTable":
-        """Open the Delta table at this state's version; raise UsageError for an unknown name.
+        """Return deltalake's object for a table, opened at the version of this state.
 
-        Raises LakeError if the table's log contradicts the contents that the ingest recorded.
+        Raises UsageError for an unknown name, and LakeError if the table's log contradicts the
+        contents that the ingest recorded.
         """
         return self._open_table(table).delta
 
@@ -445,46 +470,56 @@ class StoredLake:
         raise_if_forked()
         if table not in TABLES:
             raise UsageError(self._unknown_table_message(table))
+        folder = self.table_folder(table)
         if table not in self._opened:
-            if table == COMMITS_TABLE:
-                self._opened[table] = open_commits_table(self.table_folder(table), self._version)
-            else:
-                self._opened[table] = open_recorded_table(
-                    self.table_folder(table), self.states[table]
-                )
+            self._opened[table] = (
+                open_commits_table_and_check_row_count(folder, self._version)
+                if table == COMMITS_TABLE
+                else open_table_and_check_contents(folder, self.states[table])
+            )
         return self._opened[table]
 
     def _unknown_table_message(self, name: str) -> str:
-        """Return the error message for an unknown table; `Lake` overrides it."""
+        """Return the error message for an unknown table; the subclass `Lake` overrides it."""
         return f"no table `{name}`: {suggest_names([name], TABLES)}"
 
     def has_later_commits(self) -> bool:
-        """Return whether magic has committed, or perhaps begun to, to `documents` since."""
-        return has_newer_commits(self.table_folder("documents"), self.states["documents"].version)
+        """Return whether magic has changed the lake since this state, or may have begun to.
+
+        Only the table `documents` is checked; commits of other tools do not count.
+        """
+        return may_have_newer_own_commits(
+            self.table_folder("documents"), self.states["documents"].version
+        )
 
     def latest_version(self, table: str) -> int:
-        """Return the table's newest version, which may be from an ingest that was killed."""
+        """Return the number of the table's newest Delta version, even if it is not in this state.
+
+        It can be later than this state, or be left by an ingest that was killed.
+        """
         version = self.delta_table(table).version()
         # Names of versions begin with a digit; all other names in a log sort after `_`.
         names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
         is_behind = any(f"{version + 1:020d}" <= name < "_" for name in names)
-        return open_table(self.table_folder(table)).version() if is_behind else version
+        return open_delta_table(self.table_folder(table)).version() if is_behind else version
 
     def table_folder(self, table: str) -> Location:
-        """Return the folder of the table's files."""
+        """Return the location of the table's Delta folder."""
         return self.path / table
 
     @cached_property
     def systems(self) -> dict[str, int]:
-        """The systems of the lake's games, with their numbers of games, largest first.
+        """The number of games by system (the software that ran the games), largest first.
 
-        If the lake is opened for one system, all systems are nevertheless included.
+        All systems are included, even if the lake is restricted to one system.
         """
-        n_rows = row_counts(self.table_folder("games"), self._log_values("games", "num_records"))
+        n_rows = fill_missing_row_counts(
+            self.table_folder("games"), self._log_values_by_file("games", "num_records")
+        )
         n_games: dict[str, int] = {}
         # Files that may have games of several systems.
         mixed_files = []
-        for name, (low, high) in self._column_ranges("games", "system").items():
+        for name, (low, high) in self._string_ranges_by_file("games", "system").items():
             if low is not None and low == high:
                 n_games[low] = n_games.get(low, 0) + n_rows[name]
             else:
@@ -496,11 +531,11 @@ class StoredLake:
         return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def for_system(self, system: str) -> Self:
-        """Return the lake with the games of one system only, in every table that has games.
+        """Return a copy of the lake that is restricted to the games of one system.
 
-        Of documents and of the quarantine, it leaves out what belongs to games of other systems. A
-        document without a game is of no system, so it stays. Raises UsageError for a system that
-        ran none of its games.
+        Rows of other systems' games are excluded from all tables, also from `documents` and
+        `quarantine`. Documents without a game stay. Raises UsageError if the lake has no game of
+        the system.
 
         >>> lake.for_system("magic")
         <Lake ...lake after ingest 1, magic alone>
@@ -515,10 +550,10 @@ class StoredLake:
         return self.with_view(system=system)
 
     def with_names(self, names: Names | str | Path) -> Self:
-        """Return the lake with other model names than those in logs; see `open_lake`.
+        """Return a copy of the lake in which model names from the logs are replaced.
 
-        Exact names, by the name in logs, or the path of a TOML file with them. Nothing that is
-        stored changes. Raises UsageError for a map that is wrong.
+        `names` has the new name for each name in logs, or is the path of a TOML file with these
+        names. Nothing that is stored changes. Raises UsageError if `names` is not valid.
 
         >>> joined = lake.with_names({"sim-boreas": "sim-atlas"})
         >>> joined.table("players").filter(model="sim-boreas").collect().height
@@ -527,12 +562,13 @@ class StoredLake:
         return self.with_view(names=load_model_names(names))
 
     def with_failures(self, failures: Failures) -> Self:
-        """Return the lake with failed games excluded, or counted as losses.
+        """Return a copy of the lake in which failed games are excluded, or count as losses.
 
-        `failures` is "loss" or "exclude", as a lake is opened. A side fails a game if the log says
-        so of one of its seats, see `players.failure`, or if the game has no result that counts and
-        an answer of one of its seats is an outage. For other sides the game is what the log says.
-        Nothing that is stored changes. Raises UsageError for another word.
+        `failures` is "exclude", the default of an opened lake, or "loss". A side has failed a game
+        if the log says so of one of its players (see `players.failure`), or if the game has no
+        valid result and an answer of one of its players has the parse status `outage`. The results
+        of the other sides do not change, and nothing that is stored changes. Raises UsageError for
+        any other value.
 
         >>> lake.with_failures("loss").failures
         'loss'
@@ -543,23 +579,23 @@ class StoredLake:
 
     @view_property
     def used_names(self) -> Names:
-        """The entries of `names` whose name occurs in the lake's games."""
+        """The replaced model names that occur in the lake's games, with their new names."""
         models = self.stored("players").select("model").unique().collect(engine="streaming")
         return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
 
     @property
     def merged_names_text(self) -> str:
-        """The merged model names, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
-        merged: dict[str, list[str]] = {}
+        """The replaced model names as text, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
+        names_by_new_name: dict[str, list[str]] = {}
         for name, new_name in sorted(self.used_names.items() if self.names else ()):
-            merged.setdefault(new_name, []).append(f'"{name}"')
+            names_by_new_name.setdefault(new_name, []).append(f'"{name}"')
         return "; ".join(
-            f'{", ".join(names)} as "{new_name}"' for new_name, names in merged.items()
+            f'{", ".join(names)} as "{new_name}"' for new_name, names in names_by_new_name.items()
         )
 
     @property
     def view_options(self) -> dict[str, str]:
-        """The view options that change numbers: merged names, and failures as losses."""
+        """The view options that differ from their default, by name."""
         options = {"joined_names": self.merged_names_text, "failures": self.failures}
         return {name: text for name, text in options.items() if text not in ("", EXCLUDE)}
 
@@ -571,22 +607,22 @@ class StoredLake:
         view = replace(self.view, **options)
         if view.key == self.view.key:
             return self
-        if view.key not in self._results_by_function:
-            self._results_by_function[view.key] = self._copy_with(view=view)
-        return cast(Self, self._results_by_function[view.key])
+        if view.key not in self._cached_results:
+            self._cached_results[view.key] = self._copy_with(view=view)
+        return cast(Self, self._cached_results[view.key])
 
-    def _copy_with(self, **attributes: object) -> Self:
-        """Return a copy of this state with these attributes, without cached view properties."""
+    def _copy_with(self, **changed_attributes: object) -> Self:
+        """Return a copy with some attributes changed, and without cached values of view options."""
         copy = object.__new__(type(self))
         copy.__dict__ = {
             name: value
-            for name, value in {**self.__dict__, **attributes}.items()
+            for name, value in {**self.__dict__, **changed_attributes}.items()
             if not isinstance(getattr(type(self), name, None), view_property)
         }
         return copy
 
     def for_single_system(self, system: str | None = None) -> Self:
-        """Return the lake of this system, by default its only or largest system.
+        """Return a copy restricted to a system, by default to the system with the most games.
 
         Results of different systems are not comparable, so games of several systems are never
         counted together. Raises UsageError if the lake has no game of the system.
@@ -598,33 +634,40 @@ class StoredLake:
         return self.for_system(next(iter(self.systems)))
 
     def split_by_system(self) -> list[Self]:
-        """Return a lake for each system, largest first.
+        """Return a copy of the lake for each system that ran its games, largest first.
 
-        A lake without games is returned unchanged.
+        If the lake has no games or is already restricted to a system, it is returned unchanged.
         """
         if self.system is not None or not self.systems:
             return [self]
         return [self.for_system(system) for system in self.systems]
 
     def table_files(self, table: str) -> list[str]:
-        """Return the Parquet files of the table, as absolute paths or URLs.
+        """Return the sorted paths or URLs of the table's Parquet files in this state.
 
-        If the lake is opened for one system, only files that may have rows of it are returned.
+        If the lake is restricted to one system, only files that may have its rows are returned.
         """
         return sorted(str(self.table_folder(table) / name) for name in self.file_sizes_bytes(table))
 
     def file_sizes_bytes(self, table: str) -> dict[str, int]:
-        """Return the size of each of the table's files in bytes, by file name."""
-        return self._entries_of_system(table, self._log_values(table, "size_bytes"))
+        """Return the size in bytes of each of the table's files in this state, by file name.
+
+        If the lake is restricted to one system, only files that may have its rows are returned.
+        """
+        return self._entries_of_files_with_system(
+            table, self._log_values_by_file(table, "size_bytes")
+        )
 
     def row_counts_by_file(self, table: str) -> dict[str, int]:
-        """Return the number of rows of each file, from the table's log or the footer.
+        """Return the number of rows in each of the table's files, by file name.
 
-        If the lake is opened for one system, only rows of that system are counted.
+        If the lake is restricted to one system, only rows of that system are counted.
         """
         folder = self.table_folder(table)
-        logged = self._entries_of_system(table, self._log_values(table, "num_records"))
-        n_rows = row_counts(folder, logged)
+        logged_counts = self._entries_of_files_with_system(
+            table, self._log_values_by_file(table, "num_records")
+        )
+        n_rows = fill_missing_row_counts(folder, logged_counts)
         mixed_files = [name for name in n_rows if self._has_excluded_rows(table, name)]
         scans = (scan_files(table, [str(folder / name)]) for name in mixed_files)
         counts = [self._filter_rows(table, rows).select(pl.len()) for rows in scans]
@@ -652,31 +695,39 @@ class StoredLake:
         """Return whether a file may have rows that do not belong to the view."""
         if self.view.game_condition is None:
             return False
-        if not _has_system(table):
+        if not _has_system_column(table):
             return self.row_filter(table) is not None
-        return self._column_ranges(table, "system")[name] != (self.system, self.system)
+        return self._string_ranges_by_file(table, "system")[name] != (self.system, self.system)
 
-    def _entries_of_system(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
-        """Return the entries of `by_file` whose files may have rows of the lake's system."""
+    def _entries_of_files_with_system(
+        self, table: str, values_by_file: dict[str, T]
+    ) -> dict[str, T]:
+        """Return the entries of `values_by_file` whose files may have rows of the lake's system."""
         system = self.system
-        if system is None or not _has_system(table):
-            return by_file
-        ranges = self._column_ranges(table, "system")
+        if system is None or not _has_system_column(table):
+            return values_by_file
+        ranges = self._string_ranges_by_file(table, "system")
         return {
-            name: value for name, value in by_file.items() if _may_contain(ranges[name], system)
+            name: value
+            for name, value in values_by_file.items()
+            if _is_in_range_or_unknown(ranges[name], system)
         }
 
-    def _column_ranges(self, table: str, column: str) -> _Ranges:
-        """Return the smallest and largest string of a column in each file, from the table's log."""
+    def _string_ranges_by_file(self, table: str, column: str) -> _RangesByFile:
+        """Return the minimum and maximum of a string column for each file, from the table's log."""
         key = table, column
-        if key not in self._cached_ranges:
-            lows, highs = (self._log_values(table, f"{end}.{column}") for end in ("min", "max"))
-            self._cached_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
-        return self._cached_ranges[key]
+        if key not in self._cached_string_ranges:
+            lows, highs = (
+                self._log_values_by_file(table, f"{end}.{column}") for end in ("min", "max")
+            )
+            self._cached_string_ranges[key] = {
+                name: (low, highs[name]) for name, low in lows.items()
+            }
+        return self._cached_string_ranges[key]
 
     @view_property
     def game_types(self) -> tuple[str, ...]:
-        """The game types that occur in this lake, in the order of their definition."""
+        """The game types of the lake's games, in the order in which they are defined."""
         types = self.table("games").select(pl.col("game_type").unique())
         played = set(types.collect(engine="streaming")["game_type"])
         return (
@@ -685,18 +736,20 @@ class StoredLake:
         )
 
     def may_have_game_type(self, table: str, game_type: str) -> bool:
-        """Return whether a file may have rows of the game type, according to the table's log."""
-        ranges = self._column_ranges(table, "game_type").values()
-        return any(_may_contain(file_range, game_type) for file_range in ranges)
+        """Return whether the table may have rows of the game type, without reading its files."""
+        ranges = self._string_ranges_by_file(table, "game_type").values()
+        return any(_is_in_range_or_unknown(file_range, game_type) for file_range in ranges)
 
-    def _log_values(self, table: str, column: str) -> dict[str, Any]:
-        """Return the log's values of each file; an empty result for a missing table."""
+    def _log_values_by_file(self, table: str, column: str) -> dict[str, Any]:
+        """Return a value of the table's log by file name; an empty dict for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
         return self._open_table(table).log_values(column)
 
     def table(self, table: str) -> pl.LazyFrame:
-        """Return the table as a polars LazyFrame, with the columns and types of its contract.
+        """Return a table as a polars LazyFrame, with the lake's view options applied.
+
+        Model names are replaced, and results of failed games are losses, if the lake says so.
 
         >>> votes = lake.table("votes").filter("is_tested")
         >>> votes.select("model", "is_correct").collect().height
@@ -707,7 +760,7 @@ class StoredLake:
         return self._table_with_merged_names(table)
 
     def failed_results(self) -> pl.LazyFrame:
-        """Return the results with failed games as losses, and the column `is_failed`.
+        """Return the table `results` with failed games as losses, and with a column `is_failed`.
 
         >>> lake.failed_results().filter("is_failed").collect().height
         0
@@ -715,15 +768,17 @@ class StoredLake:
         context = pl.SQLContext(
             {name: self._table_with_merged_names(name) for name in _FAILED_RESULTS_TABLES}
         )
-        return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
+        return context.execute(
+            failed_games_as_losses_select("SELECT * FROM {}".format), eager=False
+        )
 
     def _table_with_merged_names(self, table: str) -> pl.LazyFrame:
-        return merge_model_names(
+        return replace_model_names_and_merge_results(
             table, self.stored(table), self.names, lambda: self.stored("players")
         )
 
     def stored(self, table: str) -> pl.LazyFrame:
-        """Return the table as stored, with the model names and results from the logs.
+        """Return a table as it is stored, with the model names and results from the logs.
 
         >>> lake.stored("votes").collect().height
         192
@@ -743,21 +798,21 @@ class StoredLake:
         return rows.filter(pl.sql_expr(row_filter.condition))
 
 
-def _defines_end(
-    game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
+def _is_ending_still_defined(
+    game_type: str, outcome: str, side: str, win_credit: float | None, is_win: bool | None
 ) -> bool:
-    """Return whether the game type still defines this outcome with this credit for the side."""
+    """Return whether the game type's definition gives the side this credit for this outcome."""
     ending = games.game_definition(game_type).ending(outcome)
     if ending is None:
         return False
-    return ending.credit(side) in (None, credit) and ending.is_win(side) in (None, is_win)
+    return ending.credit(side) in (None, win_credit) and ending.is_win(side) in (None, is_win)
 
 
-def _has_system(table: str) -> bool:
+def _has_system_column(table: str) -> bool:
     return "system" in table_schema(table)
 
 
-def _may_contain(value_range: tuple[str | None, str | None], value: str) -> bool:
-    """Return whether a column may have the value, given its minimum and maximum."""
+def _is_in_range_or_unknown(value_range: tuple[str | None, str | None], value: str) -> bool:
+    """Return whether a value is in a range (minimum, maximum); True if the range is unknown."""
     low, high = value_range
     return low is None or high is None or low <= value <= high

@@ -45,31 +45,36 @@ if TYPE_CHECKING:
 # it), so the log and its checkpoints contain the hashes of all files.
 
 # A commit is first written as `NUMBER.json#1`, and renamed when it is complete.
-_LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
+_COMMIT_OR_CHECKPOINT_NAME = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
 SUFFIX = ".parquet"
 CATALOG_FILE_NAME = "magic.duckdb"
 """A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
 DRAFT_SUFFIX = ".draft"
 # An older draft of a catalogue belongs to a process that was killed.
 _DRAFT_HOURS = 1
-WRITING = ".writing"
+WRITER_LOCKS_FOLDER = ".writing"
 """The folder of the locks of processes that write files before they commit them."""
 _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
-def delete_old_drafts(folder: Location, name: str) -> None:
-    """Delete the unfinished catalogue files that killed processes left in a folder."""
+def delete_old_drafts(folder: Location, final_name: str) -> None:
+    """Delete the old drafts of a file, which killed processes left in a local folder.
+
+    Args:
+        folder: The folder with the drafts.
+        final_name: The name that the file has when it is finished.
+    """
     if not folder.is_local:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
     for file in folder.list_files():
-        is_draft = file.name.startswith(f".{name}.") and DRAFT_SUFFIX in file.name
+        is_draft = file.name.startswith(f".{final_name}.") and DRAFT_SUFFIX in file.name
         if is_draft and file.modified_at < since:
             (folder / file.name).delete_file(missing_ok=True)
 
 
-class Contents(Struct, frozen=True):
+class TableContents(Struct, frozen=True):
     """A table's contents at one version: numbers of files and rows, and a hash of the file names.
 
     Attributes:
@@ -88,57 +93,68 @@ class Contents(Struct, frozen=True):
         return f"{self.n_files:,} files{rows}"
 
 
-def table_contents(counts: Mapping[str, int | None]) -> Contents:
-    """Return the contents of a table that consists of files with these row counts."""
-    return Contents(
-        n_files=len(counts),
-        n_rows=None if None in counts.values() else sum(filter(None, counts.values())),
-        files_sha256=sha256("\n".join(sorted(counts)).encode()).hexdigest(),
+def contents_of_files(row_counts_by_file: Mapping[str, int | None]) -> TableContents:
+    """Return the contents of a table, given the number of rows of each file by file name."""
+    return TableContents(
+        n_files=len(row_counts_by_file),
+        n_rows=None
+        if None in row_counts_by_file.values()
+        else sum(filter(None, row_counts_by_file.values())),
+        files_sha256=sha256("\n".join(sorted(row_counts_by_file)).encode()).hexdigest(),
     )
 
 
-EMPTY = table_contents({})
+EMPTY = contents_of_files({})
 
 
-def has_log(folder: Location) -> bool:
-    """Return whether a table's log has a commit or checkpoint that is not empty.
+def has_nonempty_log(table_folder: Location) -> bool:
+    """Return whether a table's Delta log has a commit or checkpoint that is not an empty file.
 
-    A killed writer may leave empty ones.
+    A killed writer may leave empty files.
     """
-    return any(not _is_empty(file) for file in _log_files(folder))
+    return any(not _is_empty_file(file) for file in _commit_and_checkpoint_files(table_folder))
 
 
-def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
-    """Return the names of empty files in a table's log, up to a version if one is given.
+def empty_commit_files(table_folder: Location, last_version: int | None = None) -> list[str]:
+    """Return the names of the empty files in a table's Delta log.
 
     A power failure can leave such files. Delta reads them as commits that change nothing.
+
+    Args:
+        table_folder: The folder of the table.
+        last_version: The last version whose file is examined; None for all versions.
     """
-    names = [file.name for file in _log_files(folder) if _is_empty(file)]
-    return [name for name in names if version is None or int(name[:20]) <= version]
+    names = [
+        file.name for file in _commit_and_checkpoint_files(table_folder) if _is_empty_file(file)
+    ]
+    return [name for name in names if last_version is None or int(name[:20]) <= last_version]
 
 
-def _log_files(folder: Location) -> list[File]:
-    """Return the commits and checkpoints of a table's log."""
-    return [file for file in (folder / "_delta_log").list_files() if _LOGGED.fullmatch(file.name)]
+def _commit_and_checkpoint_files(table_folder: Location) -> list[File]:
+    return [
+        file
+        for file in (table_folder / "_delta_log").list_files()
+        if _COMMIT_OR_CHECKPOINT_NAME.fullmatch(file.name)
+    ]
 
 
-def _is_empty(file: File) -> bool:
+def _is_empty_file(file: File) -> bool:
     return file.n_bytes <= 1
 
 
-def final_file_name(draft_name: str, file: Path) -> str:
-    """Return the final name of a data file: its draft's name with the hash of its bytes."""
-    return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
+def file_name_with_hash(draft_name: str, draft: Path) -> str:
+    """Return the final name of a data file: the name of its draft and the SHA-256 of its bytes."""
+    return f"{draft_name.removesuffix(SUFFIX)}-{hash_file(draft)}{SUFFIX}"
 
 
-def hash_in_file_name(name: str) -> str | None:
-    """Return the hash in a file's name, or None for a file that another tool wrote."""
-    match = _HASH.search(name)
+def hash_in_file_name(file_name: str) -> str | None:
+    """Return the SHA-256 in the name of a data file; None if another tool named the file."""
+    match = _HASH.search(file_name)
     return match[1] if match else None
 
 
 def hash_file(file: Location | Path) -> str:
-    """Return the SHA-256 hash of a file's bytes in hexadecimal digits."""
+    """Return the SHA-256 of a file's bytes as hexadecimal digits."""
     digest = sha256()
     with file.open("rb") if isinstance(file, Path) else file.open() as stream:
         while block := stream.read(_BLOCK_BYTES):
@@ -157,18 +173,20 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 
 @contextmanager
 def mark_as_writing(
-    lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
+    lake_folder: Location, token: str, on_lock_left: Callable[[str], None] = lambda message: None
 ) -> Iterator[None]:
-    """Hold a lock that shows that files with this token in their names are being written.
+    """Hold a lock in the lake while this process writes files that are not committed yet.
+
+    The lock shows `magic maintain` that it must not delete files with the token in their names.
 
     Args:
-        lake: The lake's folder.
-        token: The token in the names of the files.
-        on_left: Called with a message if the lock's file cannot be deleted at the end. This is no
-            error, because `magic maintain` deletes the file later.
+        lake_folder: The lake's folder.
+        token: The unique token in the names of the files.
+        on_lock_left: Called with a message if the lock's file cannot be deleted at the end. This
+            is no error, because `magic maintain` deletes the file later.
     """
-    check_clock()
-    folder = lake / WRITING
+    raise_if_clock_before_1970()
+    folder = lake_folder / WRITER_LOCKS_FOLDER
     folder.create_folder()
     with (folder / token).lock(_LOCK_SECONDS):
         try:
@@ -177,33 +195,38 @@ def mark_as_writing(
             try:
                 (folder / token).delete_file(missing_ok=True)
             except OSError as error:
-                on_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
+                on_lock_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
 
 
-def check_clock() -> None:
-    """Raise LakeError if the clock is before 1970, where a log cannot date a commit."""
+def raise_if_clock_before_1970() -> None:
+    """Raise LakeError if the clock is before 1970, because Delta cannot store such a time."""
     if time.time() < 0:
         raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
-def remove_stale_locks(lake: Location) -> set[str]:
-    """Delete the locks of killed processes, and return the tokens of processes that are writing."""
+def delete_stale_locks_and_find_writers(lake_folder: Location) -> set[str]:
+    """Delete the locks of killed processes, and return the tokens of processes that are writing.
+
+    A process that writes holds a lock whose name is its token.
+    """
+    folder = lake_folder / WRITER_LOCKS_FOLDER
     return {
         file.name
-        for file in (lake / WRITING).list_files()
-        if _is_lock_held(lake / WRITING / file.name)
+        for file in folder.list_files()
+        if not _delete_lock_unless_held(folder / file.name)
     }
 
 
-def _is_lock_held(lock: Location) -> bool:
+def _delete_lock_unless_held(lock: Location) -> bool:
+    """Delete a lock unless a running process holds it; return whether it was deleted."""
     # On an object store, only an unchanged lock shows that its process was killed.
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
         with lock.lock(seconds):
             lock.delete_file(missing_ok=True)
     except TimeoutError:
-        return True
-    return False
+        return False
+    return True
 
 
 VERSION_KEY = "magic.contractVersion"
@@ -216,9 +239,13 @@ _N_THREADS = 8
 _OWN_OPERATIONS = ("CREATE TABLE", "WRITE", "RESTORE")
 # Any table may list these features; they have no effect unless a property enables them.
 _HARMLESS_FEATURES = {"appendOnly", "invariants"}
-_APPEND_ONLY = "delta.appendOnly"
 # The feature that each writer version of the protocol adds, if the protocol lists no features.
-_FEATURES = {3: "checkConstraints", 4: "changeDataFeed", 5: "columnMapping", 6: "identityColumns"}
+_FEATURE_BY_WRITER_VERSION = {
+    3: "checkConstraints",
+    4: "changeDataFeed",
+    5: "columnMapping",
+    6: "identityColumns",
+}
 
 T = TypeVar("T")
 
@@ -232,38 +259,41 @@ class TableState(NamedTuple):
     """
 
     version: int
-    contents: Contents
+    contents: TableContents
 
 
-def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
-    """Parse the state of each table from the column `versions` of `ingests`."""
+def parse_table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
+    """Return the state of each table by name, parsed from a row's `versions` in `ingests`."""
     return {
         entry["table"]: TableState(
             entry["version"],
-            Contents(entry["n_files"], entry["n_rows"], entry["files_sha256"]),
+            TableContents(entry["n_files"], entry["n_rows"], entry["files_sha256"]),
         )
         for entry in versions
     }
 
 
-def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
-    """Return the function's result for each table, in order; tables are processed in parallel."""
+def map_tables(function: Callable[[str], T], tables: Iterable[str]) -> list[T]:
+    """Call a function for each table in parallel threads; return the results in order."""
     with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(pool.map(work, tables))
+        return list(pool.map(function, tables))
 
 
-RENAMED_WORDS: dict[str, dict[str, str]] = {}
-"""For each column with fixed values: the old values in older lakes, with the new values."""
+RENAMED_VALUES: dict[str, dict[str, str]] = {}
+"""For each column whose values were renamed: the new value by the old value in older lakes."""
 
 
 def renamed_words(table: str) -> dict[str, dict[str, str]]:
-    """Return the entries of `RENAMED_WORDS` for the columns of a table."""
+    """Return a map from old to new values for each column of a table whose values were renamed."""
     schema = table_schema(table)
-    return {column: words for column, words in RENAMED_WORDS.items() if column in schema}
+    return {column: values for column, values in RENAMED_VALUES.items() if column in schema}
 
 
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
-    """Scan files of a table as a LazyFrame with the columns and types of its contract."""
+    """Return the rows of Parquet files of a table as a LazyFrame with the contract's columns.
+
+    Columns that older files lack are null, and renamed values have their new names.
+    """
     # The schema is a dict, because the first release of polars 2 rejects other mappings.
     rows = pl.scan_parquet(
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
@@ -273,25 +303,27 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     )
 
 
-def row_counts(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the number of rows of each file, from its footer if the log does not state it."""
+def fill_missing_row_counts(
+    table_folder: Location, logged_counts: Mapping[str, int | None]
+) -> dict[str, int]:
+    """Return the number of rows by file name, read from the file's footer if the log has None."""
     return {
-        name: _count_footer_rows(folder / name) if n_rows is None else n_rows
-        for name, n_rows in logged.items()
+        name: _read_row_count_from_footer(table_folder / name) if n_rows is None else n_rows
+        for name, n_rows in logged_counts.items()
     }
 
 
-def _count_footer_rows(file: Location) -> int:
-    """Return the number of rows of a file; raise LakeError if its footer cannot be read."""
+def _read_row_count_from_footer(parquet_file: Location) -> int:
+    """Return the number of rows in a Parquet file; raise LakeError if it cannot be read."""
     # Imported here, because most readers do not need Arrow, which also imports numpy.
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
     try:
-        with file.open() as stream:
+        with parquet_file.open() as stream:
             return int(read_metadata(stream).num_rows)
     except (OSError, ArrowException) as error:
-        raise read_error(error, str(file).split("/")[-2]) from None
+        raise read_error(error, str(parquet_file).split("/")[-2]) from None
 
 
 class OpenTable:
@@ -301,28 +333,28 @@ class OpenTable:
         delta: The table as opened by deltalake.
     """
 
-    def __init__(self, folder: Location, version: int | None = None) -> None:
+    def __init__(self, table_folder: Location, version: int | None = None) -> None:
         """Open the table.
 
         Args:
-            folder: The folder of the table.
+            table_folder: The folder of the table.
             version: The version to open; the newest if None.
 
         Raises:
             LakeError: If the table is damaged, or has a feature of Delta that magic does not use.
         """
-        self.delta = open_table(folder, version)
+        self.delta = open_delta_table(table_folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
-        _raise_if_unsupported_feature(folder, self.delta)
+        _raise_if_table_has_unsupported_feature(table_folder, self.delta)
 
     def log_values(self, column: str) -> dict[str, Any]:
-        """Return a value of the log for each file.
+        """Return what the table's log stores about each of its files.
 
         Args:
             column: A column of deltalake's flat add actions, such as `num_records`.
 
         Returns:
-            The value by file name; None if the log has no value.
+            The value of this column by file name; None if the log has no value.
         """
         names = self._files.column("path").to_pylist()
         if column not in self._files.column_names:
@@ -330,40 +362,61 @@ class OpenTable:
         return dict(zip(names, self._files.column(column).to_pylist(), strict=True))
 
 
-def open_recorded_table(folder: Location, state: TableState) -> OpenTable:
-    """Open a table at a recorded state; raise LakeError if the table's log contradicts it."""
-    table = OpenTable(folder, state.version)
-    contents, recorded = table_contents(table.log_values("num_records")), state.contents
+def open_table_and_check_contents(table_folder: Location, recorded_state: TableState) -> OpenTable:
+    """Open a table at the version that an ingest recorded, and compare its contents.
+
+    Args:
+        table_folder: The folder of the table.
+        recorded_state: The version and contents that the ingest recorded.
+
+    Raises:
+        LakeError: If the table's log contradicts the recorded contents, or is damaged.
+    """
+    table = OpenTable(table_folder, recorded_state.version)
+    contents, recorded = contents_of_files(table.log_values("num_records")), recorded_state.contents
     has_same_files = contents.files_sha256 == recorded.files_sha256
     if not has_same_files or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
-            f"{folder}: the lake is damaged: the table's log names {contents} at version "
-            f"{state.version}, but the ingest left {recorded}"
-            f"{_empty_commits_hint(folder, state.version)}; {DAMAGE_HINT}"
+            f"{table_folder}: the lake is damaged: the table's log names {contents} at version "
+            f"{recorded_state.version}, but the ingest left {recorded}"
+            f"{_empty_commits_hint(table_folder, recorded_state.version)}; {DAMAGE_HINT}"
         )
     return table
 
 
-def open_commits_table(folder: Location, version: int | None) -> OpenTable:
-    """Open the table `ingests`; raise LakeError if its number of rows contradicts its log.
+def open_commits_table_and_check_row_count(
+    table_folder: Location, version: int | None
+) -> OpenTable:
+    """Open the table `ingests`, and compare its number of rows with the commits in its log.
 
     Each commit of magic adds one row. Commits of other tools, such as `OPTIMIZE`, add none.
+
+    Args:
+        table_folder: The folder of the table.
+        version: The version to open; the newest if None.
+
+    Raises:
+        LakeError: If the numbers contradict each other, or if the log is damaged.
     """
-    table = OpenTable(folder, version)
-    n_rows = sum(row_counts(folder, table.log_values("num_records")).values())
+    table = OpenTable(table_folder, version)
+    n_rows = sum(fill_missing_row_counts(table_folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
-    foreign = foreign_commits(table.delta) if n_rows != n_ingests else []
-    if n_rows != n_ingests - len(foreign):
+    foreign_commits = foreign_commit_descriptions(table.delta) if n_rows != n_ingests else []
+    if n_rows != n_ingests - len(foreign_commits):
         raise LakeError(
-            f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
-            f"were {n_ingests - len(foreign):,}{_empty_commits_hint(folder, n_ingests)}"
-            f"{foreign_commits_hint(foreign)}; {DAMAGE_HINT}"
+            f"{table_folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but "
+            f"there were {n_ingests - len(foreign_commits):,}"
+            f"{_empty_commits_hint(table_folder, n_ingests)}"
+            f"{foreign_commits_hint(foreign_commits)}; {DAMAGE_HINT}"
         )
     return table
 
 
-def foreign_commits(delta: "DeltaTable") -> list[str]:
-    """Return the commits that only other tools make, such as `OPTIMIZE`, newest first."""
+def foreign_commit_descriptions(delta: "DeltaTable") -> list[str]:
+    """Return the operation and file of each commit that another tool made, newest first.
+
+    An example is `OPTIMIZE in 00000000000000000012.json`.
+    """
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
         for commit in delta.history()
@@ -371,14 +424,14 @@ def foreign_commits(delta: "DeltaTable") -> list[str]:
     ]
 
 
-def has_newer_commits(folder: Location, version: int) -> bool:
-    """Return whether magic has committed, or perhaps begun to commit, after a table's version."""
-    if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
+def may_have_newer_own_commits(table_folder: Location, version: int) -> bool:
+    """Return whether magic has changed a table after a version; True if a commit is unreadable."""
+    if not (table_folder / "_delta_log" / f"{version + 1:020d}.json").exists():
         return False
     from deltalake.exceptions import DeltaError
 
     try:
-        delta = open_table(folder)
+        delta = open_delta_table(table_folder)
         return any(map(_is_own_commit, delta.history(delta.version() - version)))
     except (LakeError, DeltaError):
         return True  # perhaps the commit of a process that was killed
@@ -388,16 +441,16 @@ def _is_own_commit(commit: Mapping[str, Any]) -> bool:
     return commit.get("operation") in (None, *_OWN_OPERATIONS)
 
 
-def foreign_commits_hint(commits: Sequence[str]) -> str:
-    """Return the hint for an error about a table with commits of other tools."""
-    if not commits:
+def foreign_commits_hint(commit_descriptions: Sequence[str]) -> str:
+    """Return the part of an error message that names commits of other tools; empty if none."""
+    if not commit_descriptions:
         return ""
-    rest = f" and {len(commits) - 1:,} more" if commits[1:] else ""
-    return f" (another tool changed the table: {commits[0]}{rest})"
+    rest = f" and {len(commit_descriptions) - 1:,} more" if commit_descriptions[1:] else ""
+    return f" (another tool changed the table: {commit_descriptions[0]}{rest})"
 
 
-def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None:
-    """Raise LakeError for a table with a feature of Delta that magic does not use.
+def _raise_if_table_has_unsupported_feature(table_folder: Location, delta: "DeltaTable") -> None:
+    """Raise LakeError if another tool has enabled a feature of Delta that magic does not use.
 
     With such a feature, the Parquet files alone do not determine the rows, or magic's changes would
     be wrong. For example, a merge would restore rows that a deletion vector hides.
@@ -405,65 +458,71 @@ def _raise_if_unsupported_feature(folder: Location, delta: "DeltaTable") -> None
     protocol = delta.protocol()
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     features -= _HARMLESS_FEATURES
-    if protocol.min_writer_version in _FEATURES:
-        features.add(_FEATURES[protocol.min_writer_version])
-    if delta.metadata().configuration.get(_APPEND_ONLY) == "true":
+    if protocol.min_writer_version in _FEATURE_BY_WRITER_VERSION:
+        features.add(_FEATURE_BY_WRITER_VERSION[protocol.min_writer_version])
+    if delta.metadata().configuration.get("delta.appendOnly") == "true":
         features.add("appendOnly")
     if features:
         raise LakeError(
-            f"{folder}: the table has features of Delta that magic does not use: "
+            f"{table_folder}: the table has features of Delta that magic does not use: "
             f"{', '.join(sorted(features))}. Another tool changed it: restore the lake from a "
             "copy, or ingest the logs into a new lake"
         )
 
 
-def _empty_commits_hint(folder: Location, version: int) -> str:
-    """Return the hint for an error if commits of the log are empty files."""
-    names = empty_commit_files(folder, version)
+def _empty_commits_hint(table_folder: Location, version: int) -> str:
+    """Return the part of an error message about empty commit files; empty if there are none."""
+    names = empty_commit_files(table_folder, version)
     if not names:
         return ""
-    is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS_TABLE}")
+    is_last = names == [f"{version:020d}.json"] and str(table_folder).endswith(f"/{COMMITS_TABLE}")
     advice = "; delete it and run the last ingest again" if is_last else ""
     return f" (the commit {names[0]} is empty, perhaps after a power loss{advice})"
 
 
 @cache
-def _first_process_id() -> int:
-    """Return the id of the process that first opened a lake; a forked process inherits it."""
+def _remember_first_process_id() -> int:
+    """Return the id of the process that first called this; forked processes inherit the cache."""
     return os.getpid()
 
 
 def raise_if_forked() -> None:
-    """Raise LakeError in a process that was forked after its parent had opened a lake.
+    """Raise LakeError in a process that was forked from one that had already opened a lake.
 
     The libraries that read a lake use threads. A forked process does not inherit them, so it would
     wait for them forever.
     """
-    if os.getpid() != _first_process_id():
+    if os.getpid() != _remember_first_process_id():
         raise LakeError(
-            "this process was forked from one that had opened a lake, and would wait for ever: "
+            "this process was forked from one that had opened a lake, and would wait forever: "
             'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
-            "forked ones"
+            "forked processes"
         )
 
 
-def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
-    """Open a Delta table at a version, by default the newest; raise LakeError if it is damaged."""
+def open_delta_table(table_folder: Location, version: int | None = None) -> "DeltaTable":
+    """Open a Delta table at a version, by default the newest.
+
+    Raises DeniedError without permission to read it, and LakeError if it is damaged.
+    """
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     raise_if_forked()
     try:
-        return DeltaTable(str(folder), version=version)
+        return DeltaTable(str(table_folder), version=version)
     except (DeltaError, OSError) as error:
         raise_if_resources_exhausted(error)
         if is_permission_error(error):
             raise DeniedError(
-                f"{folder}: the table may not be read: {one_line_message(error)}; {DENIED_HINT}"
+                f"{table_folder}: the table may not be read: {one_line_message(error)}; "
+                f"{DENIED_HINT}"
             ) from None
         reason = one_line_message(error)
-        if not has_log(folder):  # the library's message for this case is hard to understand
-            reason = f"{'its log' if folder.exists() else 'the folder'} is missing"
+        # The library's message for this case is hard to understand.
+        if not has_nonempty_log(table_folder):
+            reason = f"{'its log' if table_folder.exists() else 'the folder'} is missing"
         raise LakeError(
-            f"{folder}: the lake is damaged, the table cannot be opened: {reason}; {DAMAGE_HINT}"
+            f"{table_folder}: the lake is damaged, the table cannot be opened: {reason}; "
+            f"{DAMAGE_HINT}"
         ) from None

@@ -40,7 +40,7 @@ AnyLocation: TypeAlias = str | Path | Location
 
 
 def parse_location(path: AnyLocation) -> Location:
-    """Return the location of a path or URL, or of the string that `str` returns for a location.
+    """Return the location of a file or folder on this machine or in an object store.
 
     Args:
         path: A path, a URL or a location; a leading `~` is replaced by the home directory.
@@ -55,7 +55,7 @@ def parse_location(path: AnyLocation) -> Location:
     if not str(path).strip():
         raise UsageError(f"the path of the lake {EMPTY_PATH_HINT}")
     if is_remote(path):
-        return _remote(str(path))
+        return _parse_remote_location(str(path))
     # Like shells, `expanduser` leaves `./~name` and names of unknown users unchanged.
     expanded = os.path.expanduser(local_path(str(path)))  # noqa: PTH111
     return LocalLocation(Path(os.path.realpath(expanded)))
@@ -68,7 +68,7 @@ def is_remote(path: AnyLocation) -> bool:
 
 
 def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
-    """Return a file's bytes, or None for pipes and devices.
+    """Return the bytes of a file or object; None for pipes and devices, which are not read.
 
     Args:
         file: A local path or a URL.
@@ -79,42 +79,52 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         ChangedError: If a local file changes while it is read.
     """
     if is_remote(file):
-        return _remote(file).read(check_size)
-    return local.read_local_file(file, check_size)
+        return _parse_remote_location(file).read(check_size)
+    return local.read_regular_local_file(file, check_size)
 
 
 def open_file(file: str) -> BinaryIO:
-    """Open a file for reading with random access."""
-    return _remote(file).open() if is_remote(file) else local.open_local_file(file)
+    """Open a file or object for reading with random access."""
+    return (
+        _parse_remote_location(file).open()
+        if is_remote(file)
+        else local.open_local_file_or_empty(file)
+    )
 
 
 def is_regular_file(file: str) -> bool:
-    """Return whether opening the file cannot block; opening a missing file fails."""
+    """Return whether a file can be opened without waiting: it is not a pipe or device.
+
+    True for URLs and for missing files, for which opening fails at once.
+    """
     return is_remote(file) or local.is_regular_local_file(file)
 
 
 def file_version(file: str) -> tuple[int, ...] | None:
-    """Return a key that changes with the file's content, or None if there is none."""
-    return None if is_remote(file) else local.local_file_version(file)
+    """Return numbers that change if a local file is changed; None if it is missing or a URL."""
+    return None if is_remote(file) else local.local_file_change_key(file)
 
 
 def was_deleted(file: str) -> bool:
-    """Return whether a local file that was listed no longer exists."""
+    """Return whether a local path does not exist; False for URLs."""
     return not is_remote(file) and local.does_not_exist(file)
 
 
 def list_objects(url: str) -> Iterator[tuple[str, int]]:
-    """Iterate over the key and size of all objects below a URL, sorted by key."""
-    return _remote(url).iter_objects()
+    """Yield the key and the size in bytes of each object below a URL, sorted by key.
+
+    Keys do not contain the URL.
+    """
+    return _parse_remote_location(url).iter_objects()
 
 
 def object_size(url: str) -> int | None:
-    """Return the size of the object at a URL in bytes, or None if there is no such object."""
-    return _remote(url).size()
+    """Return the size in bytes of the object at a URL; None if there is no such object."""
+    return _parse_remote_location(url).size()
 
 
-def _remote(url: str) -> "RemoteLocation":
-    """Return the location of a URL; raise OSError if the URL has an empty or relative part."""
+def _parse_remote_location(url: str) -> "RemoteLocation":
+    """Return the location of a URL; raise OSError if a part of it is empty, `.` or `..`."""
     from pipeline.stores.remote import RemoteLocation
 
     _, *names = url.rstrip("/").partition("://")[2].split("/")

@@ -50,7 +50,7 @@ STALE_SECONDS = 60.0
 """An object store's lock that is unchanged for this time may be taken over."""
 
 # Opening a pipe must not wait for its writer; pipes are refused afterwards.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,10 @@ class LocalLocation:
         return LocalLocation(self.path / name)
 
     def list_files(self) -> list[File]:
-        """List the files directly in the folder; none if the folder does not exist."""
+        """Return the files in the folder, sorted by name; none if the folder does not exist.
+
+        Files in its subfolders are not included.
+        """
         try:
             entries = list(self.path.iterdir())
         except FileNotFoundError:
@@ -95,7 +98,7 @@ class LocalLocation:
         return sorted(files)
 
     def list_names(self) -> set[str]:
-        """List the names of files and folders directly in the folder."""
+        """Return the names of the files and folders in the folder; none if it does not exist."""
         return {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
 
     def exists(self) -> bool:
@@ -103,11 +106,13 @@ class LocalLocation:
         return self.path.exists()
 
     def create_folder(self) -> None:
-        """Create the folder; object stores need no folders."""
+        """Create the folder and its parents, unless it exists."""
         self.path.mkdir(parents=True, exist_ok=True)
 
     def create_draft(self, name: str) -> Draft:
-        """Return a draft in the folder; finishing it syncs the file to disk and renames it.
+        """Return a draft for a new file in the folder.
+
+        Its `finish` syncs the file to disk and renames it.
 
         Args:
             name: The file's name until the draft is finished.
@@ -134,38 +139,38 @@ class LocalLocation:
         return self.path.open("rb")
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Return bytes of the file from `start`, at most `n_bytes`."""
-        handle = os.open(self.path, _FLAGS)
+        """Return `n_bytes` bytes of the file from the position `start`, or fewer at its end."""
+        handle = os.open(self.path, _OPEN_FLAGS)
         try:
             return os.pread(handle, n_bytes, start)
         finally:
             os.close(handle)
 
     @contextmanager
-    def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
-        """Hold a lock on this file.
+    def lock(self, timeout_seconds: float) -> Iterator[Callable[[], None]]:
+        """Hold a lock with the path of this file, which is created if it is missing.
 
         Args:
-            seconds: Maximum time to wait for the lock.
+            timeout_seconds: Maximum time to wait for the lock.
 
         Yields:
             A function that does nothing, because a local lock cannot be lost.
 
         Raises:
-            TimeoutError: If another process still holds the lock after `seconds`.
+            TimeoutError: If another process still holds the lock after `timeout_seconds`.
         """
         # Imported here, because only writers need it.
         from filelock import FileLock, Timeout
 
         try:
-            with FileLock(self.path, timeout=seconds):
+            with FileLock(self.path, timeout=timeout_seconds):
                 yield lambda: None
         except Timeout:
-            raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
+            raise TimeoutError(f"{self.path}: locked for {timeout_seconds:.0f} seconds") from None
 
 
-def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
-    """Return a file's bytes, or None for pipes and devices.
+def read_regular_local_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+    """Return the bytes of a file on this machine; None for pipes and devices, which are not read.
 
     File descriptors are used directly, because archives can have millions of files.
 
@@ -177,7 +182,7 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         OSError: If the file cannot be read.
         ChangedError: If the file changes while it is read.
     """
-    handle = os.open(file, _FLAGS)
+    handle = os.open(file, _OPEN_FLAGS)
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -186,7 +191,7 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         # A file of size 0 is not read, because reading a kernel file can block or never end.
         data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
-            data = _read_rest(handle, data, check_size)
+            data = _read_to_end(handle, data, check_size)
         new_status = os.fstat(handle)
         if (new_status.st_mtime_ns, new_status.st_size) != (status.st_mtime_ns, status.st_size):
             raise ChangedError
@@ -195,28 +200,28 @@ def read_local_file(file: str, check_size: Callable[[int], None]) -> bytes | Non
         os.close(handle)
 
 
-def open_local_file(file: str) -> io.BufferedReader | io.BytesIO:
-    """Open a file for reading; a file without a size, as in /proc, is opened as an empty file."""
-    stream = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
+def open_local_file_or_empty(file: str) -> io.BufferedReader | io.BytesIO:
+    """Open a file for reading; an empty file is returned if its size is 0, as in /proc."""
+    stream = open(os.open(file, _OPEN_FLAGS), "rb")  # noqa: PTH123, SIM115
     if os.fstat(stream.fileno()).st_size:
         return stream
     stream.close()
     return io.BytesIO()
 
 
-def _read_rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
-    """Read a file to its end, and return the bytes that were read before with the new ones."""
-    parts = [data]
-    n_bytes = len(data)
-    while data and (data := os.read(handle, 1 << 20)):
-        parts.append(data)
-        n_bytes += len(data)
+def _read_to_end(handle: int, first_bytes: bytes, check_size: Callable[[int], None]) -> bytes:
+    """Read the rest of a file, unless `first_bytes` is empty; return `first_bytes` and the rest."""
+    parts = [first_bytes]
+    n_bytes = len(first_bytes)
+    while parts[-1] and (block := os.read(handle, 1 << 20)):
+        parts.append(block)
+        n_bytes += len(block)
         check_size(n_bytes)
     return b"".join(parts)
 
 
-def local_file_version(file: str) -> tuple[int, ...] | None:
-    """Return a key that changes with the file's content, or None if the file is missing."""
+def local_file_change_key(file: str) -> tuple[int, ...] | None:
+    """Return numbers that change if the file is changed or replaced; None if it is missing."""
     try:
         status = os.stat(file)  # noqa: PTH116
     except OSError:
@@ -226,7 +231,7 @@ def local_file_version(file: str) -> tuple[int, ...] | None:
 
 
 def does_not_exist(file: str) -> bool:
-    """Return whether the path does not exist, not even as a broken link.
+    """Return whether there is no file, folder or link with this path.
 
     False for a path that cannot be examined, for example because it is too long.
     """
@@ -238,15 +243,15 @@ def does_not_exist(file: str) -> bool:
 
 
 def is_regular_local_file(file: str) -> bool:
-    """Return whether opening the file cannot block; opening a missing file fails."""
+    """Return whether the path is a regular file, not a pipe or device; True if it is missing."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116
     except OSError:
         return True
 
 
-def new_temporary_file() -> Path:
-    """Create an empty temporary file with a unique name."""
+def create_temporary_parquet_file() -> Path:
+    """Create an empty file with a unique name in the temporary folder, and return its path."""
     handle, name = tempfile.mkstemp(prefix="magic-", suffix=".parquet")
     os.close(handle)
     return Path(name)

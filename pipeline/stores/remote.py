@@ -25,21 +25,22 @@ from msgspec import Struct
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore, from_url
 
-from pipeline.stores.local import STALE_SECONDS, Draft, File, new_temporary_file
+from pipeline.stores.local import STALE_SECONDS, Draft, File, create_temporary_parquet_file
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from obstore.store import RetryConfig
 
 _BUFFER_BYTES = 4 * 2**20
-_RETRIES: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+_RETRY_CONFIG: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
 # Explanations of the library's error messages that contain a string.
-_HINTS = {
+_HINT_BY_ERROR_PART = {
     "169.254.169.254": "no credentials: set those of the store in the environment; for S3 these "
     "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
-    "Unable to recognise URL": "no store of a kind known here: s3, gs, az, http and https are",
+    "Unable to recognise URL": "unknown object store: the schemes s3, gs, az, http and https are "
+    "supported",
 }
 
 
@@ -63,7 +64,7 @@ class RemoteLocation:
         return RemoteLocation(f"{self.url}/{name}")
 
     def list_files(self) -> list[File]:
-        """List the objects directly below the prefix."""
+        """Return the objects directly below the prefix, sorted by name."""
         with _reraise_as_os_error(self.url):
             listing = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
@@ -72,17 +73,17 @@ class RemoteLocation:
         )
 
     def list_names(self) -> set[str]:
-        """List the names of objects and prefixes directly below the prefix."""
+        """Return the names of the objects and prefixes directly below the prefix."""
         with _reraise_as_os_error(self.url):
             listing = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listing["common_prefixes"], *(entry["path"] for entry in listing["objects"])]
         return {_last_path_part(path) for path in paths}
 
     def iter_objects(self) -> Iterator[tuple[str, int]]:
-        """Iterate over all objects below the prefix.
+        """Yield all objects below the prefix, sorted by key.
 
         Yields:
-            The object's key without the prefix, and its size in bytes, sorted by key.
+            A pair (key without the prefix, size in bytes).
         """
         start = len(self._key) + 1 if self._key else 0
         with _reraise_as_os_error(self.url):
@@ -91,7 +92,7 @@ class RemoteLocation:
                     yield entry["path"][start:], entry["size"]
 
     def size(self) -> int | None:
-        """Return the object's size in bytes, or None if there is no such object."""
+        """Return the object's size in bytes; None if there is no such object."""
         if not self._key:
             return None
         try:
@@ -101,20 +102,22 @@ class RemoteLocation:
             return None
 
     def exists(self) -> bool:
-        """Return whether an object or prefix exists."""
+        """Return whether there is an object with this URL, or below it."""
         return bool(self.list_names()) or self.size() is not None
 
     def create_folder(self) -> None:
-        """Check that the bucket can be listed; object stores need no folders."""
+        """Create nothing, because object stores need no folders; raise OSError without access."""
         self.list_names()
 
     def create_draft(self, name: str) -> Draft:
-        """Create a local file that is uploaded when it is finished.
+        """Return a draft for a new object below the prefix.
+
+        The draft is a temporary local file, which its `finish` uploads and deletes.
 
         Args:
             name: Not used; local locations need it.
         """
-        path = new_temporary_file()
+        path = create_temporary_parquet_file()
 
         def finish(name: str) -> None:
             location = self / name
@@ -136,37 +139,42 @@ class RemoteLocation:
                 raise
 
     def read(self, check_size: Callable[[int], None]) -> bytes:
-        """Return the object's bytes; `check_size` may raise to refuse the size."""
+        """Return the object's bytes.
+
+        Args:
+            check_size: Called with the size in bytes before the object is read; may raise to refuse
+                it.
+        """
         with _reraise_as_os_error(self.url):
             response = obstore.get(self._store, self._key)
             check_size(response.meta["size"])
             return bytes(response.bytes())
 
     def open(self) -> BinaryIO:
-        """Open the object for random access; raise FileNotFoundError if it is missing."""
+        """Open the object for reading with random access."""
         size = self.size()
         if size is None:
             raise FileNotFoundError(f"{self.url}: no such object")
         return cast(BinaryIO, io.BufferedReader(_RangeReader(self, size), _BUFFER_BYTES))
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
-        """Return bytes of the object from `start`, at most `n_bytes`."""
+        """Return `n_bytes` bytes of the object from the position `start`, or fewer at its end."""
         with _reraise_as_os_error(self.url):
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
-    def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        """Hold a lock with the name of this object.
+    def lock(self, timeout_seconds: float) -> AbstractContextManager[Callable[[], None]]:
+        """Hold a lock with the URL of this object, which is created if it is missing.
 
         Args:
-            seconds: Maximum time to wait for the lock.
+            timeout_seconds: Maximum time to wait for the lock.
 
         Returns:
             A context manager that yields a function, which raises OSError if the lock was lost.
 
         Raises:
-            TimeoutError: If another process still holds the lock after `seconds`.
+            TimeoutError: If another process still holds the lock after `timeout_seconds`.
         """
-        return hold_lease(Lease(self._store, self._key, self.url), seconds)
+        return hold_lease(Lease(self._store, self._key, self.url), timeout_seconds)
 
     @property
     def _store(self) -> ObjectStore:
@@ -180,7 +188,7 @@ class RemoteLocation:
 @lru_cache
 def _store(root: str) -> ObjectStore:
     with _reraise_as_os_error(root):
-        return from_url(root, retry_config=_RETRIES)
+        return from_url(root, retry_config=_RETRY_CONFIG)
 
 
 def _last_path_part(path: str) -> str:
@@ -207,7 +215,7 @@ class _RangeReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if start + offset < 0:
-            raise ValueError("a position before the beginning")
+            raise ValueError("the position is before the beginning of the file")
         self._position = start + offset
         return self._position
 
@@ -224,24 +232,29 @@ class _RangeReader(io.RawIOBase):
 
 @contextmanager
 def _reraise_as_os_error(url: str) -> Iterator[None]:
-    """Re-raise the library's errors as OSError with a message of one line."""
+    """Re-raise the store library's errors as OSError with the URL and a message of one line."""
     try:
         yield
     except (FileNotFoundError, NotFoundError):
         raise FileNotFoundError(f"{url}: no such object") from None
     except (BaseError, ValueError) as error:  # ValueError: a key that the library rejects
-        raise OSError(f"{url}: {_error_reason(str(error))}") from None
+        raise OSError(f"{url}: {_shorten_error_message(str(error))}") from None
 
 
-def _error_reason(text: str) -> str:
-    """Return a hint for the error message, the store's own message, or the first line."""
-    for error_part, hint in _HINTS.items():
-        if error_part in text:
+def _shorten_error_message(error_text: str) -> str:
+    """Shorten the text of a store's error to one line.
+
+    It is a hint from `_HINT_BY_ERROR_PART`, the store's own message, or the first line.
+    """
+    for error_part, hint in _HINT_BY_ERROR_PART.items():
+        if error_part in error_text:
             return hint
-    code, message = (re.search(f"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
+    code, message = (
+        re.search(f"<{tag}>([^<]*)</{tag}>", error_text) for tag in ("Code", "Message")
+    )
     if code:
         return f"{code[1]}: {message[1]}" if message and message[1] else code[1]
-    line, *_ = text.splitlines() or ["unknown error"]
+    line, *_ = error_text.splitlines() or ["unknown error"]
     return line.strip()
 
 
@@ -252,15 +265,15 @@ def _error_reason(text: str) -> str:
 # process blocks nobody, and clocks need not agree. Each write is conditional: it succeeds only if
 # the object is unchanged since it was read, so only one of several processes gets the lock.
 
-BEAT_SECONDS = 10.0
+RENEWAL_SECONDS = 10.0
 POLL_SECONDS = 0.25
 
-_FREE = b"free"
-_LOST = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError)
+_FREE_LOCK_CONTENT = b"free"
+_LOCK_CHANGED_ERRORS = (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError)
 
 
 class Lease(Struct):
-    """A lock object in a store.
+    """A lock in an object store, which its holder must renew regularly.
 
     Attributes:
         store: The object store.
@@ -276,43 +289,43 @@ class Lease(Struct):
     tag: str | None = None
     is_lost: bool = False
 
-    def acquire(self, seconds: float) -> None:
-        """Acquire the lock; raise TimeoutError if another process holds it for `seconds`."""
-        end = time.monotonic() + seconds
+    def acquire(self, timeout_seconds: float) -> None:
+        """Wait for the lock and take it; raise TimeoutError after `timeout_seconds`."""
+        deadline = time.monotonic() + timeout_seconds
         last_tag: str | None = None
         changed_at = time.monotonic()
         while True:
-            tag, content = self._read_lock()
+            tag, content = self._read_tag_and_content()
             if tag != last_tag:
                 last_tag, changed_at = tag, time.monotonic()
             is_stale = time.monotonic() - changed_at > STALE_SECONDS
-            if (tag is None or content == _FREE or is_stale) and self._write_if_unchanged(
-                _unique_content(), tag
-            ):
+            if (
+                tag is None or content == _FREE_LOCK_CONTENT or is_stale
+            ) and self._write_if_unchanged(_unique_lock_content(), tag):
                 return
-            if time.monotonic() > end:
-                raise TimeoutError(f"{self.url}: locked for {seconds:.0f} seconds")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.url}: locked for {timeout_seconds:.0f} seconds")
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
-    def renew(self) -> None:
-        """Rewrite the lock, and set `is_lost` if another process has taken it over."""
-        self.is_lost = not self._write_if_unchanged(_unique_content(), self.tag)
+    def renew_or_mark_lost(self) -> None:
+        """Rewrite the lock object; set `is_lost` if another process has taken the lock over."""
+        self.is_lost = not self._write_if_unchanged(_unique_lock_content(), self.tag)
 
     def release(self) -> None:
-        """Mark the lock as free, so that other processes can acquire it without waiting."""
+        """Mark the lock object as free, so that other processes can acquire it without waiting."""
         if not self.is_lost:
-            self._write_if_unchanged(_FREE, self.tag)
+            self._write_if_unchanged(_FREE_LOCK_CONTENT, self.tag)
 
     def raise_if_lost(self) -> None:
-        """Raise OSError if another process has taken the lock over."""
+        """Raise OSError if `is_lost` is set."""
         if self.is_lost:
             raise OSError(
                 f"{self.url}: the lock was lost because this process was paused for "
                 "too long; run the same command again"
             )
 
-    def _read_lock(self) -> tuple[str | None, bytes]:
-        """Return the tag and content of the lock object; None and no bytes if it is missing."""
+    def _read_tag_and_content(self) -> tuple[str | None, bytes]:
+        """Return the lock object's entity tag and content; None and no bytes if it is missing."""
         try:
             response = obstore.get(self.store, self.key)
             return response.meta["e_tag"], bytes(response.bytes())
@@ -321,13 +334,19 @@ class Lease(Struct):
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
 
-    def _write_if_unchanged(self, content: bytes, tag: str | None) -> bool:
-        """Write the object if it still has this tag; return whether it was written."""
+    def _write_if_unchanged(self, content: bytes, expected_tag: str | None) -> bool:
+        """Write the lock object if it still has this tag (None: if it is missing).
+
+        Returns whether it was written.
+        """
         try:
             result = obstore.put(
-                self.store, self.key, content, mode={"e_tag": tag} if tag else "create"
+                self.store,
+                self.key,
+                content,
+                mode={"e_tag": expected_tag} if expected_tag else "create",
             )
-        except _LOST:
+        except _LOCK_CHANGED_ERRORS:
             return False
         except BaseError as error:
             raise OSError(f"{self.url}: {error}") from None
@@ -335,20 +354,20 @@ class Lease(Struct):
         return True
 
 
-def _unique_content() -> bytes:
-    """Return content that no other process writes, because a tag can be a hash of the content."""
+def _unique_lock_content() -> bytes:
+    """Return content that is never written twice, because a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
     ).encode()
 
 
 @contextmanager
-def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
-    """Hold a lock, and renew it in a thread until the context ends.
+def hold_lease(lease: Lease, timeout_seconds: float) -> Iterator[Callable[[], None]]:
+    """Acquire a lock, renew it in a thread while the block runs, and release it.
 
     Args:
         lease: The lock to acquire.
-        seconds: Maximum time to wait for the lock.
+        timeout_seconds: Maximum time to wait for the lock.
 
     Yields:
         A function that raises OSError if the lock was lost.
@@ -356,9 +375,9 @@ def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
     Raises:
         TimeoutError: If another process still holds the lock after `seconds`.
     """
-    lease.acquire(seconds)
+    lease.acquire(timeout_seconds)
     stop = threading.Event()
-    renewal = threading.Thread(target=_renew_lease, args=(lease, stop), daemon=True)
+    renewal = threading.Thread(target=_renew_lease_until_stopped, args=(lease, stop), daemon=True)
     renewal.start()
     try:
         yield lease.raise_if_lost
@@ -369,12 +388,12 @@ def hold_lease(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
             lease.release()
 
 
-def _renew_lease(lease: Lease, stop: threading.Event) -> None:
-    """Renew a lock every `BEAT_SECONDS` until `stop` is set or the lock is lost."""
+def _renew_lease_until_stopped(lease: Lease, stop: threading.Event) -> None:
+    """Renew a lock every `RENEWAL_SECONDS` until `stop` is set or the lock is lost."""
     renewed_at = time.monotonic()
-    while not lease.is_lost and not stop.wait(BEAT_SECONDS):
+    while not lease.is_lost and not stop.wait(RENEWAL_SECONDS):
         try:
-            lease.renew()
+            lease.renew_or_mark_lost()
             renewed_at = time.monotonic()
         except OSError:  # perhaps the network failed only for a moment
             lease.is_lost = time.monotonic() - renewed_at > STALE_SECONDS / 2

@@ -1,4 +1,4 @@
-"""Writes a lake as a DuckDB database file, for tools that cannot read a lake.
+"""Write a lake as a DuckDB database file, for tools that cannot read a lake.
 
 The catalogue of a lake uses it; it depends on the connections and views of this package.
 """
@@ -15,35 +15,35 @@ from pipeline.warehouse.filesystem import LakeFilesByUrl
 from pipeline.warehouse.statements import (
     ComputedView,
     ViewsByName,
-    add_comments,
     create_lake_view,
-    create_schema,
+    create_schema_of_qualified_name,
     create_view,
     format_duckdb_error,
     quote_qualified_name,
-    view_descriptions,
+    store_descriptions_as_comments,
+    table_and_view_descriptions,
 )
 
 _ROWS_NAME = "stored_rows"
 
 
-def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
-    """Write a DuckDB database file with a view for each table of the lake and for each given view.
+def write_database(database_file: Path, lake: StoredLake, views: ViewsByName) -> None:
+    """Write a DuckDB database file whose views show the lake's tables and the given views.
 
-    The table views read the lake's files by absolute paths or URLs. A view that Python computes is
-    stored as a table. All tables, views and columns have comments.
+    The views read the lake's files by absolute paths or URLs. The rows of a view that Python
+    computes are stored in a table. All tables, views and columns have comments.
 
     Args:
-        file: Path of the new database.
+        database_file: Path of the new database.
         lake: The lake, at one state.
         views: The views by name.
 
     Raises:
         LakeError: If DuckDB cannot create the database.
     """
-    descriptions = view_descriptions(TABLES, views)
+    descriptions = table_and_view_descriptions(TABLES, views)
     try:
-        with create_database_file(file) as connection:
+        with create_database_file(database_file) as connection:
             connection.execute("BEGIN TRANSACTION")
             file_system = None if lake.path.is_local else LakeFilesByUrl(lake)
             if file_system:
@@ -58,7 +58,7 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
             for name, view in views.items():
                 if isinstance(view, ComputedView):
                     register_rows(connection, _ROWS_NAME, view.rows(lake))
-                    create_schema(connection, name)
+                    create_schema_of_qualified_name(connection, name)
                     connection.execute(
                         f"CREATE TABLE {quote_qualified_name(name)} AS FROM {_ROWS_NAME}"
                     )
@@ -66,7 +66,7 @@ def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
                     descriptions[name] = descriptions[name]._replace(kind="TABLE")
                 else:
                     create_view(connection, name, view)
-            add_comments(connection, descriptions)
+            store_descriptions_as_comments(connection, descriptions)
             connection.execute("COMMIT")
     except duckdb.Error as error:
         raise_if_resources_exhausted(error)

@@ -38,14 +38,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         self._lazy_contents: dict[str, _LazyContent] = {}
 
     def register_table(self, table: str) -> list[str]:
-        """Make the files of a table readable.
-
-        Args:
-            table: Name of the table.
-
-        Returns:
-            The sorted names by which DuckDB can read the files.
-        """
+        """Let DuckDB read a table's files, and return their sorted names in DuckDB."""
         folder = self._lake.table_folder(table)
         files = {
             self._name_in_duckdb(folder / name): (folder / name, n_bytes)
@@ -55,52 +48,54 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         return sorted(files)
 
     def register_computed_file(self, name: str, compute: Callable[[], bytes]) -> str:
-        """Register a file in memory, and return the name by which DuckDB can read it.
+        """Let DuckDB read a file in memory, whose content is computed when it is first needed.
 
         Args:
             name: Last part of the file's name.
-            compute: Returns the content; it is called once, when the file is first opened.
+            compute: Returns the content; it is called at most once.
 
         Returns:
-            The full name of the file.
+            The full name of the file in DuckDB.
         """
         file = f"{LAKE_URL_SCHEME}://computed/{name}"
         self._lazy_contents[file] = _LazyContent(compute)
         return file
 
     def _name_in_duckdb(self, file: Location) -> str:
-        """Return the name by which DuckDB reads a Parquet file: `lake://TABLE/FILE`."""
+        """Return the name of a Parquet file in DuckDB: `lake://TABLE/FILE`."""
         table, name = str(file).split("/")[-2:]
         return f"{LAKE_URL_SCHEME}://{table}/{name}"
 
     def glob(self, path: str, **_: object) -> list[str]:
-        """Return the path itself, because names of registered files are no patterns."""
-        self._check(path)
+        """Return a list of the path itself; the names of registered files are not patterns.
+
+        Raises FileNotFoundError if the path is not registered.
+        """
+        self._raise_if_not_registered(path)
         return [path]
 
     def info(self, path: str, **_: object) -> dict[str, Any]:
-        """Return the name, size in bytes and type of a registered file."""
-        self._check(path)
+        """Return the name, size in bytes and type of a registered file, as fsspec requires."""
+        self._raise_if_not_registered(path)
         lazy_content = self._lazy_contents.get(path)
         n_bytes = len(lazy_content.content()) if lazy_content else self._files[path][1]
         return {"name": path, "size": n_bytes, "type": "file"}
 
     def modified(self, path: str) -> datetime:
-        """Return the same modification time for each registered file."""
-        self._check(path)
+        """Return a constant modification time, because the files never change."""
+        self._raise_if_not_registered(path)
         return _MODIFIED_AT
 
     def open(self, path: str, mode: str = "rb", **_: object) -> "_RangeReader | BytesIO":
-        """Open a registered file for reading; any other mode raises PermissionError."""
+        """Open a registered file for reading; raise PermissionError for any other mode."""
         if mode != "rb":
             raise PermissionError("the lake can only be read")
-        self._check(path)
+        self._raise_if_not_registered(path)
         if lazy_content := self._lazy_contents.get(path):
             return BytesIO(lazy_content.content())
         return _RangeReader(path, *self._files[path])
 
-    def _check(self, path: str) -> None:
-        """Raise FileNotFoundError if the path is not registered."""
+    def _raise_if_not_registered(self, path: str) -> None:
         if path not in self._files and path not in self._lazy_contents:
             raise FileNotFoundError("the lake's tables have no file of this name")
 

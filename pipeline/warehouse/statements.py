@@ -1,4 +1,4 @@
-"""Checks queries, creates the views that they need, and converts their results and errors.
+"""Check queries, create the views that they need, and convert their results and errors.
 
 The connections in `pipeline.warehouse` use it; it depends on DuckDB's parser. The check of a
 query gives clear errors; the protection is that DuckDB can read only the lake's files.
@@ -18,7 +18,7 @@ from pipeline.errors import QueryError, suggest_quotes, suggest_similar_names
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES, row_description, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.stored_lake import failed_results_select, merged_names_select
+from pipeline.lake.stored_lake import failed_games_as_losses_select, replaced_names_select
 from pipeline.lake.tables import ROLES_TABLE, renamed_words
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.vocabulary import LOSS
@@ -32,7 +32,7 @@ _READING_KEYWORDS = (
 _EXPLAIN_PREFIX = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
-_ALTERNATIVES = {
+_ALTERNATIVE_BY_KEYWORD = {
     "copy": "write only the SELECT, and name the file, as in `magic sql QUERY -o FILE` (in Python: "
     "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
     "create": "use WITH (in Python: `temporary`)",
@@ -61,15 +61,15 @@ _INTERRUPTING_ERRORS = {kind.__name__: kind for kind in (KeyboardInterrupt, Memo
 _INTERNAL_PREFIXES = ("pg_", "duckdb_", "json_execute_")
 
 
-def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Return the one statement of the text, after checking that it only reads.
+def extract_single_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Check that a user's SQL is one statement that only reads, and return this statement.
 
     Args:
         connection: A connection, for DuckDB's parser.
-        sql: The text of a user's query.
+        sql: The user's SQL.
 
     Returns:
-        The text of the statement, without comments around it.
+        The text of the statement, without comments before and after it.
 
     Raises:
         QueryError: If the text has no statement or several, or if the statement may write.
@@ -84,7 +84,7 @@ def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str
     word = first_word[1] if first_word else ""
     # The statement inside EXPLAIN is checked too, because EXPLAIN ANALYZE runs it.
     statement_types = {
-        _statement_type(inner) for inner in connection.extract_statements(normalized_query)
+        _statement_type_or_none(inner) for inner in connection.extract_statements(normalized_query)
     }
     if not statement_types <= _ALLOWED_STATEMENT_TYPES or word not in _READING_KEYWORDS:
         raise _forbidden_statement_error(word)
@@ -98,44 +98,42 @@ def parse_read_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> str
     return statements[0].query
 
 
-def check_parameter_values(
-    connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]
+def check_parameter_names(
+    connection: duckdb.DuckDBPyConnection, sql: str, passed_names: Collection[str]
 ) -> None:
-    """Raise QueryError if a parameter has no value, or if a value has no parameter."""
+    """Raise QueryError unless the SQL has exactly the parameters whose values were passed."""
     statements = connection.extract_statements(sql)
     names = {name for statement in statements for name in statement.named_parameters}
-    if missing := sorted(names - {*values}):
-        parameters = ", ".join(f"${name}" for name in missing)
+    if missing_names := sorted(names - {*passed_names}):
+        parameters = ", ".join(f"${name}" for name in missing_names)
         raise QueryError(
-            f"no value for {parameters}: give one, for example `--parameter {missing[0]}=VALUE` "
-            "(in Python: `parameters`)"
+            f"no value for {parameters}: give one, for example `--parameter "
+            f"{missing_names[0]}=VALUE` (in Python: `parameters`)"
         )
-    if unused := sorted({*values} - names):
+    if unused_names := sorted({*passed_names} - names):
         raise QueryError(
-            f"the query does not use the parameter {', '.join(unused)}: write ${unused[0]} in the "
-            "query, or leave the parameter out"
+            f"the query does not use the parameter {', '.join(unused_names)}: write "
+            f"${unused_names[0]} in the query, or leave the parameter out"
         )
 
 
-def _statement_type(statement: duckdb.Statement) -> duckdb.StatementType | None:
-    """Return the type of a statement; None if DuckDB's Python package has no name for it."""
+def _statement_type_or_none(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """Return a statement's type; None for a type that is missing in DuckDB's Python package."""
     try:
         return statement.type
     except ValueError:
         return None
 
 
-def _forbidden_statement_error(word: str) -> QueryError:
-    """Return the error for a statement that begins with `word` and may write."""
-    alternative = _ALTERNATIVES.get(word, "use SELECT")
-    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {alternative}")
+def _forbidden_statement_error(keyword: str) -> QueryError:
+    alternative = _ALTERNATIVE_BY_KEYWORD.get(keyword, "use SELECT")
+    return QueryError(
+        f"a query can only read, and `{keyword.upper()}` is not allowed: {alternative}"
+    )
 
 
 def normalize_query_text(sql: str) -> str:
-    """Return the query in lower case, without comments, and with `'_'` in place of each string.
-
-    Args:
-        sql: The text of a query.
+    """Return SQL in lower case, without comments, and with `'_'` in place of each string.
 
     Raises:
         QueryError: If the text cannot be encoded as UTF-8.
@@ -153,38 +151,42 @@ def normalize_query_text(sql: str) -> str:
     )
 
 
-def query_error(
+def query_error_with_position(
     error: duckdb.Error,
     sql: str,
-    names: Collection[str] = tuple(TABLES),
+    known_names: Collection[str] = tuple(TABLES),
     n_lines_above: int = 0,
     message: str | None = None,
 ) -> QueryError:
-    """Return the error of a failed query, with its message and its position in the query.
+    """Convert an error of DuckDB to a QueryError that also shows the position in the query.
 
     Args:
         error: The error of DuckDB.
         sql: The text that DuckDB read.
-        names: The existing tables and views, for hints.
+        known_names: The existing tables and views, for hints.
         n_lines_above: Number of lines above `sql` in the user's text.
-        message: The message; None for that of `format_duckdb_error`.
+        message: The message; None for the result of `format_duckdb_error`.
     """
     return QueryError(
-        message or format_duckdb_error(error, names),
+        message or format_duckdb_error(error, known_names),
         _format_error_position(error, sql, n_lines_above),
     )
 
 
 def count_lines_before_statement(statement: str, sql: str) -> int:
-    """Return the number of lines before the statement, because DuckDB drops comments before it."""
+    """Return the number of lines of `sql` before the statement, 0 if it does not contain it.
+
+    DuckDB counts lines from the statement's beginning, because it drops the comments before it.
+    """
     text_before, separator, _ = sql.partition(statement)
     return text_before.count("\n") if separator else 0
 
 
 def _format_error_position(error: duckdb.Error, sql: str, n_lines_above: int) -> str:
-    """Return the line of the query with DuckDB's mark below it; empty if the error has no position.
+    """Return the faulty line of the query, with a mark below the error's column.
 
-    The line must occur in the query, because a message can quote a log that looks like a position.
+    The result is empty if the error has no position. The line must occur in the query, because a
+    message can quote a log that looks like a position.
     """
     match = _ERROR_POSITION.search(str(error))
     if not match or match["line"].removeprefix("...").removesuffix("...") not in sql:
@@ -200,12 +202,14 @@ def _format_error_position(error: duckdb.Error, sql: str, n_lines_above: int) ->
     return f"{prefix}{line.replace(chr(9), ' ')}\n{mark}"
 
 
-def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
-    """Return the message of DuckDB's error in one line, without its position and DuckDB's advice.
+def format_duckdb_error(error: duckdb.Error, known_names: Collection[str] = tuple(TABLES)) -> str:
+    """Return a message for an error of DuckDB in one line, with hints that fit magic.
+
+    The position in the query is not part of it, nor is DuckDB's advice to install extensions.
 
     Args:
         error: The error of DuckDB.
-        names: The existing tables and views, for hints; DuckDB would also suggest internal ones.
+        known_names: The existing tables and views, for hints in place of DuckDB's suggestions.
 
     Raises:
         KeyboardInterrupt: If Ctrl-C interrupted the reading of a file, which DuckDB hides.
@@ -231,7 +235,7 @@ def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABL
     if isinstance(error, duckdb.CatalogException) and (
         missing_table := _MISSING_TABLE.search(text)
     ):
-        return unknown_table_error(missing_table[1], names)
+        return unknown_table_error(missing_table[1], known_names)
     suggestion = _SUGGESTION.search(text)
     if suggestion and not (
         _PUBLIC_SUGGESTION.match(text) and not suggestion["name"].startswith(_INTERNAL_PREFIXES)
@@ -240,26 +244,26 @@ def format_duckdb_error(error: duckdb.Error, names: Collection[str] = tuple(TABL
     return text
 
 
-def unknown_table_error(name: str, names: Collection[str]) -> str:
-    """Return the message for an unknown table or view, with a similar name if there is one.
+def unknown_table_error(unknown_name: str, known_names: Collection[str]) -> str:
+    """Return the error message for an unknown table or view, with a similar name if there is one.
 
     Args:
-        name: The unknown name, with or without a schema.
-        names: The existing tables and views.
+        unknown_name: The unknown name, with or without a schema.
+        known_names: The existing tables and views.
     """
-    full_name, without_schema = name.lower(), name.rpartition(".")[2].lower()
-    similar_to = [without_schema] if without_schema in names else [full_name]
-    if hint := suggest_similar_names(similar_to, names) or suggest_similar_names(
-        [without_schema], names
+    full_name, without_schema = unknown_name.lower(), unknown_name.rpartition(".")[2].lower()
+    similar_to = [without_schema] if without_schema in known_names else [full_name]
+    if hint := suggest_similar_names(similar_to, known_names) or suggest_similar_names(
+        [without_schema], known_names
     ):
-        return f"no table or view `{name}`: {hint}"
+        return f"no table or view `{unknown_name}`: {hint}"
     return (
-        f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
-        "list the views too"
+        f"no table or view `{unknown_name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` "
+        "to list the views too"
     )
 
 
-Advise = Callable[[str, Collection[str]], str | None]
+AdviseOnColumn = Callable[[str, Collection[str]], str | None]
 """Returns a hint for a missing column, given its name and the tables and views of the query."""
 
 _MISSING_COLUMN = re.compile(
@@ -279,22 +283,24 @@ def missing_column_message(
     connection: duckdb.DuckDBPyConnection,
     error: duckdb.Error,
     statement: str,
-    advise: Advise | None = None,
+    advise: AdviseOnColumn | None = None,
 ) -> str | None:
-    """Return the message for a missing column with a similar name or a hint; None for other errors.
+    """Return a message with a hint if a column does not exist; None for any other error.
 
-    DuckDB's own message lists columns with other names, and none if the column follows a dot.
+    The hint is a column with a similar name, or how to list the columns. DuckDB's own message lists
+    unrelated columns, or none if the missing column follows a dot.
 
     Args:
         connection: The connection on which the statement failed.
         error: The error of DuckDB.
         statement: The statement that failed.
-        advise: Returns a hint, given the column's name and the columns of the statement's tables.
+        advise: Returns a special hint, given the column's name and the columns of the statement's
+            tables by table.
     """
     if not (match := _MISSING_COLUMN.match(str(error))):
         return None
     name = match["name"]
-    columns = _columns_of_named_tables(connection, statement)
+    columns = _columns_of_tables_in_statement(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
     candidates = {column for table_columns in columns.values() for column in table_columns}
     # DuckDB's candidates are qualified by their tables, and can be columns of a subquery.
@@ -308,10 +314,10 @@ def missing_column_message(
     return f"no column `{name}`: {hint}" if hint else None
 
 
-def _columns_of_named_tables(
+def _columns_of_tables_in_statement(
     connection: duckdb.DuckDBPyConnection, statement: str
 ) -> dict[str, list[str]]:
-    """Return the columns of each table and view that the statement names."""
+    """Return the column names of each table and view that the statement names."""
     query_text = normalize_query_text(statement).replace('"', "")
     names_in_query = {name.removeprefix("main.") for name in _QUALIFIED_NAME.findall(query_text)}
     columns: dict[str, list[str]] = {}
@@ -349,22 +355,22 @@ class ComputedView(NamedTuple):
 ViewsByName = Mapping[str, SqlView | ComputedView]
 
 
-def referenced_views(
+def referenced_tables_and_views(
     query: str | None, views: ViewsByName
 ) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
-    """Return the tables and views that a query can name, and those that these views use.
+    """Return the tables and views that a query can name, and those that these views read.
 
     Args:
         query: The text of a query; None for all tables and views.
         views: All views by name.
 
     Returns:
-        The names of the tables, and the views by name.
+        A pair: the names of the needed tables, and the needed views by name.
     """
     used_names = (
         {*TABLES, *views}
-        if can_list_views(query)
-        else _find_used_tables_and_views(_words_that_can_be_names(query or ""), views)
+        if may_read_catalog(query)
+        else _find_tables_and_views_by_words(_words_that_can_be_names(query or ""), views)
     )
     return (
         [table for table in TABLES if table in used_names],
@@ -372,13 +378,16 @@ def referenced_views(
     )
 
 
-def can_list_views(query: str | None) -> bool:
-    """Return whether the query reads the catalogue of tables and views; True without a query."""
+def may_read_catalog(query: str | None) -> bool:
+    """Return whether a query may list all tables and views, for example with `SHOW`.
+
+    True if `query` is None.
+    """
     return query is None or bool(_CATALOG_WORDS & _words_that_can_be_names(query))
 
 
-def _find_used_tables_and_views(words: set[str], views: ViewsByName) -> set[str]:
-    """Return the tables and views whose names are among the words, and those that the views use."""
+def _find_tables_and_views_by_words(words: set[str], views: ViewsByName) -> set[str]:
+    """Return the tables and views whose names occur in the words, and those that they read."""
     all_names, used_names = {*TABLES, *views}, set[str]()
     while new_names := {
         name for name in all_names - used_names if words.issuperset(name.split("."))
@@ -391,19 +400,17 @@ def _find_used_tables_and_views(words: set[str], views: ViewsByName) -> set[str]
     return used_names
 
 
-def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
-    """Return the descriptions of a view's columns: its own, and those of the tables that it reads.
+def column_descriptions(view_name: str, views: ViewsByName) -> dict[str, str]:
+    """Return the descriptions of a view's columns, by column.
 
-    A column that the tables describe differently has no description, unless the view has its own.
+    A column that the view does not describe has the description of its table's column, unless
+    several tables describe it differently.
 
     Args:
-        name: Name of the view.
+        view_name: Name of the view.
         views: All views by name.
-
-    Returns:
-        The descriptions by column.
     """
-    tables, used_views = referenced_views(quote_qualified_name(name), views)
+    tables, used_views = referenced_tables_and_views(quote_qualified_name(view_name), views)
     texts_by_column: dict[str, set[str]] = {}
     # Views of players read `roles` only to select games, so its descriptions do not apply.
     for table in [table for table in tables if table != ROLES_TABLE] or tables:
@@ -412,29 +419,30 @@ def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
     descriptions = {
         column: texts.pop() for column, texts in texts_by_column.items() if len(texts) == 1
     }
-    for view_name in (*(used for used in used_views if used.startswith("shared.")), name):
-        descriptions |= views[view_name].columns
+    shared_views = [name for name in used_views if name.startswith("shared.")]
+    for name in (*shared_views, view_name):
+        descriptions |= views[name].columns
     return descriptions
 
 
-def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
-    """Create a view, and its schema if the name has one."""
-    create_schema(connection, name)
-    connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {view.select}")
+def create_view(connection: duckdb.DuckDBPyConnection, view_name: str, view: SqlView) -> None:
+    """Create a view in DuckDB; if its name has a schema, the schema is created first."""
+    create_schema_of_qualified_name(connection, view_name)
+    connection.execute(f"CREATE VIEW {quote_qualified_name(view_name)} AS {view.select}")
 
 
 def create_computed_view(
     connection: duckdb.DuckDBPyConnection, name: str, view: ComputedView, file: str
 ) -> None:
-    """Create a view of the rows in a file with one JSON object per line, and its schema.
+    """Create a view that reads its rows from a file with one JSON object per line.
 
     The view lists its columns, so that DuckDB opens the file only to read its rows.
 
     Args:
         connection: The connection.
-        name: Name of the view.
+        name: Name of the view; its schema is created if it has one.
         view: The view, for the types of its columns.
-        file: Name of the file as DuckDB reads it.
+        file: Name of the file in DuckDB.
     """
     types = connection.from_arrow(view.schema.to_frame().to_arrow()).types
     column_types = zip(view.schema, map(str, types), strict=True)
@@ -442,24 +450,26 @@ def create_computed_view(
         f"{quote_identifier(name)}: {quote_literal(dtype)}" for name, dtype in column_types
     )
     options = f"format = 'newline_delimited', columns = {{{columns}}}"
-    create_schema(connection, name)
+    create_schema_of_qualified_name(connection, name)
     select = f"SELECT * FROM read_json({quote_literal(file)}, {options})"
     connection.execute(f"CREATE VIEW {quote_qualified_name(name)} AS {select}")
 
 
-def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Create the schema of a table or view, if its name has one."""
-    for schema in name.split(".")[:-1]:
+def create_schema_of_qualified_name(
+    connection: duckdb.DuckDBPyConnection, qualified_name: str
+) -> None:
+    """Create the schema `a` for a view named `a.b`; do nothing for a name without a dot."""
+    for schema in qualified_name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
 
 
-def quote_qualified_name(name: str) -> str:
-    """Return the name, with its schema if it has one, quoted for SQL."""
-    return ".".join(map(quote_identifier, name.split(".")))
+def quote_qualified_name(qualified_name: str) -> str:
+    """Return a name quoted for SQL, such as `"a"."b"` for `a.b`."""
+    return ".".join(map(quote_identifier, qualified_name.split(".")))
 
 
 class ViewDescription(NamedTuple):
-    """Description of a table or view and of its columns.
+    """Descriptions of a table or view and of its columns.
 
     Attributes:
         row: What a row is, in a sentence.
@@ -472,8 +482,10 @@ class ViewDescription(NamedTuple):
     kind: str = "VIEW"
 
 
-def view_descriptions(tables: Iterable[str], views: ViewsByName) -> dict[str, ViewDescription]:
-    """Return the descriptions of the tables and of the views, by name."""
+def table_and_view_descriptions(
+    tables: Iterable[str], views: ViewsByName
+) -> dict[str, ViewDescription]:
+    """Return the descriptions of these tables and views, by name."""
     table_descriptions = {
         table: ViewDescription(
             row_description(table),
@@ -487,10 +499,10 @@ def view_descriptions(tables: Iterable[str], views: ViewsByName) -> dict[str, Vi
     }
 
 
-def add_comments(
+def store_descriptions_as_comments(
     connection: duckdb.DuckDBPyConnection, descriptions: Mapping[str, ViewDescription]
 ) -> None:
-    """Store the descriptions as comments in the database, with one call for all columns."""
+    """Store descriptions as comments on the tables, views and columns of the database."""
     comments = [
         f"COMMENT ON {meaning.kind} {quote_qualified_name(name)} IS {quote_literal(meaning.row)}"
         for name, meaning in descriptions.items()
@@ -504,7 +516,7 @@ def add_comments(
 
 
 def _words_that_can_be_names(query: str) -> set[str]:
-    """Return the words of a query that can be names: those outside of comments and strings.
+    """Return the words of a query outside of comments and strings, in lower case.
 
     Words in strings are included if the query calls a function that runs a string.
     """
@@ -520,78 +532,89 @@ def create_lake_view(
     connection: duckdb.DuckDBPyConnection,
     lake: StoredLake,
     table: str,
-    files: Callable[[str], Sequence[str]],
+    table_files: Callable[[str], Sequence[str]],
 ) -> None:
-    """Create the view of a table of the lake.
+    """Create a view with the rows of a lake's table, as the lake's view options define them.
 
     Args:
         connection: The connection.
         lake: The lake, at one state.
         table: Name of the table.
-        files: Returns the names of a table's files as DuckDB reads them.
+        table_files: Returns the names that a table's files have in DuckDB.
     """
-    rows = viewed_table_select(
-        lake, table, lambda stored_table: _stored_rows_select(connection, lake, stored_table, files)
+    select = viewed_table_select(
+        lake, table, lambda name: _stored_rows_select(connection, lake, name, table_files)
     )
-    connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
+    connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {select}")
 
 
 def viewed_table_select(lake: StoredLake, table: str, stored_select: Callable[[str], str]) -> str:
-    """Return the SELECT of a table's rows with merged names and, if chosen, failed games as losses.
+    """Return a SELECT of a table's rows to which the lake's view options are applied.
+
+    The options replace model names, and can count failed games as losses.
 
     Args:
-        lake: The lake, for its merged names and its treatment of failed games.
+        lake: The lake, for its view options.
         table: Name of the table.
-        stored_select: Returns the SELECT of the stored rows of a table.
+        stored_select: Returns a SELECT of the stored rows of a table, given its name.
     """
 
     def select_with_merged_names(stored_table: str) -> str:
         if not lake.names or "model" not in table_schema(stored_table):
             return stored_select(stored_table)
-        return merged_names_select(
+        return replaced_names_select(
             stored_table, stored_select(stored_table), stored_select("players"), lake.names
         )
 
     if table != "results" or lake.failures != LOSS:
         return select_with_merged_names(table)
     columns = ", ".join(map(quote_identifier, table_schema(table)))
-    return f"SELECT {columns} FROM ({failed_results_select(select_with_merged_names)}) AS failed"
+    results = failed_games_as_losses_select(select_with_merged_names)
+    return f"SELECT {columns} FROM ({results}) AS failed"
 
 
 def _stored_rows_select(
     connection: duckdb.DuckDBPyConnection,
     lake: StoredLake,
     table: str,
-    files: Callable[[str], Sequence[str]],
+    table_files: Callable[[str], Sequence[str]],
 ) -> str:
-    """Return the SELECT of the stored rows of a table that belong to the lake's view."""
+    """Return a SELECT of a table's stored rows that belong to the lake's view."""
     row_filter = lake.row_filter(table)
     condition = row_filter.condition if row_filter else None
     if row_filter and row_filter.is_on_games:
-        game_ids = f"SELECT game_id FROM {_read_parquet_call(files('games'))} WHERE {condition}"
-        condition = f"game_id IS NULL OR game_id IN ({game_ids})"
-    return _files_select(connection, files(table), table, condition, lake.file_schema(table))
+        source = _read_parquet_call(table_files("games"))
+        condition = (
+            f"game_id IS NULL OR game_id IN (SELECT game_id FROM {source} WHERE {condition})"
+        )
+    return _contract_columns_select(
+        connection, table_files(table), table, condition, lake.file_schema(table)
+    )
 
 
-def create_table_view(
+def create_table_view_of_parquet_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
 ) -> None:
-    """Create the view of a table from Parquet files; without files, it has no rows."""
-    rows = _files_select(connection, files, table)
+    """Create a view with the rows of a table in these Parquet files; no files give no rows."""
+    rows = _contract_columns_select(connection, files, table)
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def _files_select(
+def _contract_columns_select(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
     condition: str | None = None,
     file_columns: Collection[str] | None = None,
 ) -> str:
-    """Return the SELECT of a table's rows in the files, with current values and all columns.
+    """Return a SELECT of the rows of a table's Parquet files, with all columns of its contract.
 
-    Values renamed since are replaced, and columns that the files lack are null. `condition` filters
-    the rows, and `file_columns` are the columns of the files (None: all columns).
+    Args:
+        connection: The connection, for the names of DuckDB's types.
+        files: Names of the files in DuckDB.
+        table: Name of the table. Values of older lakes that were renamed are replaced.
+        condition: SQL that selects the rows; None for all rows.
+        file_columns: The columns that the files have; other columns are null. None for all columns.
     """
     schema = arrow_schema(table)
     expressions = {name: quote_identifier(name) for name in schema.names}
@@ -639,15 +662,15 @@ MAX_NESTING_DEPTH = 32
 """Maximum depth of lists and structs; readers of results allow about twice as much."""
 
 
-def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Return the rows as a polars frame, with integers and floats in place of decimals.
+def to_polars_without_decimals(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """Return a query's rows as a polars frame, with integers and floats in place of decimals.
 
     DuckDB returns a sum of integers as HUGEINT and `0.5` as DECIMAL. HUGEINT and DECIMAL without
     decimal places become Int64, or Float64 if a value does not fit; other DECIMAL become Float64.
     The rule also applies to values in lists, structs and maps, together for the whole column.
 
     Args:
-        rows: The result of a statement.
+        rows: The result of a statement; it is computed here.
 
     Raises:
         QueryError: If a column or a value cannot be displayed.
@@ -662,26 +685,31 @@ def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
 
 
 def _replace_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column with whole decimals as integers if all fit, else as floats."""
-    integers = _type_without_decimals(column.type, pa.int64())
+    """Return a column with integers in place of whole decimals, or floats if some do not fit."""
+    integers = _replace_decimals_in_type(column.type, pa.int64())
     if integers == column.type:
         return column
     try:
         return column.cast(integers)
     except pa.ArrowInvalid:
-        return column.cast(_type_without_decimals(column.type, pa.float64()))
+        return column.cast(_replace_decimals_in_type(column.type, pa.float64()))
 
 
-def _type_without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
-    """Return the type with float64 for decimals, or `whole` if they have no decimal places."""
+def _replace_decimals_in_type(dtype: pa.DataType, type_of_integers: pa.DataType) -> pa.DataType:
+    """Return a type with float64 in place of decimals, also within nested types.
+
+    Decimals without decimal places are replaced by `type_of_integers`.
+    """
     if pa.types.is_decimal(dtype):
-        return pa.float64() if dtype.scale else whole
+        return pa.float64() if dtype.scale else type_of_integers
     if not pa.types.is_nested(dtype):
         return dtype
     fields = [dtype.field(number) for number in range(dtype.num_fields)]
     if pa.types.is_map(dtype):
         fields = [dtype.key_field, dtype.item_field]
-    fields = [field.with_type(_type_without_decimals(field.type, whole)) for field in fields]
+    fields = [
+        field.with_type(_replace_decimals_in_type(field.type, type_of_integers)) for field in fields
+    ]
     if pa.types.is_struct(dtype):
         return pa.struct(fields)
     if pa.types.is_map(dtype):
@@ -689,25 +717,31 @@ def _type_without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataTyp
     return pa.list_(*fields, dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1)
 
 
-def _check_type_is_displayable(name: str, dtype: DuckDBPyType) -> None:
-    """Raise QueryError if polars has no type for the column; some such types make it panic."""
-    types_and_depths = list(_iter_nested_types(dtype))
+def _check_type_is_displayable(column: str, column_type: DuckDBPyType) -> None:
+    """Raise QueryError if polars has no type for a DuckDB column, or if it is nested too deep.
+
+    Polars panics on some of these types.
+    """
+    types_and_depths = list(_iter_nested_types(column_type))
     if max(depth for _, depth in types_and_depths) > MAX_NESTING_DEPTH:
         raise QueryError(
-            f"the column `{name}` is nested more than {MAX_NESTING_DEPTH} levels deep, which "
+            f"the column `{column}` is nested more than {MAX_NESTING_DEPTH} levels deep, which "
             "cannot be displayed: select parts of it, or cast it to JSON or VARCHAR"
         )
     if unsupported_types := [
         inner.id.upper() for inner, _ in types_and_depths if inner.id in _UNSUPPORTED_TYPE_IDS
     ]:
         raise QueryError(
-            f"the column `{name}` has the type {unsupported_types[0]}, which cannot be displayed: "
-            "cast it, for example `CAST(.. AS VARCHAR)`"
+            f"the column `{column}` has the type {unsupported_types[0]}, which cannot be "
+            "displayed: cast it, for example `CAST(.. AS VARCHAR)`"
         )
 
 
 def _iter_nested_types(dtype: DuckDBPyType, depth: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
-    """Yield the type and its nested types with their depths, until one exceeds the maximum."""
+    """Yield a type and the types nested in it, each with its depth; the outermost depth is 1.
+
+    Types deeper than `MAX_NESTING_DEPTH + 1` are not yielded.
+    """
     yield dtype, depth
     # The children of an array type include its size.
     for _, inner in (
@@ -718,13 +752,13 @@ def _iter_nested_types(dtype: DuckDBPyType, depth: int = 1) -> Iterator[tuple[Du
 
 
 def _check_dates_are_displayable(table: pa.Table) -> None:
-    """Raise QueryError for a date outside of the years 1 to 9999, and for the time 24:00.
+    """Raise QueryError if a column has a date outside of the years 1 to 9999, or the time 24:00.
 
     DuckDB allows infinite dates and the time 24:00:00, which polars reads as null.
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         for values in (leaf for chunk in column.chunks for leaf in _iter_leaf_arrays(chunk)):
-            if description := _describe_out_of_range_value(values):
+            if description := _out_of_range_value_description(values):
                 raise QueryError(
                     f"the column `{name}` has {description}, which cannot be displayed: cast it, "
                     "for example `CAST(.. AS VARCHAR)`"
@@ -732,7 +766,7 @@ def _check_dates_are_displayable(table: pa.Table) -> None:
 
 
 def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield the array, or the arrays of values within its lists, structs and maps."""
+    """Yield the arrays of the innermost values within lists, structs and maps."""
     if not pa.types.is_nested(values.type):
         yield values
         return
@@ -741,8 +775,8 @@ def _iter_leaf_arrays(values: pa.Array) -> Iterator[pa.Array]:
         yield from _iter_leaf_arrays(node)
 
 
-def _describe_out_of_range_value(values: pa.Array) -> str | None:
-    """Return which dates or times in the array Python cannot represent; None if there are none."""
+def _out_of_range_value_description(values: pa.Array) -> str | None:
+    """Describe a date or time in an array that Python cannot represent; None if all are valid."""
     is_date, is_time = pa.types.is_date32(values.type), pa.types.is_time64(values.type)
     if not (is_date or is_time or pa.types.is_timestamp(values.type)):
         return None

@@ -82,7 +82,7 @@ def test_the_tables_are_those_of_the_lake(
     """Whatever the parts in which they are read, and the groups in which they are written."""
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", n_rows)
     monkeypatch.setattr(shared, "ROW_GROUP_ROWS", n_rows)
-    monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", n_rows - 70)
+    monkeypatch.setattr("pipeline.lake.row_stream.LONG_TEXT_BYTES", n_rows - 70)
     lake = pipeline.open_lake(sample_lake)
     tables = exported(lake, tmp_path / "out")
     assert {"games", "players", "results", "messages", "votes", "roles"} <= tables.keys()

@@ -88,7 +88,7 @@ def test_parts_and_row_groups_change_nothing(
     lake = pipeline.open_lake(sample_lake)
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", 100)
     monkeypatch.setattr(shared, "ROW_GROUP_ROWS", 7)
-    monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", 0)
+    monkeypatch.setattr("pipeline.lake.row_stream.LONG_TEXT_BYTES", 0)
     assert exported(lake, tmp_path / "parts").equals(of_sample)
 
 

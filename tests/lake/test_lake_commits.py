@@ -428,7 +428,7 @@ def test_a_refused_commit_leaves_nothing_behind(
         raise LakeError("refused")
 
     before = parquet_files(lake)
-    monkeypatch.setattr(Transaction, "_raise_if_file_lost", refuse)
+    monkeypatch.setattr(Transaction, "_raise_if_added_files_changed", refuse)
     with pytest.raises(LakeError, match="refused"):
         ingest(more, lake)
     assert parquet_files(lake) == before
@@ -670,7 +670,7 @@ def test_upkeep_that_deletes_what_an_ingest_reads(
     """The ingest has opened a state whose files are then merged and deleted."""
 
     def after_upkeep(*arguments: Any) -> Any:
-        maintain(lake, keep_days=0, older_than_hours=-1)
+        maintain(lake, keep_days=0, older_than_hours=0)
         return write_known_game_ids(*arguments)
 
     ingest(more, lake)

@@ -23,7 +23,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import mark_as_writing, remove_stale_locks
+from pipeline.lake.tables import delete_stale_locks_and_find_writers, mark_as_writing
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
@@ -127,7 +127,7 @@ def test_chunks_cut_anywhere_lose_no_row(
 ) -> None:
     """Chunks smaller than a model's rows, rounds smaller than the files, a file a chunk."""
     before = rows(lake)
-    monkeypatch.setattr(upkeep, "CHUNK_BYTES", chunk * upkeep.ROW_BYTES)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", chunk * upkeep.ESTIMATED_ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
     assert rows(lake) == before
@@ -146,7 +146,7 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
         ingest(logs, tmp_path / "lake")
     before = rows(tmp_path / "lake", but_for=())
     assert len(before["archives"]) == 8
-    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 2 * upkeep.ROW_BYTES)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 2 * upkeep.ESTIMATED_ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(tmp_path / "lake")
     after = rows(tmp_path / "lake", but_for=())
@@ -171,7 +171,7 @@ def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) ->
     most = 10
     for module in ("files", "maintain"):
         monkeypatch.setattr(f"pipeline.lake.{module}.MAX_FILE_ROWS", most)
-    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 9 * upkeep.ROW_BYTES)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 9 * upkeep.ESTIMATED_ROW_BYTES)
     before = rows(lake)
     maintain(lake)
     assert rows(lake) == before
@@ -193,7 +193,7 @@ def test_an_ingest_that_commits_meanwhile_wins(
 ) -> None:
     """What it took out does not come back, and what it left alone is merged."""
     ingest(more, lake)
-    write = upkeep._write_sorted
+    write = upkeep._write_sorted_files
 
     def slow(*args: object) -> None:
         write(*args)  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def test_an_ingest_that_commits_meanwhile_wins(
             (more / "3.json").write_bytes(encode(prisoners_dilemma(model="fresh")))
             assert ingest(more, lake).statuses["replacing"] == 1
 
-    monkeypatch.setattr(upkeep, "_write_sorted", slow)
+    monkeypatch.setattr(upkeep, "_write_sorted_files", slow)
     maintain(lake)
     assert "fresh" in set(table(lake, "results")["model"])
     assert "third" not in set(table(lake, "decisions")["model"])
@@ -300,10 +300,11 @@ def test_what_is_kept_and_what_is_deleted(lake: Path, used_lake: Path) -> None:
     assert not any(report.statuses[new] for new in ("ingested", "replacing"))
 
 
-@pytest.mark.parametrize("span", [-1, math.nan])
-def test_a_time_to_keep_is_none_below_0(empty_lake: Path, span: float) -> None:
+@pytest.mark.parametrize("option", ["keep_days", "older_than_hours"])
+@pytest.mark.parametrize("duration", [-1, math.nan])
+def test_a_negative_duration_is_refused(empty_lake: Path, option: str, duration: float) -> None:
     with pytest.raises(UsageError, match="must be 0"):
-        maintain(empty_lake, keep_days=span)
+        maintain(empty_lake, **{option: duration})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("kept", "left"), [("none", 6), ("some", 4)])
@@ -350,7 +351,7 @@ def test_the_state_before_today_stays_for_its_readers(
     age(lake, 30)
     commits = table(lake, "ingests")
     first = commits["finished_at"].max()
-    assert not upkeep._kept_states(reader, "games", first)  # type: ignore[arg-type]
+    assert not upkeep._kept_older_states(reader, "games", first)  # type: ignore[arg-type]
     maintain(lake, keep_days=60 / DAY)
     seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
     assert seen == before
@@ -366,9 +367,9 @@ def test_what_is_being_written_is_never_old(lake: Path) -> None:
     (lake / ".writing" / ("b" * 32)).touch()
     age(lake, 365)
     with mark_as_writing(parse_location(lake), "a" * 32):
-        maintain(lake, older_than_hours=-1)
+        maintain(lake, older_than_hours=0)
         assert [file.exists() for file in written] == [True, False]
-    maintain(lake, older_than_hours=-1)
+    maintain(lake, older_than_hours=0)
     assert not any(file.exists() for file in written)
     assert not any((lake / ".writing").iterdir())
 
@@ -382,7 +383,7 @@ def test_upkeep_during_an_ingest_on_a_machine_ahead_of_time(
     def delayed(self: Transaction, *arguments: object) -> None:
         monkeypatch.undo()
         # As upkeep elsewhere would, if it had the lock at this moment.
-        alive = remove_stale_locks(parse_location(lake))
+        alive = delete_stale_locks_and_find_writers(parse_location(lake))
         assert len(alive) == 1
         assert all(any(token in file.name for token in alive) for file in unnamed(lake))
         begin(self, *arguments)  # type: ignore[arg-type]
@@ -412,7 +413,8 @@ def test_an_ingest_whose_files_are_lost_commits_nothing(
         commit(self, row)
 
     monkeypatch.setattr(Transaction, "commit", after_loss)
-    with pytest.raises(LakeError, match=r"written for this ingest are gone or cut.* run the same"):
+    message = r"written for this ingest are missing or truncated.* run the same"
+    with pytest.raises(LakeError, match=message):
         ingest(more, lake)
     monkeypatch.undo()
     assert rows(lake, but_for=()) == before

@@ -26,7 +26,12 @@ from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.lake.tables import COMMITS_TABLE, VERSION_KEY, scan_files
-from pipeline.lake.transaction import RowMask, RowRemoval, Transaction, rewrite_files
+from pipeline.lake.transaction import (
+    RowMask,
+    RowRemoval,
+    Transaction,
+    rewrite_files_with_removed_rows,
+)
 from pipeline.stores import parse_location
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS
@@ -205,7 +210,9 @@ def test_rows_are_taken_out_of_files_that_lack_columns(before: Path, n_gone: int
         return pl.DataFrame(columns)["game_id"].cast(pl.String).is_in(gone.implode()).to_numpy()
 
     files = [str(file) for file in (before / "players").glob("*.parquet")]
-    changed, written = rewrite_files(place, "players", files, RowRemoval(("game_id",), mask))
+    changed, written = rewrite_files_with_removed_rows(
+        place, "players", files, RowRemoval(("game_id",), mask)
+    )
     kept = rows.filter(~pl.col("game_id").is_in(gone.implode()))
     assert bool(changed) == (n_gone > 0)
     assert sum(file.n_rows for file in written) == (kept.height if n_gone else 0)
@@ -251,7 +258,7 @@ def test_a_renamed_word_is_mapped_when_an_older_lake_is_read(
 
     before = tables()
     renamed = {"parse_status": {"ok": "clear"}, "kind": {"gold": "true"}}
-    monkeypatch.setattr("pipeline.lake.tables.RENAMED_WORDS", renamed)
+    monkeypatch.setattr("pipeline.lake.tables.RENAMED_VALUES", renamed)
     for name, rows in tables().items():
         words = {column: renamed[column] for column in renamed if column in rows.columns}
         expected = before[name].with_columns(pl.col(c).replace(w) for c, w in words.items())
@@ -270,7 +277,7 @@ def test_an_older_lake_has_its_bounds_where_a_word_is_renamed(older: Path, tmp_p
         text = re.sub("""(['"])unreadable(['"])""", r"\1illegible\2", file.read_text("utf-8"))
         mapping = '= {"parse_status": {"unreadable": "illegible"}}'
         file.write_text(
-            re.sub(r"(?m)(?<=^RENAMED_WORDS\b)(.*)= {}$", rf"\1{mapping}", text), "utf-8"
+            re.sub(r"(?m)(?<=^RENAMED_VALUES\b)(.*)= {}$", rf"\1{mapping}", text), "utf-8"
         )
 
     def bounds(where: Path) -> str:

@@ -16,7 +16,7 @@ from pipeline.ingest.decode import GameIds
 from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.tables import scan_files
-from pipeline.lake.transaction import RowRemoval, begin_transaction, rewrite_files
+from pipeline.lake.transaction import RowRemoval, begin_transaction, rewrite_files_with_removed_rows
 from pipeline.stores import parse_location
 
 
@@ -42,7 +42,7 @@ def test_what_is_left_is_all_but_the_rows_gone(
     table = data.draw(st.sampled_from(GAME_TABLES))
     folder = parse_location(tmp_path_factory.mktemp("removal"))
     files = lake.table_files(table)
-    old, new = rewrite_files(folder, table, files, games(ids))
+    old, new = rewrite_files_with_removed_rows(folder, table, files, games(ids))
     holds = {file: set(pl.read_parquet(file)["game_id"]) for file in files}
     assert old == [file for file in files if holds[file] & set(ids)]
     left = [file for file in files if file not in old]
@@ -61,7 +61,9 @@ def test_row_groups_gone_kept_and_cut(tmp_path: Path) -> None:
     writer.close()
     whole = str(tmp_path / writer.files[0].name)
     gone = rows["game_id"].slice(0, 1000).to_list() + rows["game_id"].slice(1500, 500).to_list()
-    old, (new,) = rewrite_files(parse_location(tmp_path), "votes", [whole], games(gone))
+    old, (new,) = rewrite_files_with_removed_rows(
+        parse_location(tmp_path), "votes", [whole], games(gone)
+    )
     assert old == [whole]
     file = tmp_path / new.name
     footer = pq.read_metadata(file)

@@ -149,8 +149,8 @@ def test_rows_have_the_same_texts_in_pieces(
     monkeypatch.setattr(
         "pipeline.metrics.evidence._MAX_GAMES_FOR_POLARS", -1
     )  # polars has them whole
-    monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", 0)
-    monkeypatch.setattr("pipeline.lake.row_stream.PIECE_BYTES", 100)
+    monkeypatch.setattr("pipeline.lake.row_stream.LONG_TEXT_BYTES", 0)
+    monkeypatch.setattr("pipeline.lake.row_stream.PART_TEXT_BYTES", 100)
     long = answers()
     for many, few in zip(long, short, strict=True):
         assert_frame_equal(pl.concat(many), pl.concat(few), check_row_order=False)

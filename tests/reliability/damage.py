@@ -14,7 +14,7 @@ from pipeline.events.contracts import table_schema
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.lake.files import DataFile, TableWriter
-from pipeline.lake.tables import final_file_name
+from pipeline.lake.tables import file_name_with_hash
 from pipeline.lake.transaction import begin_transaction
 from pipeline.simulate import simulate
 
@@ -89,7 +89,7 @@ def replace_file(lake: Path, table: str, data: bytes, stats: str | None = None) 
     old = a_file(lake, table)
     draft = lake / table / "part-0.parquet"
     draft.write_bytes(data)
-    name = final_file_name(draft.name, draft)
+    name = file_name_with_hash(draft.name, draft)
     draft.rename(draft.with_name(name))
     n_rows = before.row_counts_by_file(table)[old.name]
     new = DataFile(name, len(data), n_rows, stats or logged_stats(lake, table, old.name))

@@ -120,7 +120,7 @@ LACKING = {
         (pl.exceptions.ComputeError("No space left on device (os error 28)"), "a disk is full"),
         (pl.exceptions.PanicException("Os { code: 11 }: os error 11"), "not enough memory"),
     ],
-    "pipeline.warehouse._create_views": [
+    "pipeline.warehouse._create_tables_and_views_for_query": [
         (duckdb.OutOfMemoryException("Out of Memory Error: failed to pin"), "not enough memory")
     ],
     "pipeline.warehouse._fetch_rows": [

@@ -208,7 +208,7 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert maintain(there)["files_after"].sum() < len(list(here.rglob("*.parquet")))
     assert verify(there).faults.is_empty()  # each object has the bytes that its name is the hash of
     assert rows(there) == before  # type: ignore[arg-type]
-    result = maintain(there, keep_days=0, older_than_hours=-1)
+    result = maintain(there, keep_days=0, older_than_hours=0)
     assert result["files_deleted"].sum() > 0
     assert rows(there) == before  # type: ignore[arg-type]
     opened = open_lake(there)
@@ -327,7 +327,7 @@ def test_patterns_are_of_files_on_this_machine(bucket: str, tree: Path) -> None:
 
 def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr("pipeline.stores.remote._RETRIES", {"max_retries": 0})
+    monkeypatch.setattr("pipeline.stores.remote._RETRY_CONFIG", {"max_retries": 0})
     with pytest.raises(PipelineError) as caught:
         open_lake("s3://bucket/lake")
     assert "\n" not in str(caught.value)
@@ -335,7 +335,7 @@ def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
-    [("AWS_ALLOW_HTTP", "false", "AWS_ALLOW_HTTP"), (None, None, "a kind known")],
+    [("AWS_ALLOW_HTTP", "false", "AWS_ALLOW_HTTP"), (None, None, "unknown object store")],
 )
 def test_what_to_do_is_told(
     bucket: str, monkeypatch: pytest.MonkeyPatch, name: str | None, value: str, hint: str
@@ -385,7 +385,7 @@ def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
 @pytest.mark.slow
 def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it works, as long as it shows that it lives."""
-    monkeypatch.setattr(remote, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(remote, "RENEWAL_SECONDS", 0.1)
     monkeypatch.setattr(remote, "STALE_SECONDS", 0.8)
     lock = parse_location(f"{bucket}/.lock")
     with lock.lock(1) as check_lock:
@@ -403,7 +403,7 @@ def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.Mon
     began = time.monotonic()
     with lock.lock(5) as check_lock:
         assert time.monotonic() - began > 0.5
-        first.renew()
+        first.renew_or_mark_lost()
         with pytest.raises(OSError, match="lost"):
             first.raise_if_lost()
         first.release()
