@@ -21,7 +21,7 @@ from pipeline.games import (
     Ending,
     GameDefinition,
     Role,
-    iter_games_from_environment,
+    iter_definitions_from_environment_files,
     load_game_definition,
 )
 from pipeline.lake import stored_lake as of_lake
@@ -276,13 +276,13 @@ def test_games_of_several_files(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(GAMES_VARIABLE, os.pathsep.join(named))
     if what is None:
-        assert [kind.name for _, kind in iter_games_from_environment(())] == [
+        assert [kind.name for _, kind in iter_definitions_from_environment_files(())] == [
             "secret_hitler",
             "other",
         ]
         return
     with pytest.raises(PluginError, match=what):
-        [*iter_games_from_environment(())]
+        [*iter_definitions_from_environment_files(())]
 
 
 def test_validate_knows_the_other_games(

@@ -15,7 +15,7 @@ from pipeline.formats import record_builder
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
-    History,
+    LoggedColumns,
     LoggedMessage,
     PromptedPhases,
     Timeline,
@@ -105,7 +105,9 @@ UNDERCOVER = HiddenRoleRules(
 GUESS_FLAGS = {0: False, 1: True}
 
 
-def messages_with_phases(rules: HiddenRoleRules, logged: History, seats: Iterable[str]) -> Messages:
+def messages_with_phases(
+    rules: HiddenRoleRules, logged: LoggedColumns, seats: Iterable[str]
+) -> Messages:
     """Return the messages of a game with phases from the moderator's prompts and rounds from clues.
 
     Args:
@@ -114,12 +116,12 @@ def messages_with_phases(rules: HiddenRoleRules, logged: History, seats: Iterabl
         seats: The players in the order of their seats.
     """
     return record_builder.messages_from_rows(
-        logged, seats, _TIMELINES[rules.every_clue_is_a_round], _PROMPTS
+        logged, seats, _TIMELINE_BUILDERS[rules.every_clue_is_a_round], _PROMPTS
     )
 
 
-def _build_timeline(
-    logged: History, prompted_phases: PromptedPhases, *, every_clue_is_a_round: bool
+def _phase_and_round_of_each_row(
+    logged: LoggedColumns, prompted_phases: PromptedPhases, *, every_clue_is_a_round: bool
 ) -> Timeline:
     """Return the phase and round of each logged row.
 
@@ -149,8 +151,9 @@ def _build_timeline(
 
 
 # Created once, because the cache of message columns uses the timeline function as a key.
-_TIMELINES = {
-    by_clue: partial(_build_timeline, every_clue_is_a_round=by_clue) for by_clue in (True, False)
+_TIMELINE_BUILDERS = {
+    by_clue: partial(_phase_and_round_of_each_row, every_clue_is_a_round=by_clue)
+    for by_clue in (True, False)
 }
 
 
@@ -207,7 +210,7 @@ def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret: str) -> list
     index = indices[-1] if indices else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
-        word, status = parse_guess(game.messages.content[index])
+        word, status = parse_guessed_word(game.messages.content[index])
     return [
         Guess(
             seat=hidden,
@@ -221,7 +224,7 @@ def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret: str) -> list
     ]
 
 
-def parse_guess(text: str) -> tuple[str | None, ParseStatus]:
+def parse_guessed_word(text: str) -> tuple[str | None, ParseStatus]:
     """Parse the one word that an answer guesses.
 
     Args:

@@ -160,7 +160,7 @@ def claims(sniffer: DocumentSniffer) -> bool:
     return (
         sniffer.first == "{"
         and "sample" in sniffer.keys
-        and _find_game_document(sniffer) is not None
+        and _find_game_json_in_sample(sniffer) is not None
     )
 
 
@@ -177,7 +177,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     Raises:
         InvalidDocumentError: If the game is invalid; the error names the path in the sample.
     """
-    json_path, data = _find_game_document(sniffer) or ("$", b"")
+    json_path, data = _find_game_json_in_sample(sniffer) or ("$", b"")
     document = parse_document(data, json_path)
     sample = decode(Sample, sniffer.top.get("sample", b"{}"), "$.sample")
     header = decode(EvalHeader, sniffer.top.get("eval", b"{}"), "$.eval")
@@ -196,11 +196,11 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         game = build_game(document)
     except InvalidDocumentError as error:
         raise InvalidDocumentError(
-            *(_move_fault_below(fault, json_path) for fault in error.faults)
+            *(_prefix_fault_path(fault, json_path) for fault in error.faults)
         ) from error
     game.format = NAME
-    game.faults = [_move_fault_below(fault, json_path) for fault in game.faults]
-    game.usage = _usage_of_seats(game, header, sample)
+    game.faults = [_prefix_fault_path(fault, json_path) for fault in game.faults]
+    game.usage = _usage_of_each_seat(game, header, sample)
     game.log_id = sample.uuid
     at_fallbacks = "$.sample.model_fallbacks"
     # These faults come first, because an ingest keeps only the first faults of a document, and the
@@ -251,7 +251,7 @@ def describes(sniffer: DocumentSniffer) -> str | None:
     return f"an Inspect log of task {task}, {reason}: see docs/inspect.md"
 
 
-def _find_game_document(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
+def _find_game_json_in_sample(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
     """Return the JSON path and text of the game in a sample; None if the sample has no game.
 
     A list of games or JSON in a string is also returned, so that it is reported as invalid.
@@ -268,12 +268,12 @@ def _find_game_document(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
     return None
 
 
-def _move_fault_below(fault: RecordError, json_path: str) -> RecordError:
+def _prefix_fault_path(fault: RecordError, json_path: str) -> RecordError:
     """Return the fault of a game document with the path that it has in the sample."""
     return replace(fault, json_path=json_path + fault.json_path.removeprefix("$"))
 
 
-def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
+def _usage_of_each_seat(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
     """Return the usage of each seat: as the game states it, else as the log does.
 
     Values are None if the log does not state them for the seat alone. The usage of a role without a
@@ -284,7 +284,7 @@ def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> lis
     calls = [call for call in events or () if call.event == "model"]
     usage_by_role, usage_by_model = (
         {
-            name: _parse_usage_with_cache_tokens(used, f"$.sample.{key}_usage.{name}", faults)
+            name: _parse_usage_including_cached_tokens(used, f"$.sample.{key}_usage.{name}", faults)
             for name, used in (
                 _decode_or_add_fault(
                     _USAGE, getattr(sample, f"{key}_usage"), f"$.sample.{key}_usage", faults
@@ -321,7 +321,7 @@ def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> lis
                 other_usages = [
                     Usage()
                     for call in other_calls
-                    if _fits_into_usage(call, usage_by_model[seat.model])
+                    if _can_call_be_part_of_usage(call, usage_by_model[seat.model])
                 ]
             seat_usage = _subtract_usages(usage_by_model[seat.model], other_usages)
             seat_calls = [call for call in model_calls if call.role in (None, seat.player)]
@@ -347,11 +347,11 @@ def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> lis
     ]
 
 
-def _fits_into_usage(call: LoggedEvent, used: Usage) -> bool:
+def _can_call_be_part_of_usage(call: LoggedEvent, used: Usage) -> bool:
     """Return whether a model's total usage can include a call: its input tokens are not more."""
     output = _decode_or_add_fault(_OUTPUT, call.output, "$.sample.events", [])
     call_usage = (
-        _parse_usage_with_cache_tokens(output.usage, "$.sample.events", [])
+        _parse_usage_including_cached_tokens(output.usage, "$.sample.events", [])
         if output and output.usage
         else Usage()
     )
@@ -367,7 +367,7 @@ def _subtract_usages(used: Usage, others: Sequence[Usage]) -> Usage:
     return Usage(*amounts)
 
 
-def _parse_usage_with_cache_tokens(
+def _parse_usage_including_cached_tokens(
     logged: LoggedUsage, json_path: str, faults: list[RecordError]
 ) -> Usage:
     """Return the usage of a role or a model, with cached tokens among the input tokens.

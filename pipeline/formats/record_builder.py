@@ -54,7 +54,7 @@ class Row(Struct, gc=False):
     msg_type: str | None = None
 
 
-class History(NamedTuple):
+class LoggedColumns(NamedTuple):
     """The logged rows of a game, by column.
 
     With an empty `content`, one instance can be shared by many games.
@@ -88,20 +88,24 @@ class Timeline(NamedTuple):
 
 # The phase that each of the moderator's texts begins, in order; None if it begins none.
 PromptedPhases = tuple[Phase | None, ...]
-TimelineBuilder = Callable[[History, PromptedPhases], Timeline]
+TimelineBuilder = Callable[[LoggedColumns, PromptedPhases], Timeline]
 
 
-def to_history(rows: Sequence[Row]) -> History:
+def to_history(rows: Sequence[Row]) -> LoggedColumns:
     """Convert logged rows to columns; the fields of `Row` and `History` are in the same order.
 
     Args:
         rows: The logged rows.
     """
-    return History(*zip(*map(astuple, rows), strict=True)) if rows else History((), (), (), (), ())
+    return (
+        LoggedColumns(*zip(*map(astuple, rows), strict=True))
+        if rows
+        else LoggedColumns((), (), (), (), ())
+    )
 
 
 def messages_from_rows(
-    logged: History,
+    logged: LoggedColumns,
     seats: Iterable[str],
     timing: TimelineBuilder,
     prompts: Mapping[str, Phase] = {},
@@ -124,14 +128,14 @@ def messages_from_rows(
     )
     without_texts = logged._replace(content=())
     return Messages(
-        _message_columns_with_timing(timing, without_texts, prompted, tuple(seats)), logged.content
+        _cached_message_columns(timing, without_texts, prompted, tuple(seats)), logged.content
     )
 
 
 # The benchmark's 1,430 public games have only 67 different sets of columns without texts.
 @lru_cache(1_000)
-def _message_columns_with_timing(
-    timing: TimelineBuilder, logged: History, prompted: PromptedPhases, seats: tuple[str, ...]
+def _cached_message_columns(
+    timing: TimelineBuilder, logged: LoggedColumns, prompted: PromptedPhases, seats: tuple[str, ...]
 ) -> MessageColumns:
     """Return the message columns, with private thoughts in the round that has been reached."""
     heard_rows = [
@@ -139,7 +143,7 @@ def _message_columns_with_timing(
     ]
     if all(heard_rows):
         return build_message_columns(logged, timing(logged, prompted), seats)
-    heard = History._make(tuple(compress(column, heard_rows)) for column in logged)
+    heard = LoggedColumns._make(tuple(compress(column, heard_rows)) for column in logged)
     phases_and_rounds = zip(*timing(heard, prompted), strict=True)
     timeline, round_ = Timeline([], []), None
     for is_heard in heard_rows:
@@ -163,7 +167,7 @@ def is_private_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
 
 
 def build_message_columns(
-    logged: History, timeline: Timeline, seats: Iterable[str]
+    logged: LoggedColumns, timeline: Timeline, seats: Iterable[str]
 ) -> MessageColumns:
     """Build message columns from logged rows and their phases and rounds, with the speakers' seats.
 
@@ -209,7 +213,7 @@ def call_cached(function: Callable[..., T], *arguments: Hashable) -> T:
 
 def clear_cache() -> None:
     """Empty the caches of this module, so that they never outgrow one batch of documents."""
-    _message_columns_with_timing.cache_clear()
+    _cached_message_columns.cache_clear()
     call_cached.cache_clear()
 
 
@@ -316,7 +320,7 @@ def _check_unique_player_names(names: Collection[str], json_path: str) -> None:
         )
 
 
-def sort_by_seat(players: dict[str, T]) -> dict[str, T]:
+def sort_by_player_number(players: dict[str, T]) -> dict[str, T]:
     """Return a mapping of players in the order of their seats.
 
     Args:
@@ -350,25 +354,27 @@ def find_player(value: object, players_by_name: Mapping[Any, str]) -> str | None
         return None
     exact_match = players_by_name.get(value)
     return (
-        _find_similar_player_name(value, players_by_name)
+        _find_only_player_with_similar_name(value, players_by_name)
         if exact_match is None and isinstance(value, str)
         else exact_match
     )
 
 
-def _find_similar_player_name(value: str, players_by_name: Mapping[Any, str]) -> str | None:
+def _find_only_player_with_similar_name(
+    value: str, players_by_name: Mapping[Any, str]
+) -> str | None:
     """Return the only player with an equal normalized name; None if there is none or several."""
-    normalized_value = _normalize_name(value)
+    normalized_value = _normalize_player_name(value)
     players = {
         player
         for name, player in players_by_name.items()
-        if _normalize_name(str(name)) == normalized_value
+        if _normalize_player_name(str(name)) == normalized_value
     }
     return players.pop() if normalized_value and len(players) == 1 else None
 
 
 @lru_cache(4_096)
-def _normalize_name(name: str) -> str:
+def _normalize_player_name(name: str) -> str:
     """Return a name without differences of case, hyphens, whitespace and surrounding marks."""
     return _IGNORED_AROUND_NAMES.sub(
         "", unicodedata.normalize("NFKC", name).translate(_HYPHENS)
@@ -450,7 +456,7 @@ def as_name_tuple(named: str | tuple[str, ...]) -> tuple[str, ...]:
     return (named,) if isinstance(named, str) else named
 
 
-def no_tested_player_faults(game: GameRecord) -> list[RecordError]:
+def faults_if_no_player_is_tested(game: GameRecord) -> list[RecordError]:
     """Return a fault if no player of the game is tested, because no metric counts such a game.
 
     Args:
@@ -466,7 +472,7 @@ def no_tested_player_faults(game: GameRecord) -> list[RecordError]:
     ]
 
 
-def opponent_models(seats: Iterable[Seat]) -> str | None:
+def joined_opponent_models(seats: Iterable[Seat]) -> str | None:
     """Return the models of the seats that are not tested; None if all seats are tested.
 
     Args:
@@ -549,7 +555,7 @@ def build_messages(logged_messages: Iterable[LoggedMessage], seats: Iterable[Sea
         seats: The seats of the game.
     """
     rows = list(logged_messages)
-    logged = History(
+    logged = LoggedColumns(
         player=tuple([row.player for row in rows]),
         content=tuple([row.content for row in rows]),
         turn=tuple([row.turn for row in rows]),
@@ -615,7 +621,7 @@ def add_round_totals(
     return rows
 
 
-def team_results(
+def results_by_model_and_role(
     game: GameRecord, kind: GameDefinition, guess_is_correct: bool | None = None
 ) -> list[Result]:
     """Return the results of a game with sides: one for each tested model and role.
@@ -625,7 +631,7 @@ def team_results(
         kind: The definition of the game.
         guess_is_correct: Whether the guess of the game was right; None if there was none.
     """
-    sides, opponents = call_cached(_tested_sides_and_opponents, tuple(game.seats))
+    sides, opponents = call_cached(_tested_models_with_roles_and_opponents, tuple(game.seats))
     # `is_win` is None if no game of this type ends with the outcome.
     ending = kind.ending(game.outcome if game.is_finished else None) or Ending("")
     message_index = _last_message_index(game)
@@ -645,7 +651,7 @@ def team_results(
     ]
 
 
-def side_results(game: GameRecord) -> list[Result]:
+def results_if_game_has_sides(game: GameRecord) -> list[Result]:
     """Return the results of a game whose format states none; empty if its type has no sides.
 
     Args:
@@ -659,10 +665,12 @@ def side_results(game: GameRecord) -> list[Result]:
         None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
         for guess in game.guesses
     ]
-    return team_results(game, definition, are_correct[0] if len(are_correct) == 1 else None)
+    return results_by_model_and_role(
+        game, definition, are_correct[0] if len(are_correct) == 1 else None
+    )
 
 
-def _tested_sides_and_opponents(
+def _tested_models_with_roles_and_opponents(
     seats: tuple[Seat, ...],
 ) -> tuple[list[tuple[str | None, str, int | None]], str | None]:
     """Return the tested models and roles, with the seat if only one has them; and the opponents."""
@@ -674,7 +682,7 @@ def _tested_sides_and_opponents(
         (model, role, numbers[0] if len(numbers) == 1 else None)
         for (model, role), numbers in seat_numbers_by_side.items()
     ]
-    return sides, opponent_models(seats)
+    return sides, joined_opponent_models(seats)
 
 
 def results_of_tested_seats(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
@@ -684,7 +692,7 @@ def results_of_tested_seats(game: GameRecord, is_win: Mapping[int, bool | None])
         game: The game with its seats and messages.
         is_win: Whether each tested seat won, by seat number; None if the game is unfinished.
     """
-    message_index, opponents = _last_message_index(game), opponent_models(game.seats)
+    message_index, opponents = _last_message_index(game), joined_opponent_models(game.seats)
     return [
         Result(
             model=(seat := game.seats[number - 1]).model,

@@ -167,7 +167,7 @@ def not_json_error(error: Exception, data: bytes, json_path: str) -> InvalidDocu
         data: The rejected data.
         json_path: The JSON path of the data.
     """
-    path, message = _find_non_json_value(data) or ("", _not_json_message(error, data))
+    path, message = _non_json_value_error(data) or ("", _not_json_message(error, data))
     return invalid_document_error(json_path + path, WELL_FORMED, message)
 
 
@@ -193,7 +193,7 @@ def _not_json_message(error: Exception, data: bytes) -> str:
     return f"{message} in line {before.count(chr(10)) + 1:,}, column {column:,}"
 
 
-def _find_non_json_value(data: bytes) -> tuple[str, str] | None:
+def _non_json_value_error(data: bytes) -> tuple[str, str] | None:
     """Return the path and a description of the first NaN, infinity or lone surrogate."""
     if len(data) > 1 << 23 or not _NON_JSON_VALUE.search(data):
         return None
@@ -201,7 +201,7 @@ def _find_non_json_value(data: bytes) -> tuple[str, str] | None:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    for path, _, leaf in iter_keys_and_leaves(value):
+    for path, _, leaf in iter_keys_and_leaves_with_path_and_depth(value):
         if isinstance(leaf, float) and not math.isfinite(leaf):
             literal = json.dumps(leaf)
             return path, f"{literal} is no number of JSON: write null, or another number"
@@ -211,7 +211,7 @@ def _find_non_json_value(data: bytes) -> tuple[str, str] | None:
     return None
 
 
-def iter_keys_and_leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
+def iter_keys_and_leaves_with_path_and_depth(value: Any) -> Iterator[tuple[str, int, Any]]:
     """Yield each key and each leaf of a decoded JSON value in document order.
 
     Args:
@@ -232,7 +232,7 @@ def iter_keys_and_leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
             yield path, depth, node
 
 
-Shapes = Sequence[msgspec.json.Decoder[Any]]
+WholeLogDecoders = Sequence[msgspec.json.Decoder[Any]]
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
@@ -254,7 +254,7 @@ class DocumentSniffer:
 
     __slots__ = ("_keys", "_listed", "_shapes", "_top", "data", "first", "path", "shaped")
 
-    def __init__(self, path: str, data: bytes, shapes: Shapes = ()) -> None:
+    def __init__(self, path: str, data: bytes, shapes: WholeLogDecoders = ()) -> None:
         """Store the document without decoding it.
 
         Args:
@@ -281,7 +281,7 @@ class DocumentSniffer:
         If several objects follow one another, as in JSON lines, only the first one counts.
         """
         if self._top is None:
-            self._top = _parse_top_level(self.data) if self.first == "{" else {}
+            self._top = _parse_first_object(self.data) if self.first == "{" else {}
         return self._top
 
     @property
@@ -380,7 +380,7 @@ def _skip_whitespace(text: str, start: int) -> int:
     return start if match is None else match.end()
 
 
-def _parse_top_level(data: bytes) -> Mapping[str, Raw]:
+def _parse_first_object(data: bytes) -> Mapping[str, Raw]:
     """Return the undecoded values of a document's first JSON object by key."""
     end = data.find(b"\n")
     # The first line of a log in lines is enough: a decoder would read all of it, and then fail.
@@ -426,16 +426,16 @@ def check_against_game_definition(game: GameRecord) -> None:
     roles = {role.name for role in definition.roles}
     for seat in game.seats:
         if seat.role not in roles:
-            raise _unknown_value_error("a role", seat.role, roles, game)
+            raise _value_unknown_to_game_type_error("a role", seat.role, roles, game)
     for table in game.events:
         if table not in definition.tables:
-            raise _unknown_value_error("a table", table, definition.tables, game)
-    check_start(game)
-    check_end(game)
-    check_winners(game)
+            raise _value_unknown_to_game_type_error("a table", table, definition.tables, game)
+    check_start_time(game)
+    check_outcome(game)
+    check_results_state_winners(game)
 
 
-def check_start(game: GameRecord, json_path: str = "$") -> None:
+def check_start_time(game: GameRecord, json_path: str = "$") -> None:
     """Check that the start of a game is a valid time in UTC.
 
     Args:
@@ -452,7 +452,7 @@ def check_start(game: GameRecord, json_path: str = "$") -> None:
         raise invalid_document_error(json_path, rule, str(game.started_at)) from error
 
 
-def check_end(game: GameRecord, json_path: str = "$") -> None:
+def check_outcome(game: GameRecord, json_path: str = "$") -> None:
     """Check that a finished game has an outcome of its game type, and an unfinished game has none.
 
     Args:
@@ -469,10 +469,10 @@ def check_end(game: GameRecord, json_path: str = "$") -> None:
         )
     outcomes = {ending.outcome for ending in game_definitions()[game.game_type].endings}
     if game.is_finished and outcome not in outcomes:
-        raise _unknown_value_error("an outcome", outcome, outcomes, game, json_path)
+        raise _value_unknown_to_game_type_error("an outcome", outcome, outcomes, game, json_path)
 
 
-def check_winners(game: GameRecord, json_path: str = "$") -> None:
+def check_results_state_winners(game: GameRecord, json_path: str = "$") -> None:
     """Check that each result says who won if the game is finished, and does not otherwise.
 
     Args:
@@ -496,7 +496,7 @@ def check_winners(game: GameRecord, json_path: str = "$") -> None:
             raise invalid_document_error(json_path, rule, has)
 
 
-def _unknown_value_error(
+def _value_unknown_to_game_type_error(
     noun: str,
     value: str | None,
     allowed_values: Iterable[str],

@@ -212,7 +212,7 @@ def check_definition(
     kind: GameDefinition, package: str, others: Iterable[SourcedDefinition] = ()
 ) -> None:
     """Raise PluginError for the first mistake of a definition, alone or together with others."""
-    for mistake in chain(iter_mistakes(kind), iter_name_conflicts(kind, others)):
+    for mistake in chain(iter_mistake_messages(kind), iter_name_conflict_messages(kind, others)):
         raise definition_error(kind, package, mistake)
 
 
@@ -222,7 +222,7 @@ def definition_error(kind: GameDefinition, package: str, mistake: str) -> Plugin
     return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
 
 
-def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
+def iter_mistake_messages(kind: GameDefinition) -> Iterator[str]:
     """Yield a message for each mistake within a definition."""
     if not _is_name(kind.name) or kind.name == ALL_GAME_TYPES:
         yield f"the name of a game has {NAME_RULE}, and is not `{ALL_GAME_TYPES}`"
@@ -239,8 +239,8 @@ def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
         texts: list[object] = [role.name, role.competition]
         if not all(isinstance(text, str) and text for text in texts):
             yield "a role has a name and a competition"
-    yield from _iter_repeated_names("roles", "name", [role.name for role in kind.roles])
-    yield from _iter_repeated_names(
+    yield from _iter_repeated_name_messages("roles", "name", [role.name for role in kind.roles])
+    yield from _iter_repeated_name_messages(
         "endings", "outcome", [ending.outcome for ending in kind.endings]
     )
     for ending in kind.endings:
@@ -263,7 +263,9 @@ def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
                 yield f"a field of {event} is a column of `{name}`, and `{entry}` is none"
 
 
-def iter_name_conflicts(kind: GameDefinition, others: Iterable[SourcedDefinition]) -> Iterator[str]:
+def iter_name_conflict_messages(
+    kind: GameDefinition, others: Iterable[SourcedDefinition]
+) -> Iterator[str]:
     """Yield a message for each other definition with the same name or competition."""
     for source, other_definition in others:
         if kind.name == other_definition.name:
@@ -300,7 +302,7 @@ def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
                 )
 
 
-def _iter_repeated_names(plural: str, attribute: str, names: list[str]) -> Iterator[str]:
+def _iter_repeated_name_messages(plural: str, attribute: str, names: list[str]) -> Iterator[str]:
     """Yield a message for each name that occurs again in a list."""
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -336,7 +338,9 @@ class _GameInFile(Struct, forbid_unknown_fields=True):
     most_points_win: bool = False
 
 
-def iter_games_from_environment(others: Iterable[SourcedDefinition]) -> Iterator[SourcedDefinition]:
+def iter_definitions_from_environment_files(
+    others: Iterable[SourcedDefinition],
+) -> Iterator[SourcedDefinition]:
     """Yield each file named in `MAGIC_GAMES`, separated as in PATH, with the definition in it.
 
     Raises PluginError for a repeated file and for an invalid or conflicting definition.
@@ -388,7 +392,10 @@ def load_game_definition(file: Path, others: Iterable[SourcedDefinition] = ()) -
         for role in game.roles
     )
     definition = GameDefinition(**msgspec.structs.asdict(game) | {"roles": roles})
-    if problems := [*iter_mistakes(definition), *iter_name_conflicts(definition, others)]:
+    if problems := [
+        *iter_mistake_messages(definition),
+        *iter_name_conflict_messages(definition, others),
+    ]:
         raise PluginError(f"{file}: the game `{definition.name}`: {'; '.join(problems)}")
     return definition
 
@@ -400,17 +407,17 @@ def load_game_definition(file: Path, others: Iterable[SourcedDefinition] = ()) -
 def game_definitions() -> MappingProxyType[str, GameDefinition]:
     """Return all game definitions by name: the games of MAgIC first, then others by name."""
     magic_games = list(map(str, GameType))
-    definitions = {name: kind for name, _, kind in _all_definitions_with_source()}
+    definitions = {name: kind for name, _, kind in _all_sourced_definitions()}
     others = sorted(definitions.keys() - set(magic_games))
     return MappingProxyType({name: definitions[name] for name in (*magic_games, *others)})
 
 
 @cache
-def _all_definitions_with_source() -> tuple[tuple[str, str, GameDefinition], ...]:
+def _all_sourced_definitions() -> tuple[tuple[str, str, GameDefinition], ...]:
     """Return the name, the package or file, and the definition of each game."""
     return tuple(
         (kind.name, source, kind)
-        for source, kind in (*_definitions_in_code(), *_definitions_from_environment())
+        for source, kind in (*_built_in_and_plugin_definitions(), *_definitions_from_environment())
     )
 
 
@@ -423,7 +430,7 @@ def game_type_tables(shared: Collection[str]) -> dict[str, EventTable]:
     Raises:
         PluginError: If two tables have the same name, or a table has the name of a shared one.
     """
-    packages = {name: package for name, package, _ in _all_definitions_with_source()}
+    packages = {name: package for name, package, _ in _all_sourced_definitions()}
     tables = [
         (table, packages[name], kind)
         for name, kind in game_definitions().items()
@@ -438,7 +445,7 @@ def game_type_tables(shared: Collection[str]) -> dict[str, EventTable]:
 
 
 @cache
-def _definitions_in_code() -> tuple[SourcedDefinition, ...]:
+def _built_in_and_plugin_definitions() -> tuple[SourcedDefinition, ...]:
     """Return the definitions of this folder and of plugins; raise PluginError for a mistake."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     values = (value for module in modules for value in vars(module).values())
@@ -460,7 +467,7 @@ def _iter_plugin_definitions() -> Iterator[tuple[str, GameDefinition]]:
 
 @cache
 def _definitions_from_environment() -> tuple[SourcedDefinition, ...]:
-    return tuple(iter_games_from_environment(_definitions_in_code()))
+    return tuple(iter_definitions_from_environment_files(_built_in_and_plugin_definitions()))
 
 
 def game_types_outside_files(files: Collection[str]) -> list[SourcedDefinition]:
@@ -475,7 +482,7 @@ def game_types_outside_files(files: Collection[str]) -> list[SourcedDefinition]:
         for file, definition in _definitions_from_environment()
         if Path(file).resolve() not in paths
     )
-    return [*_definitions_in_code(), *others]
+    return [*_built_in_and_plugin_definitions(), *others]
 
 
 def game_types_in_files() -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def _check_java() -> None:
         raise UsageError(f"Spark needs Java 17 or newer: {where}; install it or set JAVA_HOME")
 
 
-def _check_answers(master: str) -> None:
+def _check_master_is_reachable(master: str) -> None:
     """Raise UsageError if no address of a cluster can be reached; Spark would wait a minute."""
     addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
     reasons = []
@@ -119,7 +119,7 @@ def _start_session(master: str) -> "SparkSession":
             "k8s://https://HOST:443"
         )
     if master.startswith("spark://"):
-        _check_answers(master)
+        _check_master_is_reachable(master)
     _check_java()
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -131,12 +131,12 @@ def _start_session(master: str) -> "SparkSession":
     settings = SparkConf().setMaster(master).setAppName("magic")
     settings.setAll([*_session_settings(master).items()])
     try:
-        with _set_environment(master):
+        with _temporary_environment(master):
             with delay_interrupts():
-                stderr = {"stderr": _java_stderr()}
+                stderr = {"stderr": _java_stderr_target()}
                 gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
             atexit.register(_terminate_java, gateway.proc, applications)
-            with _allow_interrupt():
+            with _make_wait_interruptible():
                 context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line_message(error)}") from None
@@ -174,7 +174,7 @@ def _terminate_java(java: Popen[bytes], applications: Sequence[str]) -> None:
         work.rmdir()
 
 
-def _java_stderr() -> int | None:
+def _java_stderr_target() -> int | None:
     """Return where Java's stderr goes: to /dev/null, or to stderr if that is requested.
 
     What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
@@ -197,7 +197,7 @@ def cancel_jobs_on_interrupt(context: "SparkContext") -> Iterator[None]:
 
 
 @contextmanager
-def _allow_interrupt() -> Iterator[None]:
+def _make_wait_interruptible() -> Iterator[None]:
     """Let Ctrl-C end the wait for a Spark master."""
     handler = signal.getsignal(signal.SIGINT)
     # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
@@ -213,7 +213,7 @@ def _allow_interrupt() -> Iterator[None]:
             signal.siginterrupt(signal.SIGINT, True)
 
 
-def is_local(master: str) -> bool:
+def is_local_master(master: str) -> bool:
     """Return whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
     return master.startswith("local")
 
@@ -221,7 +221,7 @@ def is_local(master: str) -> bool:
 def _session_settings(master: str) -> dict[str, str]:
     """Return the settings of a new session; a cluster's own settings are not changed."""
     settings = {"spark.ui.showConsoleProgress": "false"}
-    if is_local(master):
+    if is_local_master(master):
         settings |= {
             # A checkout is on no interpreter's path but ours.
             "spark.executorEnv.PYTHONPATH": str(_HERE.parent.parent),
@@ -233,11 +233,11 @@ def _session_settings(master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _set_environment(master: str) -> Iterator[None]:
+def _temporary_environment(master: str) -> Iterator[None]:
     """Set the environment variables that Spark needs, unless they are set."""
     # Executors run this very interpreter, which has what we need.
     wanted = {"PYSPARK_PYTHON": sys.executable}
-    if is_local(master):
+    if is_local_master(master):
         # A local cluster's own processes listen there, too.
         wanted["SPARK_LOCAL_IP"] = _LOOPBACK
     ours = {name: value for name, value in wanted.items() if name not in os.environ}
@@ -308,7 +308,7 @@ class SparkViews:
             name = f"{table.db}.{table.name}".removeprefix("main.").removeprefix(".")
             self._make(name)
             table.set("db", None)  # a temporary view has no schema
-            table.set("this", sqlglot.exp.to_identifier(temporary_view_name(name)))
+            table.set("this", sqlglot.exp.to_identifier(view_name_without_schema(name)))
         return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
 
     def _make(self, name: str) -> None:
@@ -317,7 +317,7 @@ class SparkViews:
         self._made.add(name)
         if name in self._views:
             view = self.session.sql(self._translated(self._views[name].select))
-            view.createOrReplaceTempView(temporary_view_name(name))
+            view.createOrReplaceTempView(view_name_without_schema(name))
         elif name in TABLES:
             rows = viewed_table_select(self._lake, name, self._select)
             self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
@@ -349,12 +349,12 @@ class SparkViews:
         def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for file in batch.column(0).to_pylist():
-                    yield from _rows(file, wanted)
+                    yield from _iter_batches_of_file(file, wanted)
 
         return self.session.createDataFrame(names, "file string").mapInArrow(rows, schema)
 
 
-def _rows(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _iter_batches_of_file(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of a file, some at a time. Runs on an executor."""
     from pipeline.stores import open_file
 
@@ -367,7 +367,7 @@ def _nfc(text: str | None) -> str | None:
     return None if text is None else normalize("NFC", text)
 
 
-def temporary_view_name(name: str) -> str:
+def view_name_without_schema(name: str) -> str:
     """The name of a view, without a schema."""
     return name.replace(".", "__")
 
@@ -415,7 +415,7 @@ class _Cluster:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        parts = balanced(list(tasks), self._context.defaultParallelism)
+        parts = split_into_balanced_parts(list(tasks), self._context.defaultParallelism)
         if not parts:
             return
         job, known = self._job, None
@@ -425,7 +425,10 @@ class _Cluster:
         def work(
             of_partition: Iterable[_Part],
         ) -> Iterator[tuple[int, list[WorkerFindings], list[StagedFiles]]]:
-            return (_run_task(job, known.value if known else None, part) for part in of_partition)
+            return (
+                _run_tasks_of_part(job, known.value if known else None, part)
+                for part in of_partition
+            )
 
         try:
             with cancel_jobs_on_interrupt(self._context):
@@ -446,7 +449,7 @@ class _Cluster:
         """Leaves the session to the process, which may have other uses for it."""
 
 
-def _run_task(
+def _run_tasks_of_part(
     job: IngestJob, known: bytes | None, part: _Part
 ) -> tuple[int, list[WorkerFindings], list[StagedFiles]]:
     """Runs on an executor: one worker, from its first task to its files."""
@@ -463,7 +466,7 @@ def _run_task(
             worker.stop()
 
 
-def balanced(tasks: list[WorkerTask], n_least: int) -> list[_Part]:
+def split_into_balanced_parts(tasks: list[WorkerTask], n_least: int) -> list[_Part]:
     """The tasks dealt out by their bytes, the largest first, each to whoever has least."""
     n_bytes = sum(_n_bytes(task) for task in tasks)
     n_parts = min(len(tasks), max(n_least, -(-n_bytes // PARTITION_BYTES)))

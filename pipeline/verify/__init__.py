@@ -74,7 +74,7 @@ _TO_DO = (
 )
 
 
-def ingests_missing_from_commits(lake: StoredLake) -> Finding | None:
+def find_ingests_missing_from_table(lake: StoredLake) -> Finding | None:
     """Return a finding if `documents` has ingests after the lake's last commit, or None.
 
     An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
@@ -158,9 +158,9 @@ class FileFindings(Struct):
         ]
 
 
-def check_files(lake: StoredLake, table: str, limit: int) -> FileFindings:
+def check_files_of_table(lake: StoredLake, table: str, limit: int) -> FileFindings:
     """Check every file and every row of a table."""
-    found = FileFindings(table, _unknown_game_types(lake))
+    found = FileFindings(table, _game_types_of_missing_packages(lake))
     try:
         logged = pl.DataFrame(lake.delta_table(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
@@ -181,16 +181,16 @@ def check_files(lake: StoredLake, table: str, limit: int) -> FileFindings:
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         found.n_files += 1
-        if difference := _difference(folder / name, sizes.get(name), entry["size_bytes"]):
+        if difference := _size_or_hash_problem(folder / name, sizes.get(name), entry["size_bytes"]):
             check, columns = difference
             found.is_readable = False
             found.add_finding(check, {"file": name, **columns}, limit)
         else:
-            _check_file(folder / name, entry, found, limit, schema)
+            _check_rows_of_file(folder / name, entry, found, limit, schema)
     return found
 
 
-def _difference(
+def _size_or_hash_problem(
     file: Location, n_bytes: int | None, logged: int
 ) -> tuple[str, dict[str, object]] | None:
     """Return how a file of `n_bytes` (None: no such file) differs from what its log says.
@@ -213,7 +213,7 @@ def _difference(
     return "file_hash", {"sha256": sha256}
 
 
-def _unknown_game_types(lake: StoredLake) -> frozenset[str]:
+def _game_types_of_missing_packages(lake: StoredLake) -> frozenset[str]:
     """Return the game types in the lake that belong to packages that are not installed."""
     try:
         return frozenset(lake.unknown_game_types)
@@ -222,7 +222,7 @@ def _unknown_game_types(lake: StoredLake) -> frozenset[str]:
         return frozenset()  # the table `roles` is itself looked at
 
 
-def _check_file(
+def _check_rows_of_file(
     file: Location, logged: dict[str, Any], found: FileFindings, limit: int, schema: pl.Schema
 ) -> None:
     """Check the rows of one file, which must have the columns of `schema`."""
@@ -246,8 +246,8 @@ def _check_file(
                 found.n_rows += rows.height
                 # An older lake has null in columns that its files lack.
                 whole_rows = rows.match_to_schema(contract, missing_columns="insert")
-                _check_rows(whole_rows, found, limit)
-            unlike = list(_contradicted_statistics(parquet.metadata, logged))
+                _check_rows_against_contract(whole_rows, found, limit)
+            unlike = list(_iter_footer_statistics_that_contradict_log(parquet.metadata, logged))
     except _DAMAGED as error:
         raise_if_resources_exhausted(error)
         found.is_readable = False
@@ -259,7 +259,7 @@ def _check_file(
         found.add_finding("file_statistics", {"file": logged["path"], **row}, limit)
 
 
-def _check_rows(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
+def _check_rows_against_contract(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
     """Check rows against their contract, except rows of games that only another package defines."""
     contract = TABLES[found.table]
     key = [name for name in _KEYS if name in rows.columns]
@@ -279,7 +279,7 @@ def _check_rows(rows: pl.DataFrame, found: FileFindings, limit: int) -> None:
 _KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "path")
 
 
-def _contradicted_statistics(
+def _iter_footer_statistics_that_contradict_log(
     footer: pq.FileMetaData, logged: dict[str, Any]
 ) -> Iterator[dict[str, object]]:
     """Return the statistics of a file's footer that contradict the log; ranges there are bounds."""
@@ -343,7 +343,9 @@ def all_checks() -> list[Check]:
     for name in sql_files.list_files(FOLDER):
         header = sql_files.read_header(f"{FOLDER}/{name}")
         tables = (
-            [t for t in TABLES if _is_of(header["tables"][0], t)] if "tables" in header else [None]
+            [t for t in TABLES if _is_table_of_kind(header["tables"][0], t)]
+            if "tables" in header
+            else [None]
         )
         severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
         checks += [Check(name, severity, finds, by, table) for table in tables]
@@ -354,7 +356,7 @@ def all_checks() -> list[Check]:
     return checks
 
 
-def _is_of(kind: str, name: str) -> bool:
+def _is_table_of_kind(kind: str, name: str) -> bool:
     """Return whether a table is of the kind that the header of a check names."""
     table = TABLES[name]
     match kind:
@@ -376,7 +378,7 @@ def check_title(check: Check) -> str:
     return f"{check.name} of {check.table}" if check.table else check.name
 
 
-def tables_of(check: Check) -> set[str]:
+def tables_read_by_check(check: Check) -> set[str]:
     """Return the lake's tables that a check reads."""
     return set(_WORD.findall(check.sql_query)) & set(TABLES)
 
@@ -388,25 +390,27 @@ def run_checks(
     findings = []
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
-    read = sorted({table for check in chosen for table in tables_of(check)})
+    read = sorted({table for check in chosen for table in tables_read_by_check(check)})
     n_rows = {table: sum(lake.row_counts_by_file(table).values()) for table in read}
     with warehouse.connect_with_memory_limit(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(check_title(check))
             if check.table and not n_rows[check.table]:
                 continue  # such a check gives rows of its table
-            if finding := _finding(connection, check, _number_of_slices(n_rows, check), limit):
+            if finding := _run_check_in_slices(
+                connection, check, _number_of_slices(n_rows, check), limit
+            ):
                 findings.append(finding)
     return findings
 
 
-def _finding(
+def _run_check_in_slices(
     connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, limit: int
 ) -> Finding | None:
     n_rows = 0
     rows: list[dict[str, object]] = []
     for number in range(n_slices):
-        sliced = _query_of_slice(check, number, n_slices)
+        sliced = _query_on_slice_of_tables(check, number, n_slices)
         n_wanted = max(limit - len(rows), 1)
         page = warehouse.run_trusted_query(connection, f"{sliced}\nLIMIT {n_wanted}")
         n_found = page.height
@@ -424,15 +428,15 @@ def _finding(
 def _number_of_slices(n_rows: dict[str, int], check: Check) -> int:
     """Return the number of parts to run a check in, so that each reads a bounded number of rows."""
     _, sliced = _BY.get(check.by, ("", set()))
-    most = max((n_rows[table] for table in tables_of(check) & sliced), default=0)
+    most = max((n_rows[table] for table in tables_read_by_check(check) & sliced), default=0)
     return -(-most // SLICE_ROWS) or 1
 
 
-def _query_of_slice(check: Check, number: int, n_slices: int) -> str:
+def _query_on_slice_of_tables(check: Check, number: int, n_slices: int) -> str:
     """Return the check's query on one part of the tables; parts have the names of the tables."""
     query = f"SELECT * FROM (\n{check.sql_query}\n) AS found"
     key, sliced = _BY.get(check.by, ("", set()))
-    tables = tables_of(check) & sliced if n_slices > 1 else ()
+    tables = tables_read_by_check(check) & sliced if n_slices > 1 else ()
     rows = f"WHERE hash({key}) % {n_slices} = {number}"
     parts = [f"{t} AS NOT MATERIALIZED (SELECT * FROM main.{t} {rows})" for t in sorted(tables)]
     return f"WITH {', '.join(parts)}\n{query}" if parts else query
@@ -503,17 +507,17 @@ def verify(
     unreadable = set()
     for table in lake.existing_tables:
         on_progress(f"files of {table}")
-        found = check_files(lake, table, limit)
+        found = check_files_of_table(lake, table, limit)
         findings += found.findings
         n_files += found.n_files
         n_rows += found.n_rows
         if not found.is_readable:
             unreadable.add(table)
     known = all_checks()
-    possible = [check for check in known if not tables_of(check) & unreadable]
+    possible = [check for check in known if not tables_read_by_check(check) & unreadable]
     findings += run_checks(lake, possible, limit, on_progress)
     # Of the newest state, since an ingest may have ended meanwhile.
-    findings += filter(None, [ingests_missing_from_commits(open_lake(path))])
+    findings += filter(None, [find_ingests_missing_from_table(open_lake(path))])
     left_out = [check_title(check) for check in known if check not in possible]
     rows = [
         (

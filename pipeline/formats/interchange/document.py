@@ -22,7 +22,7 @@ from pipeline.formats.sniffer import (
     UNDECODABLE,
     decode,
     invalid_document_error,
-    iter_keys_and_leaves,
+    iter_keys_and_leaves_with_path_and_depth,
 )
 from pipeline.game_record import (
     TYPE_RULE,
@@ -120,24 +120,28 @@ class Act(
     outage: bool = False
 
 
-def struct_fields_of_event(
+def struct_field_definitions(
     event: type[Struct], columns: Mapping[str, Column], left_out: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
     """Return the name, type and default of an event's fields for a struct of the document."""
     of_event = {field.name: field for field in fields(event)}
     return [
-        (name, _type_bounded_by_column(of_event[name].type, columns.get(name), default), default)
+        (
+            name,
+            _field_type_limited_to_column_range(of_event[name].type, columns.get(name), default),
+            default,
+        )
         for name, default in left_out.items()
     ]
 
 
-def default_if_left_out(field: FieldInfo) -> Any:
+def default_of_omitted_field(field: FieldInfo) -> Any:
     """Return the default of an event's field; None for a nullable field without a default."""
     can_be_null = field.default is NODEFAULT and NoneType in get_args(field.type)
     return None if can_be_null else field.default
 
 
-def _type_bounded_by_column(kind: Any, column: Column | None, default: Any) -> Any:
+def _field_type_limited_to_column_range(kind: Any, column: Column | None, default: Any) -> Any:
     """Return a field's type, with numbers limited to the range of their column."""
     member_types = [type_ for type_ in get_args(kind) if type_ is not NoneType] or [kind]
     if column is not None and member_types in ([int], [float]):
@@ -152,13 +156,13 @@ def _type_bounded_by_column(kind: Any, column: Column | None, default: Any) -> A
 def _define_act_class(table: str) -> type[Act]:
     event, columns = TABLES[table].event, TABLES[table].columns
     event_defaults = {
-        field.name: default_if_left_out(field)
+        field.name: default_of_omitted_field(field)
         for field in fields(event)
         if field.name not in OF_EVENT
     }
     meaning, left_out = _SAID.get(table, (TABLES[table].row, event_defaults))
     title = event.__name__ if table in _SAID else "".join(map(str.capitalize, table.split("_")))
-    members = struct_fields_of_event(event, columns, left_out)
+    members = struct_field_definitions(event, columns, left_out)
     made = defstruct(title, members, bases=(Act,), frozen=True, kw_only=True, tag=table)
     made.__doc__ = meaning
     return cast(type[Act], made)
@@ -263,10 +267,10 @@ class Event(_Part, kw_only=True):
 
 Result = defstruct(
     "Result",
-    struct_fields_of_event(
+    struct_field_definitions(
         game_record.Result,
         RESULT_COLUMNS,
-        {field.name: default_if_left_out(field) for field in fields(game_record.Result)},
+        {field.name: default_of_omitted_field(field) for field in fields(game_record.Result)},
     ),
     bases=(_Part,),
     kw_only=True,
@@ -344,11 +348,11 @@ def parse_document(data: bytes, json_path: str = "$") -> Document:
     try:
         return decode(Document, data, json_path)
     except InvalidDocumentError as error:
-        faults = _document_type_faults(data, json_path) if error.fault.rule == TYPE_RULE else []
+        faults = _type_faults_of_document(data, json_path) if error.fault.rule == TYPE_RULE else []
         raise InvalidDocumentError(*(faults or error.faults)) from error
 
 
-def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
+def _type_faults_of_document(data: bytes, json_path: str) -> list[RecordError]:
     try:
         value = msgspec.json.decode(data)
     except UNDECODABLE:  # the decoder of documents got only as far as its first fault
@@ -356,7 +360,7 @@ def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
     faults = find_type_errors(value, Document, json_path)
     setting = value.get("setting") if isinstance(value, dict) else None
     if isinstance(setting, dict):
-        faults += _setting_type_faults(setting, f"{json_path}.setting")
+        faults += _type_faults_of_setting(setting, f"{json_path}.setting")
     return [
         replace(fault, message=f"{fault.message}: choose from {', '.join(ACTS)}")
         if fault.json_path.endswith(".act")
@@ -365,15 +369,15 @@ def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
     ]
 
 
-def _setting_type_faults(setting: Mapping[str, Any], json_path: str) -> list[RecordError]:
+def _type_faults_of_setting(setting: Mapping[str, Any], json_path: str) -> list[RecordError]:
     return find_type_errors(setting, OfWords if "code" in setting else Fixed, json_path)
 
 
-def check_setting(setting: Mapping[str, Any]) -> None:
+def check_setting_can_be_stored(setting: Mapping[str, Any]) -> None:
     """Raise InvalidDocumentError for a setting that is too large, too deep or not storable."""
-    if faults := _setting_type_faults(setting, "$.setting"):
+    if faults := _type_faults_of_setting(setting, "$.setting"):
         raise InvalidDocumentError(*faults)
-    for path, depth, value in iter_keys_and_leaves(setting):
+    for path, depth, value in iter_keys_and_leaves_with_path_and_depth(setting):
         if depth > _DEEPEST:
             rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
             raise invalid_document_error("$.setting", rule, "there are more")

@@ -22,7 +22,7 @@ from pipeline.formats.interchange.document import (
     End,
     Event,
     Seat,
-    check_setting,
+    check_setting_can_be_stored,
 )
 from pipeline.formats.record_builder import (
     EVERYONE,
@@ -37,12 +37,17 @@ from pipeline.formats.record_builder import (
     has_highest_score,
     is_private_thought,
     parse_usage,
+    results_by_model_and_role,
     results_of_tested_seats,
-    team_results,
     unknown_audience_faults,
     unseated_speaker_faults,
 )
-from pipeline.formats.sniffer import check_end, check_start, check_winners, invalid_document_error
+from pipeline.formats.sniffer import (
+    check_outcome,
+    check_results_state_winners,
+    check_start_time,
+    invalid_document_error,
+)
 from pipeline.game_record import (
     OUTAGE_MARK,
     Event as GameEvent,
@@ -59,7 +64,7 @@ from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
 # Rows are those of one table of one game, in the document's order, as their fields by name.
 
 Row = Mapping[str, Any]
-DerivedRows = Sequence[Row]
+TableRows = Sequence[Row]
 
 
 class GameContext(NamedTuple):
@@ -74,7 +79,9 @@ class GameContext(NamedTuple):
     word: Any
 
 
-def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> list[dict[str, Any]]:
+def derive_omittable_fields(
+    table: str, rows: TableRows, around: GameContext
+) -> list[dict[str, Any]]:
     """Return for each row of a table the values of the fields that a document may leave out."""
     n_rows: Counter[tuple[int, int]] = Counter()
     values: list[dict[str, Any]] = []
@@ -115,9 +122,9 @@ def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> l
 
 
 # Each table's rows, their fields by name, UNSET where the document leaves one out.
-Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
+RowsByTable: TypeAlias = "dict[str, list[dict[str, Any]]]"
 # A null for each text, and for each act without one the name of its table.
-Order: TypeAlias = "list[str | None]"
+EventOrder: TypeAlias = "list[str | None]"
 
 FORMAT = "interchange"
 # What a text is by which somebody does this.
@@ -149,16 +156,16 @@ def build_game(document: Document) -> GameRecord:
         )
         raise invalid_document_error("$.game_type", rule, repr(document.game_type))
     kind = games.game_definition(document.game_type)
-    check_setting(document.setting)
+    check_setting_can_be_stored(document.setting)
     seats = _build_seats(document.seats, kind)
     end = document.end or End()
     if end.outcome is None and document.is_finished and len(kind.endings) == 1:
         end = replace(end, outcome=kind.endings[0].outcome)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    _place_eliminations(document.events)
-    _mark_outages(document.events)
+    _set_omitted_is_before_vote(document.events)
+    _convert_outages_to_marked_texts(document.events)
     faults: list[RecordError] = []
-    rows, order = _act_rows_and_order(document, numbers, kind, faults)
+    rows, order = _action_rows_by_table_and_event_order(document, numbers, kind, faults)
     n_rounds = document.n_rounds
     if n_rounds is UNSET:
         of_rows = (row["round"] for row in chain.from_iterable(rows.values()))
@@ -187,13 +194,13 @@ def build_game(document: Document) -> GameRecord:
         order=order if any(order) else (),
         faults=faults,
     )
-    check_start(game, "$.started_at")
-    check_end(game, "$.end.outcome")
-    _add_act_rows(game, rows, GameContext(numbers, game.word), document)
-    game.results = derive_results(game, _stated_or_derived_wins(document, game, kind))
+    check_start_time(game, "$.started_at")
+    check_outcome(game, "$.end.outcome")
+    _add_action_rows_to_game(game, rows, GameContext(numbers, game.word), document)
+    game.results = derive_results(game, _is_win_by_seat_stated_or_derived(document, game, kind))
     if document.results is not UNSET:
-        game.results = _build_stated_results(document.results, game, kind)
-        check_winners(game, "$.results")
+        game.results = _check_and_build_stated_results(document.results, game, kind)
+        check_results_state_winners(game, "$.results")
     audiences = [event.visible_to for event in document.events]
     game.faults += unknown_audience_faults(audiences, numbers, "$.events")
     # Nothing where no seat says it.
@@ -213,20 +220,20 @@ def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     kind = games.game_definition(game.game_type)
     if kind.has_sides:
         truths = (guess.is_correct for guess in game.guesses)
-        return team_results(game, kind, guess_is_correct=next(truths, None))
-    agreed = _is_agreed(game)
+        return results_by_model_and_role(game, kind, guess_is_correct=next(truths, None))
+    agreed = _is_negotiation_agreed(game)
     wins = wins if agreed is None else [agreed] * len(wins)
     tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
     return [replace(result, agreed=agreed) for result in results_of_tested_seats(game, tested)]
 
 
-def _is_agreed(game: GameRecord) -> bool | None:
+def _is_negotiation_agreed(game: GameRecord) -> bool | None:
     """Return whether a negotiation ended in agreement; None for other or unfinished games."""
     is_negotiation = game.game_type == GameType.COST_SHARING
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 
 
-def _stated_or_derived_wins(
+def _is_win_by_seat_stated_or_derived(
     document: Document, game: GameRecord, kind: GameDefinition
 ) -> list[bool | None]:
     """Return by seat who won: as stated, else by the scores or the outcome.
@@ -236,9 +243,9 @@ def _stated_or_derived_wins(
     wins = [seat.is_win for seat in document.seats]
     is_stated = wins.count(None) < len(wins)
     for number, is_win in enumerate(wins if is_stated else ()):
-        if is_win is not None and (rule := _stated_win_problem(is_win, game, kind)):
+        if is_win is not None and (rule := _broken_rule_of_stated_win(is_win, game, kind)):
             raise invalid_document_error(f"$.seats[{number}].is_win", rule, str(is_win).lower())
-    if not game.is_finished or _is_agreed(game) is not None or kind.has_sides:
+    if not game.is_finished or _is_negotiation_agreed(game) is not None or kind.has_sides:
         return wins
     if kind.most_points_win:
         by_score = has_highest_score([seat.score for seat in document.seats])
@@ -256,18 +263,20 @@ def _stated_or_derived_wins(
     return wins
 
 
-def _stated_win_problem(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
+def _broken_rule_of_stated_win(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
     """Return the rule that a seat with a stated win breaks; None if it breaks none."""
     if kind.has_sides:
         return "in a game with sides, the outcome says who won"
     if not game.is_finished:
         return "nobody has won an unfinished game"
     return (
-        None if _is_agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
+        None
+        if _is_negotiation_agreed(game) in (None, is_win)
+        else f"the outcome {game.outcome} says who won"
     )
 
 
-def phase_of_event(event: Event) -> str:
+def default_phase_of_event(event: Event) -> str:
     """Return the default phase of an event's text, which is that of its first action."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
@@ -302,7 +311,7 @@ def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
             continue
         phase = event.phase
         if phase is UNSET:
-            phase = phase_of_event(event)
+            phase = default_phase_of_event(event)
         elif phase not in phase_names:
             rule = f"a phase is one of {', '.join(sorted(phase_names))}"
             raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
@@ -318,7 +327,7 @@ def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
         )
 
 
-def _place_eliminations(events: list[Event]) -> None:
+def _set_omitted_is_before_vote(events: list[Event]) -> None:
     """Set for each elimination that does not state it whether it comes before its round's votes."""
     voted = set[int | None]()
     waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
@@ -336,7 +345,7 @@ def _place_eliminations(events: list[Event]) -> None:
                     waiting.setdefault(round_, []).append((event.acts, place))
 
 
-def _mark_outages(events: list[Event]) -> None:
+def _convert_outages_to_marked_texts(events: list[Event]) -> None:
     """Convert each outage to a text of its player that begins like one of the benchmark's logs.
 
     Raises InvalidDocumentError for an event that also has other actions.
@@ -358,16 +367,16 @@ def _mark_outages(events: list[Event]) -> None:
             event.text = OUTAGE_MARK + (event.text or "")
 
 
-def _act_rows_and_order(
+def _action_rows_by_table_and_event_order(
     document: Document, numbers: dict[str, int], kind: GameDefinition, faults: list[RecordError]
-) -> tuple[Rows, Order]:
+) -> tuple[RowsByTable, EventOrder]:
     """Return the stated rows of all actions by table, and the order of all events.
 
     A second elimination of a player is a fault, not a row.
     """
-    rows: Rows = {}
+    rows: RowsByTable = {}
     eliminated = set[int]()
-    order: Order = []
+    order: EventOrder = []
     n_texts = 0
     allowed_names = {*numbers, *document.unseated, None, UNSET}
     for number, event in enumerate(document.events):
@@ -394,7 +403,7 @@ def _act_rows_and_order(
                     ]
                     rule = f"in {kind.name} an act is one of {', '.join(act_names)}"
                     raise invalid_document_error(
-                        f"{_act_path(number, place)}.act", rule, repr(table)
+                        f"{_action_path(number, place)}.act", rule, repr(table)
                     )
                 of_table = rows[table] = []
             row = asdict(act)
@@ -412,14 +421,14 @@ def _act_rows_and_order(
                     "another's act is an event without a text"
                 )
                 raise invalid_document_error(
-                    f"{_act_path(number, place)}.player", rule, repr(player)
+                    f"{_action_path(number, place)}.player", rule, repr(player)
                 )
-            _check_act(table, row, player, allowed_names, (number, place))
+            _check_action_and_correct_names(table, row, player, allowed_names, (number, place))
             if table == "eliminations":
                 if row["seat"] in eliminated:
                     rule = "a player leaves the game once"
                     faults.append(
-                        RecordError(_act_path(number, place), rule, f"{player!r} is out already")
+                        RecordError(_action_path(number, place), rule, f"{player!r} is out already")
                     )
                     continue
                 eliminated.add(row["seat"])
@@ -429,7 +438,7 @@ def _act_rows_and_order(
     return rows, order
 
 
-def _check_act(
+def _check_action_and_correct_names(
     table: str,
     row: dict[str, Any],
     player: str | None,
@@ -439,11 +448,11 @@ def _check_act(
     """Raise an error for an action without a player or round, or with an unknown name."""
     if row["seat"] is None:
         raise invalid_document_error(
-            _act_path(*place), "an act is by a player at the table", repr(player)
+            _action_path(*place), "an act is by a player at the table", repr(player)
         )
     if row["round"] is None:
         rule = "an act has a round, its own or its event's"
-        raise invalid_document_error(_act_path(*place), rule, "neither has one")
+        raise invalid_document_error(_action_path(*place), rule, "neither has one")
     for name in NAMING[table]:
         if row[name] in allowed_names:
             continue
@@ -454,19 +463,19 @@ def _check_act(
         if strangers := set(as_name_tuple(row[name])) - allowed_names:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
-            raise invalid_document_error(f"{_act_path(*place)}.{name}", rule, listed)
+            raise invalid_document_error(f"{_action_path(*place)}.{name}", rule, listed)
 
 
-def _act_path(event: int, act: int) -> str:
+def _action_path(event: int, act: int) -> str:
     return f"$.events[{event}].acts[{act}]"
 
 
-def _act_path_of_row(events: list[Event], table: str, number: int) -> str:
+def _action_path_of_row(events: list[Event], table: str, number: int) -> str:
     """Return the JSON path of the action that is the row of this number in its table."""
     acts = (
         (n, place, act) for n, event in enumerate(events) for place, act in enumerate(event.acts)
     )
-    paths = (_act_path(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
+    paths = (_action_path(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
     return next(islice(paths, number, None))
 
 
@@ -482,17 +491,21 @@ def _check_event_without_text(event: Event, number: int) -> None:
             raise invalid_document_error(f"$.events[{number}].{name}", rule, "it has no text")
 
 
-def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: Document) -> None:
+def _add_action_rows_to_game(
+    game: GameRecord, rows: RowsByTable, around: GameContext, document: Document
+) -> None:
     """Add the rows to the game, with their derived values."""
     for table, of_table in sorted(rows.items()):
-        for row, values in zip(of_table, derive_field_values(table, of_table, around), strict=True):
+        for row, values in zip(
+            of_table, derive_omittable_fields(table, of_table, around), strict=True
+        ):
             for name, value in values.items():
                 if row[name] is UNSET:
                     row[name] = value
-        _check_unique_acts(table, of_table, document.events)
+        _check_no_repeated_action(table, of_table, document.events)
         for number, row in enumerate(of_table if table == "proposals" else ()):
             if (row["party_seat"] or 0) > len(around.seats):
-                json_path = f"{_act_path_of_row(document.events, table, number)}.party_seat"
+                json_path = f"{_action_path_of_row(document.events, table, number)}.party_seat"
                 raise invalid_document_error(
                     json_path, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
                 )
@@ -503,7 +516,9 @@ def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: D
             getattr(game, table).extend(made)
 
 
-def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
+def _check_no_repeated_action(
+    table: str, of_table: list[dict[str, Any]], events: list[Event]
+) -> None:
     """Raise InvalidDocumentError if a player repeats an action in the same round."""
     names, parts = KEYS[table], [of_table]
     if table == "role_analyses":  # each measure of an act is a row of its own
@@ -521,7 +536,7 @@ def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[
                 )
             number = next(n for n, row in enumerate(of_table) if row is second)
             raise invalid_document_error(
-                _act_path_of_row(events, table, number), f"the contract of {table}: {rule}", has
+                _action_path_of_row(events, table, number), f"the contract of {table}: {rule}", has
             )
 
 
@@ -537,7 +552,7 @@ def _build_event(table: str, row: dict[str, Any]) -> GameEvent:
     return TABLES[table].event(**row)
 
 
-def _build_stated_results(
+def _check_and_build_stated_results(
     stated_results: list[Any], game: GameRecord, kind: GameDefinition
 ) -> list[Result]:
     """Return the stated results; raise an error unless they cover the sides under test."""

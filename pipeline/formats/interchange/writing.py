@@ -21,9 +21,9 @@ from pipeline.formats.interchange.document import (
 )
 from pipeline.formats.interchange.reading import (
     GameContext,
-    derive_field_values,
+    default_phase_of_event,
+    derive_omittable_fields,
     derive_results,
-    phase_of_event,
 )
 from pipeline.formats.record_builder import EVERYONE, MODERATOR, as_name_tuple
 from pipeline.game_record import Event as Row, GameRecord, Usage
@@ -87,7 +87,7 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
                 zip(game.seats, game.usage or [Usage()] * len(wins), wins, strict=True), start=1
             )
         ],
-        unseated=_names_without_seats(game),
+        unseated=_names_in_actions_without_seat(game),
         events=events,
         results=UNSET
         if is_derived
@@ -95,7 +95,7 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
     )
 
 
-def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
+def _names_in_actions_without_seat(game: GameRecord) -> tuple[str, ...]:
     """Return the names in actions that no player has, in the order of their use."""
     named = [
         getattr(row, name)
@@ -110,7 +110,7 @@ def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
 
 def _build_events(game: GameRecord) -> list[Event]:
     """Return the texts with their actions, and the actions without a text, in the game's order."""
-    acts_by_message, silent_acts_by_table = _acts_by_message_and_table(game)
+    acts_by_message, silent_acts_by_table = _actions_by_message_and_silent_actions_by_table(game)
     silent = {
         table: iter(
             [
@@ -124,11 +124,11 @@ def _build_events(game: GameRecord) -> list[Event]:
         _build_text_event(game, index, acts_by_message.get(index, []))
         for index in range(len(game.messages))
     )
-    order = game.order or _iter_default_order(game, silent_acts_by_table)
+    order = game.order or _iter_default_event_order(game, silent_acts_by_table)
     return [next(texts if table is None else silent[table]) for table in order]
 
 
-def _iter_default_order(
+def _iter_default_event_order(
     game: GameRecord, silent: Mapping[str, Sequence[_RowAndAct]]
 ) -> Iterator[str | None]:
     """Yield the order of events if the log has none: actions without a text end their round."""
@@ -167,12 +167,12 @@ def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> E
             for row, act in acts
         ],
     )
-    if phase_of_event(event) != course.phase[index]:
+    if default_phase_of_event(event) != course.phase[index]:
         event.phase = str(course.phase[index])
     return event
 
 
-def _acts_by_message_and_table(
+def _actions_by_message_and_silent_actions_by_table(
     game: GameRecord,
 ) -> tuple[dict[int, list[_RowAndAct]], dict[str, list[_RowAndAct]]]:
     """Return the actions by the index of their message, and those without a message by table."""
@@ -183,10 +183,12 @@ def _acts_by_message_and_table(
     )
     for table in ACTS:
         rows = (
-            _table_rows(game, table) if game.order else _sort_by_message(_table_rows(game, table))
+            _table_rows(game, table)
+            if game.order
+            else _sort_rows_by_message(_table_rows(game, table))
         )
         fields = list(map(asdict, rows))
-        for row, stated in zip(rows, _iter_fields_to_state(table, fields, context), strict=True):
+        for row, stated in zip(rows, _iter_underivable_fields(table, fields, context), strict=True):
             acts = silent[table] if row.message_index is None else spoken[row.message_index]
             acts.append((row, ACTS[table](**stated)))
     return spoken, silent
@@ -196,17 +198,17 @@ def _table_rows(game: GameRecord, table: str) -> list[Any]:
     return game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
 
 
-def _sort_by_message(rows: list[Row]) -> list[Row]:
+def _sort_rows_by_message(rows: list[Row]) -> list[Row]:
     """Sort rows by their message; rows without a message come last."""
     last = max((row.message_index or 0 for row in rows), default=0) + 1
     return sorted(rows, key=lambda row: last if row.message_index is None else row.message_index)
 
 
-def _iter_fields_to_state(
+def _iter_underivable_fields(
     table: str, rows: list[dict[str, Any]], context: GameContext
 ) -> Iterator[dict[str, Any]]:
     """Yield for each row the fields that an action must state because they cannot be derived."""
-    for row, values in zip(rows, derive_field_values(table, rows, context), strict=True):
+    for row, values in zip(rows, derive_omittable_fields(table, rows, context), strict=True):
         act_fields = {
             name: value for name, value in row.items() if name in ACTS[table].__struct_fields__
         }

@@ -3,7 +3,7 @@
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.magic.log import Log, build_hidden_role_game, decode_required
+from pipeline.formats.magic.log import Log, build_hidden_role_game, decode_required_part
 from pipeline.game_record import GameRecord
 
 
@@ -26,7 +26,7 @@ def game(log: Log) -> GameRecord:
     Args:
         log: The log.
     """
-    setting = decode_required(log.game_setting, Setting, "game_setting")
+    setting = decode_required_part(log.game_setting, Setting, "game_setting")
     built = build_hidden_role_game(
         log,
         hidden_roles.CHAMELEON,

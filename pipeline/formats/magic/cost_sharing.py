@@ -17,17 +17,17 @@ from pipeline.formats.magic.log import (
     Log,
     Proposals,
     ProposalVotes,
-    decode_optional,
-    decode_required,
-    logged_history,
-    parse_result,
-    to_cache_key,
-    value_or_none,
+    checked_result,
+    decode_part_or_add_fault,
+    decode_required_part,
+    logged_columns,
+    none_if_unset,
+    to_hashable_bytes,
 )
 from pipeline.formats.record_builder import (
     MODERATOR,
     PUBLIC,
-    History,
+    LoggedColumns,
     ModelName,
     PromptedPhases,
     Timeline,
@@ -36,7 +36,7 @@ from pipeline.formats.record_builder import (
     check_unique_keys,
     messages_from_rows,
     results_of_tested_seats,
-    sort_by_seat,
+    sort_by_player_number,
 )
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat
@@ -66,10 +66,12 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 def claims(log: Log) -> bool:
     """Return whether the log has a proposal or a negotiation turn."""
-    return log.proposal is not UNSET or value_or_none(log.nego_turn) is not None
+    return log.proposal is not UNSET or none_if_unset(log.nego_turn) is not None
 
 
-def _build_timeline(logged: History, prompted_phases: PromptedPhases) -> Timeline:
+def _phase_and_round_of_each_row(
+    logged: LoggedColumns, prompted_phases: PromptedPhases
+) -> Timeline:
     """Return the phase and round of each row; the moderator's prompts begin phases and rounds.
 
     Thoughts of a PGM player are recognized only because they are private.
@@ -104,8 +106,8 @@ def game(log: Log) -> GameRecord:
     Args:
         log: The log.
     """
-    seats = call_cached(_build_seats, to_cache_key(log.player_backends), log.test_player_name)
-    ended = parse_result(log, (AGREE, FAIL))
+    seats = call_cached(_build_seats, to_hashable_bytes(log.player_backends), log.test_player_name)
+    ended = checked_result(log, (AGREE, FAIL))
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     (tested,) = [seat for seat in seats if seat.is_tested]
     outcomes = {AGREE: Outcome.AGREED, FAIL: Outcome.NOT_AGREED, None: None}
@@ -114,13 +116,15 @@ def game(log: Log) -> GameRecord:
         system=SYSTEM,
         format=FORMAT,
         format_version=PGM if (tested.model or "").endswith(PGM_SUFFIX) else PLAIN,
-        setting={"topic": value_or_none(log.topic), "tested": tested.player},
+        setting={"topic": none_if_unset(log.topic), "tested": tested.player},
         is_repeatable=True,
         is_finished=ended is not None,
         outcome=outcomes[ended],
         n_rounds=0,
         seats=list(seats),
-        messages=messages_from_rows(logged_history(log), numbers, _build_timeline, _PROMPTS),
+        messages=messages_from_rows(
+            logged_columns(log), numbers, _phase_and_round_of_each_row, _PROMPTS
+        ),
     )
     course = built.messages.course
     built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
@@ -135,7 +139,7 @@ def game(log: Log) -> GameRecord:
     built.proposals = _build_proposals(built, log, numbers)
     built.proposal_votes = _build_votes(built, log, numbers)
     agreed = None if ended is None else ended == AGREE
-    first_choice = _first_choice_seat(built, log, numbers) if agreed else None
+    first_choice = _seat_of_agreed_proposal_author(built, log, numbers) if agreed else None
     built.results = [
         replace(result_row, agreed=agreed, first_choice_seat=first_choice)
         for result_row in results_of_tested_seats(built, {numbers[tested.player]: agreed})
@@ -144,7 +148,9 @@ def game(log: Log) -> GameRecord:
 
 
 def _build_seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
-    models = sort_by_seat(decode_required(backends, dict[str, ModelName], "player_backends"))
+    models = sort_by_player_number(
+        decode_required_part(backends, dict[str, ModelName], "player_backends")
+    )
     check_players(models, "$.player_backends", most=len(PARTIES))
     check_unique_keys(backends, "$.player_backends")
     if tested is UNSET or tested not in models:
@@ -158,7 +164,9 @@ def _build_seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[
 
 def _build_proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
     """Return each player's proposals: the last one as logged, earlier ones parsed from texts."""
-    logged = (decode_optional(log.proposal, Proposals, "proposal", built.faults) or {}).copy()
+    logged = (
+        decode_part_or_add_fault(log.proposal, Proposals, "proposal", built.faults) or {}
+    ).copy()
     n_seats = len(built.seats)
     course, texts = built.messages.course, built.messages.content
     indices = course.message_indices(Phase.PROPOSAL)
@@ -217,7 +225,9 @@ def _build_votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[P
     """Return the votes of each round: in the final round as logged, before it from texts."""
     logged: ProposalVotes = {}
     if log.vote is not UNSET:
-        logged = (decode_optional(log.vote, ProposalVotes, "vote", built.faults) or {}).copy()
+        logged = (
+            decode_part_or_add_fault(log.vote, ProposalVotes, "vote", built.faults) or {}
+        ).copy()
     course = built.messages.course
     indices = course.message_indices(Phase.PROPOSAL_VOTE)
     final = course.highest_round(Phase.PROPOSAL_VOTE)
@@ -244,14 +254,16 @@ def _candidate_of_logged_vote(registered: str | int) -> str | None:
     return registered or None if isinstance(registered, str) else None
 
 
-def _first_choice_seat(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> int | None:
+def _seat_of_agreed_proposal_author(
+    built: GameRecord, log: Log, numbers: Mapping[str, int]
+) -> int | None:
     """Return the seat that the benchmark's script takes for the author of the agreed proposal.
 
     That is the choice of the first logged vote. Without logged votes, it is the player whom the
     last message but one names in the exact words of the template.
     """
     if log.vote is not UNSET:
-        votes = decode_optional(log.vote, ProposalVotes, "vote", []) or {}
+        votes = decode_part_or_add_fault(log.vote, ProposalVotes, "vote", []) or {}
         choice = next(iter(votes.values()), None)
         return numbers.get(choice) if isinstance(choice, str) else None
     closing = built.messages.content[-2] if len(built.messages) > 1 else ""

@@ -18,8 +18,8 @@ from pipeline.formats.hidden_roles import HiddenRoleRules
 from pipeline.formats.record_builder import (
     MODERATOR,
     TO_MODERATOR,
-    History,
     Int64,
+    LoggedColumns,
     ModelName,
     PromptedPhases,
     Row,
@@ -31,7 +31,7 @@ from pipeline.formats.record_builder import (
     messages_from_rows,
     player_number,
     results_of_tested_seats,
-    sort_by_seat,
+    sort_by_player_number,
     to_history,
 )
 from pipeline.formats.sniffer import WELL_FORMED, decode, invalid_document_error
@@ -132,18 +132,18 @@ BenchmarkLog = msgspec.defstruct(
 )
 
 
-def value_or_none(value: T | UnsetType) -> T | None:
+def none_if_unset(value: T | UnsetType) -> T | None:
     """Return a value of the log; None if the log does not have the key."""
     return None if isinstance(value, UnsetType) else value
 
 
-def logged_history(log: Log) -> History:
+def logged_columns(log: Log) -> LoggedColumns:
     """Return the message rows of the log, by column."""
     assert log.history is not UNSET
     return to_history(log.history)
 
 
-def setting_keys(log: Log) -> Set[str]:
+def keys_of_game_setting(log: Log) -> Set[str]:
     """Return the keys of the game's setting; empty if it is missing or not an object."""
     if isinstance(log.game_setting, UnsetType):
         return frozenset()
@@ -155,7 +155,7 @@ def setting_keys(log: Log) -> Set[str]:
         return frozenset()
 
 
-def decode_required(part: Any, kind: type[T], key: str) -> T:
+def decode_required_part(part: Any, kind: type[T], key: str) -> T:
     """Decode a nested part of the log; raise InvalidDocumentError if it is missing or invalid.
 
     A part that has already been decoded is returned unchanged.
@@ -167,15 +167,17 @@ def decode_required(part: Any, kind: type[T], key: str) -> T:
     return cast(T, part)
 
 
-def to_cache_key(part: RawPart) -> bytes | UnsetType:
+def to_hashable_bytes(part: RawPart) -> bytes | UnsetType:
     """Return an undecoded part as bytes, which are hashable and equal for equal parts."""
     return part if isinstance(part, UnsetType) else bytes(part)
 
 
-def decode_optional(part: Any, kind: type[T], key: str, faults: list[RecordError]) -> T | None:
+def decode_part_or_add_fault(
+    part: Any, kind: type[T], key: str, faults: list[RecordError]
+) -> T | None:
     """Decode a nested part of the log; add a fault and return None if it is missing or invalid."""
     try:
-        return decode_required(part, kind, key)
+        return decode_required_part(part, kind, key)
     except InvalidDocumentError as error:
         fault = error.fault
         path = f"$.{key}" if fault.json_path == "$" else fault.json_path
@@ -183,12 +185,12 @@ def decode_optional(part: Any, kind: type[T], key: str, faults: list[RecordError
         return None
 
 
-def parse_result(log: Log, allowed: Sequence[str]) -> str | None:
+def checked_result(log: Log, allowed: Sequence[str]) -> str | None:
     """Return the result of the log; None if the game was cut off.
 
     Raises InvalidDocumentError for a result that is not allowed.
     """
-    logged_result = value_or_none(log.result)
+    logged_result = none_if_unset(log.result)
     if logged_result is not None and logged_result not in allowed:
         raise invalid_document_error(
             "$.result", f"a result is one of {', '.join(allowed)}", repr(logged_result)
@@ -209,7 +211,9 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-def _build_timeline(logged: History, _: PromptedPhases, *, decision: Phase) -> Timeline:
+def _phase_and_round_of_each_row(
+    logged: LoggedColumns, _: PromptedPhases, *, decision: Phase
+) -> Timeline:
     """Return the phase and round of each row; a message to the moderator alone is a decision.
 
     The log does not number decisions. A round ends when the moderator speaks, or when a player
@@ -234,12 +238,12 @@ def _build_timeline(logged: History, _: PromptedPhases, *, decision: Phase) -> T
 
 # Named, since a course is known by what placed it.
 TIMELINES = {
-    phase: partial(_build_timeline, decision=phase)
+    phase: partial(_phase_and_round_of_each_row, decision=phase)
     for phase in (Phase.DECISION, Phase.CONTRIBUTION)
 }
 
 
-def build_point_game(
+def build_point_game_without_decisions(
     log: Log,
     game_type: str,
     phase: Phase,
@@ -258,10 +262,12 @@ def build_point_game(
             "the log or its game_setting names the tested player",
             "neither does",
         )
-    ended = parse_result(log, (WIN, LOSE))
-    logged = logged_history(log)
-    scores = value_or_none(log.scores) or []
-    names = call_cached(_players_by_seat, len(scores), logged.player, logged.visible_to, tested)
+    ended = checked_result(log, (WIN, LOSE))
+    logged = logged_columns(log)
+    scores = none_if_unset(log.scores) or []
+    names = call_cached(
+        _player_names_by_seat_without_gaps, len(scores), logged.player, logged.visible_to, tested
+    )
     opponent_model = None if players.other_player is UNSET else players.other_player.model
     seats = [
         Seat(
@@ -294,7 +300,7 @@ def build_point_game(
     return built
 
 
-def _players_by_seat(
+def _player_names_by_seat_without_gaps(
     n_scores: int,
     speakers: tuple[str, ...],
     audiences: tuple[str | tuple[str, ...], ...],
@@ -336,13 +342,13 @@ def build_hidden_role_game(
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """
     seats, numbers, is_pgm = call_cached(
-        _seats_of_hidden_role_game, rules, hidden, to_cache_key(log.player_backends)
+        _build_seats_from_backends, rules, hidden, to_hashable_bytes(log.player_backends)
     )
-    spoken = hidden_roles.messages_with_phases(rules, logged_history(log), numbers)
+    spoken = hidden_roles.messages_with_phases(rules, logged_columns(log), numbers)
     course = spoken.course
-    flag = value_or_none(log.win_flag)
+    flag = none_if_unset(log.win_flag)
     outcome = rules.outcome_of_flag(flag)
-    is_finished = outcome is not None and parse_result(log, winners) is not None
+    is_finished = outcome is not None and checked_result(log, winners) is not None
     built = GameRecord(
         game_type=rules.kind.name,
         system=SYSTEM,
@@ -358,7 +364,7 @@ def build_hidden_role_game(
         messages=spoken,
     )
     answers = course.message_indices_by_player(Phase.VOTE)
-    votes = decode_optional(getattr(log, votes_key), Votes, votes_key, built.faults)
+    votes = decode_part_or_add_fault(getattr(log, votes_key), Votes, votes_key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
             continue
@@ -368,7 +374,7 @@ def build_hidden_role_game(
         index = next(iter(answers.get(player, ())), None)
         built.votes.append(Vote(seat, 1, index, target or None))
     built.votes.sort(key=attrgetter("seat"))  # the order of keys in JSON says nothing
-    built.role_identifications = _build_judgement_events(
+    built.role_identifications = _build_judgements_by_round_and_seat(
         built,
         Phase.IDENTIFICATION,
         "consistency_metric",
@@ -376,7 +382,7 @@ def build_hidden_role_game(
         event=RoleIdentification,
         read=_parse_identifications,
     )
-    built.role_analyses = _build_judgement_events(
+    built.role_analyses = _build_judgements_by_round_and_seat(
         built,
         Phase.ANALYSIS,
         "pgm_metric",
@@ -387,11 +393,13 @@ def build_hidden_role_game(
     return built
 
 
-def _seats_of_hidden_role_game(
+def _build_seats_from_backends(
     rules: HiddenRoleRules, hidden: str, logged: bytes | UnsetType
 ) -> tuple[tuple[Seat, ...], dict[str, int], bool]:
     """Return the seats, the seat numbers by player, and whether there is a PGM player."""
-    backends = sort_by_seat(decode_required(logged, dict[str, Backend], "player_backends"))
+    backends = sort_by_player_number(
+        decode_required_part(logged, dict[str, Backend], "player_backends")
+    )
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
     check_unique_keys(logged, "$.player_backends")
@@ -405,7 +413,7 @@ def _seats_of_hidden_role_game(
     )
 
 
-def _build_judgement_events(
+def _build_judgements_by_round_and_seat(
     built: GameRecord,
     phase: Phase,
     key: str,
@@ -420,7 +428,7 @@ def _build_judgement_events(
     gives of one round, of the players in the order of their seats, what the log judges: the fields
     of an event, null where it says nothing. It adds faults.
     """
-    rounds = decode_optional(judgements, dict[str, Raw], key, built.faults)
+    rounds = decode_part_or_add_fault(judgements, dict[str, Raw], key, built.faults)
     if rounds is None:
         return []
     players = [seat.player for seat in built.seats]
@@ -446,14 +454,14 @@ def _build_judgement_events(
         ]
     events.sort(key=attrgetter("round"))  # the order of keys in JSON says nothing
     built.faults += faults
-    _add_missing_judgement_faults(built, key, message_indices, events)
+    _add_faults_for_answers_without_judgement(built, key, message_indices, events)
     return events
 
 
 def _parse_identifications(
     logged: Any, key: str, players: Sequence[str], faults: list[RecordError]
 ) -> Iterable[tuple[bool | None]]:
-    answers = decode_required(logged, Identifications, key)
+    answers = decode_required_part(logged, Identifications, key)
     truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
     if len(answers) != len(players) or (None,) in truths:
         faults += [
@@ -469,12 +477,16 @@ def _parse_identifications(
 def _parse_analyses(
     logged: Any, key: str, players: Sequence[str], faults: list[RecordError]
 ) -> Iterable[tuple[bool | None, bool | None]]:
-    analyses, n_seats = decode_required(logged, Analyses, key), len(players)
-    gold = _parse_seat_truths(faults, key, "gold", analyses.gold, n_seats)
-    return zip(gold, _parse_seat_truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
+    analyses, n_seats = decode_required_part(logged, Analyses, key), len(players)
+    gold = _parse_one_judgement_per_seat(faults, key, "gold", analyses.gold, n_seats)
+    return zip(
+        gold,
+        _parse_one_judgement_per_seat(faults, key, "inter", analyses.inter, n_seats),
+        strict=True,
+    )
 
 
-def _parse_seat_truths(
+def _parse_one_judgement_per_seat(
     faults: list[RecordError], key: str, measure: str, logged: Sequence[int], n_seats: int
 ) -> list[bool | None]:
     """Return each seat's truth, or None; add faults for missing, invalid and surplus values."""
@@ -493,7 +505,7 @@ def _parse_seat_truths(
     return truths + [None] * (n_seats - len(truths))
 
 
-def _add_missing_judgement_faults(
+def _add_faults_for_answers_without_judgement(
     built: GameRecord, key: str, answer_indices: Iterable[Sequence[int]], judged: Sequence[Event]
 ) -> None:
     """Add a fault for each round in which a player answered but the log has no judgement."""

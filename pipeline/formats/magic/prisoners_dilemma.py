@@ -8,9 +8,9 @@ from msgspec import Struct
 from pipeline.formats.magic.log import (
     Log,
     Opponents,
-    build_point_game,
-    decode_required,
-    setting_keys,
+    build_point_game_without_decisions,
+    decode_required_part,
+    keys_of_game_setting,
 )
 from pipeline.game_record import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
@@ -42,7 +42,7 @@ class Setting(Opponents, kw_only=True):
 
 def claims(log: Log) -> bool:
     """Return whether the log's setting has payoffs."""
-    return "topic_values" in setting_keys(log)
+    return "topic_values" in keys_of_game_setting(log)
 
 
 def game(log: Log) -> GameRecord:
@@ -51,8 +51,8 @@ def game(log: Log) -> GameRecord:
     Args:
         log: The log.
     """
-    setting = decode_required(log.game_setting, Setting, "game_setting")
-    built = build_point_game(
+    setting = decode_required_part(log.game_setting, Setting, "game_setting")
+    built = build_point_game_without_decisions(
         log,
         GameType.PRISONERS_DILEMMA,
         Phase.DECISION,
@@ -73,7 +73,7 @@ def build_decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
     """
     course, texts = built.messages.course, built.messages.content
     indices = course.message_indices(Phase.DECISION)
-    choices = [parse_choice(texts[index]) for index in indices]
+    choices = [parse_cooperate_or_defect(texts[index]) for index in indices]
     rounds = [course.round[index] for index in indices]
     n_choices = Counter(rounds)
     n_defectors = Counter(
@@ -85,7 +85,7 @@ def build_decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
             round_ or 1,
             index,
             choice,
-            points_of_choice(payoffs, choice, n_defectors[round_])
+            points_for_choice_in_round(payoffs, choice, n_defectors[round_])
             if n_choices[round_] == len(built.seats) == N_PLAYERS
             else None,
         )
@@ -93,7 +93,7 @@ def build_decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
     ]
 
 
-def parse_choice(text: str) -> Choice:
+def parse_cooperate_or_defect(text: str) -> Choice:
     """Return the choice that the game reads from a text: to cooperate if it contains "cooperate".
 
     Args:
@@ -102,7 +102,7 @@ def parse_choice(text: str) -> Choice:
     return _COOPERATE if "cooperate" in text.lower() else _DEFECT
 
 
-def points_of_choice(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
+def points_for_choice_in_round(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
     """Return the points of a player in a round of three.
 
     Args:

@@ -9,9 +9,9 @@ from pipeline.formats.magic.log import (
     PGM,
     Log,
     Opponents,
-    build_point_game,
-    decode_required,
-    setting_keys,
+    build_point_game_without_decisions,
+    decode_required_part,
+    keys_of_game_setting,
 )
 from pipeline.formats.record_builder import build_contributions
 from pipeline.game_record import GameRecord
@@ -32,7 +32,7 @@ _TEMPLATE = re.compile(r"I contribute (\d+)")
 
 def claims(log: Log) -> bool:
     """Return whether the log's setting has a multiplier."""
-    return "multiplier" in setting_keys(log)
+    return "multiplier" in keys_of_game_setting(log)
 
 
 def game(log: Log) -> GameRecord:
@@ -41,8 +41,8 @@ def game(log: Log) -> GameRecord:
     Args:
         log: The log.
     """
-    setting = decode_required(log.game_setting, Setting, "game_setting")
-    built = build_point_game(
+    setting = decode_required_part(log.game_setting, Setting, "game_setting")
+    built = build_point_game_without_decisions(
         log,
         GameType.PUBLIC_GOOD,
         Phase.CONTRIBUTION,
