@@ -74,7 +74,7 @@ class Format(Protocol):
     NAMES_MODELS: bool
 
     def claims(self, sniffer: DocumentSniffer, /) -> bool:
-        """Return whether the document is a log of this format, judged by its keys or first bytes."""
+        """Return whether the document is a log of this format, by its keys or first bytes."""
         ...
 
     def read(self, sniffer: DocumentSniffer, model: str | None, /) -> GameRecord:

@@ -106,7 +106,7 @@ def test_simulated_games(logs: list[bytes]) -> None:
 
 def test_usual_logs_are_decoded_in_one_pass(logs: list[bytes]) -> None:
     looks = [DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()) for data in logs]
-    assert all(look.keys and look.shaped for look in looks)
+    assert all(look.keys and look.whole_log for look in looks)
 
 
 def test_mutants(logs: list[bytes]) -> None:

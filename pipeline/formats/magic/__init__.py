@@ -65,7 +65,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     """
     if "history" not in sniffer.keys:
         raise invalid_document_error("$", "`history` is present", "this MAgIC log has no `history`")
-    log = sniffer.shaped if isinstance(sniffer.shaped, Log) else decode(Log, sniffer.data)
+    log = sniffer.whole_log if isinstance(sniffer.whole_log, Log) else decode(Log, sniffer.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)
