@@ -156,7 +156,7 @@ class GameDefinition(Struct, frozen=True, eq=False):
 
     @property
     def has_sides(self) -> bool:
-        """Whether the game has a hidden side, such as the werewolves, which other players must find."""
+        """Whether the game has a hidden side, such as the werewolves, which others must find."""
         return any(role.side == Side.HIDDEN for role in self.roles)
 
     @property
@@ -475,7 +475,7 @@ def game_type_tables(shared_table_names: Collection[str]) -> dict[str, EventTabl
 
 @cache
 def _built_in_and_plugin_definitions() -> tuple[SourcedDefinition, ...]:
-    """Load and check the definitions in this folder and in plugins; raise PluginError if invalid."""
+    """Load and check the definitions in this folder and in plugins."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     values = (value for module in modules for value in vars(module).values())
     built_in = [(OWN_PACKAGE, value) for value in values if isinstance(value, GameDefinition)]
