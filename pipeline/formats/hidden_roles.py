@@ -258,7 +258,7 @@ def parse_guessed_word(text: str) -> tuple[str | None, ParseStatus]:
 
 
 def _strip_reason_and_quotes(word: str) -> str:
-    """Return a guessed word without quotes, punctuation, and a reason such as "because ..."."""
+    """Remove quotes, punctuation and a reason, such as "because ...", from a guessed word."""
     return _REASON.sub("", word).strip(" \t\"“”'‘’.!").removesuffix("<eos>").strip()
 
 
@@ -365,7 +365,7 @@ class WerewolfGameBuilder:
             self.use(wolf, "attack", target_player, day)
 
     def eliminate(self, player: str, day: int, cause: str, json_path: str) -> None:
-        """Add the elimination of a player, who then has left the game; raise if it is repeated."""
+        """Remove a player from the game and keep the elimination; raise if it is repeated."""
         if player not in self._living:
             raise invalid_document_error(
                 json_path, "whoever leaves the game is still in it", repr(player[:50])

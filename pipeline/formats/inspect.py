@@ -125,7 +125,7 @@ class Sample(Struct):
 
     @property
     def ended_by(self) -> str | None:
-        """The reason why the sample stopped early or is invalid; None if it is neither."""
+        """The reason why the sample stopped early or is invalid; None if it is complete."""
         if self.invalidation is not None:
             reason = self.invalidation.reason
             return f"invalidated: {reason[:_MAX_REASON_LENGTH]}" if reason else "invalidated"
@@ -321,7 +321,7 @@ def _usage_of_each_seat(game: GameRecord, header: EvalHeader, sample: Sample) ->
                 other_usages = [
                     Usage()
                     for call in other_calls
-                    if _can_call_be_part_of_usage(call, usage_by_model[seat.model])
+                    if _has_call_no_more_input_tokens(call, usage_by_model[seat.model])
                 ]
             seat_usage = _subtract_usages(usage_by_model[seat.model], other_usages)
             seat_calls = [call for call in model_calls if call.role in (None, seat.player)]
@@ -342,7 +342,7 @@ def _usage_of_each_seat(game: GameRecord, header: EvalHeader, sample: Sample) ->
     ]
 
 
-def _can_call_be_part_of_usage(call: LoggedEvent, total_usage: Usage) -> bool:
+def _has_call_no_more_input_tokens(call: LoggedEvent, total_usage: Usage) -> bool:
     """Return whether a call has no more input tokens than a total usage."""
     output = _decode_or_add_fault(_OUTPUT, call.output, "$.sample.events", [])
     call_usage = (
@@ -354,7 +354,7 @@ def _can_call_be_part_of_usage(call: LoggedEvent, total_usage: Usage) -> bool:
 
 
 def _subtract_usages(total_usage: Usage, subtracted_usages: Sequence[Usage]) -> Usage:
-    """Return the difference of usages, field by field; None in a field that it cannot know."""
+    """Return a usage minus other usages by field; None if an amount is missing or negative."""
     amounts = [
         None if None in (total, *parts) or sum(parts) > total else total - sum(parts)
         for total, *parts in zip(

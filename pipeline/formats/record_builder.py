@@ -134,7 +134,7 @@ def messages_from_rows(
     )
     columns_without_texts = logged_columns._replace(content=())
     return Messages(
-        _cached_message_columns(
+        _build_message_columns_cached(
             build_timeline, columns_without_texts, prompted_phases, tuple(players)
         ),
         logged_columns.content,
@@ -143,13 +143,13 @@ def messages_from_rows(
 
 # The benchmark's 1,430 public games have only 67 different sets of columns without texts.
 @lru_cache(1_000)
-def _cached_message_columns(
+def _build_message_columns_cached(
     build_timeline: TimelineBuilder,
     logged_columns: LoggedColumns,
     prompted_phases: PromptedPhases,
     players: tuple[str, ...],
 ) -> MessageColumns:
-    """Build the message columns; a private thought is in the last round before it."""
+    """Build message columns; a private thought gets the round of the message before it."""
     heard_rows = [
         not is_thought
         for is_thought in map(is_private_thought, logged_columns.player, logged_columns.visible_to)
@@ -171,7 +171,7 @@ def _cached_message_columns(
 
 
 def is_private_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
-    """Return whether a message is a private thought, which neither players nor the moderator see.
+    """Return whether no player and no moderator sees a message, so that it is a private thought.
 
     Args:
         player: The player who writes the message.
@@ -229,7 +229,7 @@ def call_cached(function: Callable[..., T], *arguments: Hashable) -> T:
 
 def clear_cache() -> None:
     """Empty the caches of this module; an ingest does this after each batch of documents."""
-    _cached_message_columns.cache_clear()
+    _build_message_columns_cached.cache_clear()
     call_cached.cache_clear()
 
 
@@ -405,10 +405,10 @@ def _normalize_player_name(name: str) -> str:
 def find_target(
     value: object, players_by_name: Mapping[Any, str], json_path: str, faults: list[RecordError]
 ) -> str | None:
-    """Return the player that an action's logged target names; None for nobody or an unknown name.
+    """Return the player that an action's logged target names; add an error if it is unknown.
 
     Args:
-        value: The logged target.
+        value: The logged target. The result is None for nobody or an unknown name.
         players_by_name: The player for each name or number that the log may use.
         json_path: The JSON path of the target.
         faults: The list to which a validation error is added if the name is unknown.

@@ -293,7 +293,7 @@ class DocumentSniffer:
         If the document has several objects, as JSON lines have, these are the values of the first.
         """
         if self._top is None:
-            self._top = _parse_first_object(self.data) if self.first == "{" else {}
+            self._top = _parse_first_json_object(self.data) if self.first == "{" else {}
         return self._top
 
     @property
@@ -391,8 +391,8 @@ def _skip_whitespace(text: str, start: int) -> int:
     return start if match is None else match.end()
 
 
-def _parse_first_object(data: bytes) -> Mapping[str, Raw]:
-    """Return the undecoded values of the first of the data's JSON objects, by key."""
+def _parse_first_json_object(data: bytes) -> Mapping[str, Raw]:
+    """Return the undecoded values, by key, of the first JSON object in the data."""
     end = data.find(b"\n")
     # The first line of JSON lines is enough. A decoder would read all lines before it fails.
     if data[end + 1 : end + 2] == b"{" and end > 0 and (first := parse_object(data[:end])):
@@ -486,7 +486,7 @@ def check_outcome(game: GameRecord, json_path: str = "$") -> None:
 
 
 def check_results_state_winners(game: GameRecord, json_path: str = "$") -> None:
-    """Check that the results of a finished game say who won, and those of an unfinished do not.
+    """Check that results say who won if the game is finished, and only then.
 
     Args:
         game: The game that a format has read.

@@ -139,7 +139,7 @@ def _start_session(master: str) -> "SparkSession":
     settings = SparkConf().setMaster(master).setAppName("magic")
     settings.setAll([*_session_settings(master).items()])
     try:
-        with _temporary_environment(master):
+        with _temporary_environment_variables(master):
             with delay_interrupts():
                 stderr = {"stderr": _java_stderr_target()}
                 gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
@@ -244,7 +244,7 @@ def _session_settings(master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _temporary_environment(master: str) -> Iterator[None]:
+def _temporary_environment_variables(master: str) -> Iterator[None]:
     """Set the environment variables that Spark needs during the body, unless the user set them."""
     # Executors run the interpreter of this process, in which all packages are installed.
     variables = {"PYSPARK_PYTHON": sys.executable}

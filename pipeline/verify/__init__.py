@@ -81,7 +81,7 @@ _TO_DO = (
 )
 
 
-def find_ingests_missing_from_table(lake: StoredLake) -> Finding | None:
+def find_ingests_missing_from_ingests_table(lake: StoredLake) -> Finding | None:
     """Return the ingests that are in the table `documents` but not in `ingests`; None without any.
 
     They are left by an ingest that was killed in its commit, or by a lost commit of `ingests`.
@@ -227,7 +227,7 @@ def check_files_of_table(lake: StoredLake, table: str, max_rows: int) -> FileFin
             findings.is_readable = False
             findings.count_errors_and_keep_row(check, {"file": name, **columns}, max_rows)
         else:
-            _check_rows_of_file(folder / name, logged_file, findings, max_rows, schema)
+            _check_contents_of_file(folder / name, logged_file, findings, max_rows, schema)
     return findings
 
 
@@ -266,7 +266,7 @@ def _game_types_of_missing_packages(lake: StoredLake) -> frozenset[str]:
         return frozenset()  # the table `roles`, which defines them, is checked too
 
 
-def _check_rows_of_file(
+def _check_contents_of_file(
     file: Location,
     logged_file: dict[str, Any],
     findings: FileFindings,
@@ -609,7 +609,7 @@ def verify(
     ]
     findings += run_checks(lake, possible_checks, limit, on_progress)
     # The lake is opened again, because an ingest may have ended in the meantime.
-    findings += filter(None, [find_ingests_missing_from_table(open_lake(path))])
+    findings += filter(None, [find_ingests_missing_from_ingests_table(open_lake(path))])
     left_out = [check_title(check) for check in checks if check not in possible_checks]
     rows = [
         (

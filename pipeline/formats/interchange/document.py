@@ -373,9 +373,14 @@ OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
 def parse_document(data: bytes, json_path: str = "$") -> Document:
-    """Parse an interchange document.
+    """Parse the JSON text of an interchange document; raise an error that lists all wrong types.
 
-    Raises InvalidDocumentError with every value that has the wrong type.
+    Args:
+        data: The JSON text.
+        json_path: The JSON path of the data in its file, for errors.
+
+    Raises:
+        InvalidDocumentError: If the text is not JSON, or values have a wrong type.
     """
     try:
         return decode(Document, data, json_path)

@@ -356,10 +356,7 @@ def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
 
 
 def _set_omitted_is_before_vote(events: list[Event]) -> None:
-    """Set `is_before_vote` of each elimination without it, by the order of the document.
-
-    It is true if all votes of the round come later.
-    """
+    """Set `is_before_vote` of eliminations that omit it: true if the round's votes come later."""
     rounds_with_votes = set[int | None]()
     undecided: dict[int | None, list[tuple[list[Any], int]]] = {}
     for event in events:
@@ -378,7 +375,7 @@ def _set_omitted_is_before_vote(events: list[Event]) -> None:
 
 
 def _convert_outages_to_marked_texts(events: list[Event]) -> None:
-    """Add the mark of a failed model call to the text of each event whose actions are `outage`.
+    """Mark the text of each event in which a model failed to answer, by its key `outage`.
 
     An event without a text gets one. Raises InvalidDocumentError if an event with an outage has an
     action of another player or without `outage`.
@@ -478,7 +475,7 @@ def _check_action_and_correct_names(
     allowed_names: set[Any],
     json_path: str,
 ) -> None:
-    """Check that an action has a player and a round; replace names by the similar names of players.
+    """Check an action's player and round, and replace similar names by the names of players.
 
     Raises InvalidDocumentError if one is missing, or if a name is not similar to an allowed name.
     """

@@ -124,16 +124,16 @@ def _build_events(game: GameRecord) -> list[Event]:
         _build_text_event(game, index, acts_by_message.get(index, []))
         for index in range(len(game.messages))
     )
-    order = game.order or _iter_default_event_order(game, silent_acts_by_table)
+    order = game.order or _iter_tables_of_events_in_default_order(game, silent_acts_by_table)
     return [
         next(text_events if table is None else silent_events_by_table[table]) for table in order
     ]
 
 
-def _iter_default_event_order(
+def _iter_tables_of_events_in_default_order(
     game: GameRecord, silent_acts_by_table: Mapping[str, Sequence[_RowAndAct]]
 ) -> Iterator[str | None]:
-    """Yield None for each text and the table for each action without one, at its round's end."""
+    """Yield None for each text, and the table of each action without one at its round's end."""
     rounds = game.messages.course.round
     end_index_by_round: dict[int, int] = {}
     tables_by_message_index = defaultdict(list)

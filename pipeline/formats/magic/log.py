@@ -222,7 +222,7 @@ class Opponents(Struct, kw_only=True):
 def _phase_and_round_of_each_row(
     logged_columns: LoggedColumns, _: PromptedPhases, *, decision_phase: Phase
 ) -> Timeline:
-    """Return the phase and round of each message; one to the moderator alone is a decision.
+    """Return the phase and round of each message; those to the moderator alone are decisions.
 
     The log does not number rounds. A round ends when the moderator speaks, or when a player decides
     a second time, so a missing decision does not shift later rounds.
