@@ -37,28 +37,26 @@ def of_columns(columns: dict[str, column.Column]) -> GameDefinition:
 
 
 MISTAKES = {
-    "a credit is from 0 to 1, and one of `won` is 1.5": replace(
+    "a credit is from 0 to 1, but a credit of `won` is 1.5": replace(
         KIND, endings=(Ending("won", hidden=1.5),)
     ),
-    "a credit is from 0 to 1, and one of `won` is -1": replace(
+    "a credit is from 0 to 1, but a credit of `won` is -1": replace(
         KIND, endings=(Ending("won", hidden=1, civilian=-1),)
     ),
-    "a credit is from 0 to 1, and one of `won` is nan": replace(
+    "a credit is from 0 to 1, but a credit of `won` is nan": replace(
         KIND, endings=(Ending("won", hidden=float("nan")),)
     ),
-    "no two roles have one name, and two have `wolf`": replace(
+    "several roles have the name `wolf`": replace(
         KIND, roles=(*KIND.roles, Role("wolf", Side.CIVILIAN, "village"))
     ),
-    "no two endings have one outcome, and two have `tie`": replace(
-        KIND, endings=(*KIND.endings, Ending("tie"))
-    ),
-    "a column of `hunts` is a field of Hunt, and `pray` is none": of_columns(
+    "several endings have the outcome `tie`": replace(KIND, endings=(*KIND.endings, Ending("tie"))),
+    "the column `pray` of `hunts` is not a field of Hunt": of_columns(
         PREY | TARGET | {"pray": column.text_column("what is hunted")}
     ),
-    "a column of `hunts` is a field of Hunt, and `prey_seat` is none": of_columns(
+    "the column `prey_seat` of `hunts` is not a field of Hunt": of_columns(
         PREY | TARGET | {"prey_seat": column.small_integer_column("a seat")}
     ),
-    "a field of Hunt is a column of `hunts`, and `target` is none": of_columns(PREY),
+    "the field `target` of Hunt is not a column of `hunts`": of_columns(PREY),
 }
 
 

@@ -138,7 +138,9 @@ def _load_plugin_formats() -> tuple[tuple[str, Format], ...]:
             )
         name: object = cast(Format, plugin.value).NAME
         if not (isinstance(name, str) and name):
-            raise PluginError(f"{plugin}: the `NAME` of a format is a text, not {name!r}")
+            raise PluginError(
+                f"{plugin}: the `NAME` of a format is a string that is not empty, not {name!r}"
+            )
     return tuple((plugin.package, cast(Format, plugin.value)) for plugin in load_plugins(FORMATS))
 
 

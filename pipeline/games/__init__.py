@@ -250,8 +250,8 @@ def iter_mistake_messages(definition: GameDefinition) -> Iterator[str]:
             isinstance(entry, item_type) for entry in values
         ):
             yield (
-                f"`{field}` is a tuple of {item_type.__name__}: "
-                "mind the comma in one of a single member"
+                f"`{field}` is not a tuple of {item_type.__name__}: a tuple with a single member "
+                "needs a comma, as in `(member,)`"
             )
     for role in definition.roles:
         texts: list[object] = [role.name, role.competition]
@@ -266,10 +266,10 @@ def iter_mistake_messages(definition: GameDefinition) -> Iterator[str]:
     for ending in definition.endings:
         for credit in (ending.hidden, ending.civilian):
             if credit is not None and not 0 <= credit <= 1:
-                yield f"a credit is from 0 to 1, and one of `{ending.outcome}` is {credit}"
+                yield f"a credit is from 0 to 1, but a credit of `{ending.outcome}` is {credit}"
     for name, table in definition.tables.items():
         if not _is_name(name):
-            yield f"the name of a table has {NAME_RULE}, and `{name}` has others"
+            yield f"the name of a table has {NAME_RULE}, but `{name}` has other characters"
         event = table.event.__name__
         fields = [
             entry for entry in table.event.__struct_fields__ if entry not in Event.__struct_fields__
@@ -277,10 +277,10 @@ def iter_mistake_messages(definition: GameDefinition) -> Iterator[str]:
         derived = [f"{entry}_seat" for entry in SEAT_COLUMNS if entry in fields]
         for column in table.columns:
             if column not in [*fields, *derived]:
-                yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
+                yield f"the column `{column}` of `{name}` is not a field of {event}"
         for entry in fields:
             if entry not in table.columns:
-                yield f"a field of {event} is a column of `{name}`, and `{entry}` is none"
+                yield f"the field `{entry}` of {event} is not a column of `{name}`"
 
 
 def iter_name_conflict_messages(
@@ -298,9 +298,8 @@ def iter_name_conflict_messages(
         for competition in definition.competitions:
             if competition in other_definition.competitions:
                 yield (
-                    f"its competition `{competition}` is one of the game "
-                    f"`{other_definition.name}`, and Win Rate would count the two as one: give it "
-                    "another name"
+                    f"the game `{other_definition.name}` also has the competition `{competition}`, "
+                    "so Win Rate would count their results together: rename the competition"
                 )
 
 
@@ -322,15 +321,15 @@ def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
         for side in sides:
             if ending.credit(side) is None:
                 yield (
-                    f"`{ending.outcome}` does not say what the {side} side is credited with: games "
-                    "that end so are refused"
+                    f"`{ending.outcome}` does not say the credit of the {side} side: games with "
+                    "this outcome are rejected"
                 )
 
 
 def _iter_repeated_name_messages(plural: str, attribute: str, names: list[str]) -> Iterator[str]:
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield f"no two {plural} have one {attribute}, and two have `{name}`"
+            yield f"several {plural} have the {attribute} `{name}`"
 
 
 # Definitions in TOML documents that the environment variable `MAGIC_GAMES` names.
@@ -489,7 +488,7 @@ def _built_in_and_plugin_definitions() -> tuple[SourcedDefinition, ...]:
 def _iter_plugin_definitions() -> Iterator[SourcedDefinition]:
     for plugin in load_plugins(GAMES):
         if not isinstance(plugin.value, GameDefinition):
-            raise PluginError(f"{plugin}: it has to be a pipeline.games.GameDefinition")
+            raise PluginError(f"{plugin}: a game must be a pipeline.games.GameDefinition")
         yield plugin.package, plugin.value
 
 
