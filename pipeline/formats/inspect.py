@@ -365,22 +365,24 @@ def _subtract_usages(total_usage: Usage, subtracted_usages: Sequence[Usage]) -> 
 
 
 def _parse_usage_including_cached_tokens(
-    logged: LoggedUsage, json_path: str, faults: list[RecordError]
+    logged_usage: LoggedUsage, json_path: str, faults: list[RecordError]
 ) -> Usage:
     """Parse the usage of a role or model so that its input tokens include the cached tokens.
 
     Some versions of Inspect include cached tokens in `input_tokens`, and some do not. The total
     number of tokens decides.
     """
-    parsed_usage = parse_usage(logged, _USAGE_KEYS, json_path, faults)
+    parsed_usage = parse_usage(logged_usage, _USAGE_KEYS, json_path, faults)
     cached_tokens = [
-        parse_amount(getattr(logged, key), f"{json_path}.{key}", faults, is_whole=True)
+        parse_amount(getattr(logged_usage, key), f"{json_path}.{key}", faults, is_whole=True)
         for key in ("input_tokens_cache_read", "input_tokens_cache_write")
     ]
     if parsed_usage.input_tokens is None:
         return parsed_usage
     max_input_tokens = parsed_usage.input_tokens + sum(filter(None, cached_tokens))
-    total = parse_amount(logged.total_tokens, f"{json_path}.total_tokens", faults, is_whole=True)
+    total = parse_amount(
+        logged_usage.total_tokens, f"{json_path}.total_tokens", faults, is_whole=True
+    )
     input_tokens_by_total = (
         max_input_tokens
         if None in (total, parsed_usage.output_tokens)

@@ -583,7 +583,7 @@ def build_messages(logged_messages: Iterable[LoggedMessage], seats: Iterable[Sea
         seats: The seats of the game.
     """
     rows = list(logged_messages)
-    logged = LoggedColumns(
+    columns = LoggedColumns(
         player=tuple([row.player for row in rows]),
         content=tuple([row.content for row in rows]),
         turn=tuple([row.turn for row in rows]),
@@ -596,7 +596,7 @@ def build_messages(logged_messages: Iterable[LoggedMessage], seats: Iterable[Sea
     ]
     timeline = Timeline(phases, [row.round for row in rows])
     players = [seat.player for seat in seats]
-    return Messages(build_message_columns(logged, timeline, players), logged.content)
+    return Messages(build_message_columns(columns, timeline, players), columns.content)
 
 
 # One contribution: seat, round, amount, and the index of the message that states it, or None. It is
@@ -614,10 +614,10 @@ def build_contributions(game: GameRecord, amounts: Sequence[float | None]) -> li
     Returns:
         The contributions, with the total of their round and whether the amount is the smallest.
     """
-    course = game.messages.course
-    indices = course.message_indices(Phase.CONTRIBUTION)
+    columns = game.messages.course
+    indices = columns.message_indices(Phase.CONTRIBUTION)
     contributed_amounts = [
-        (course.seat[index] or 0, course.round[index] or 1, amount, index)
+        (columns.seat[index] or 0, columns.round[index] or 1, amount, index)
         for index, amount in zip(indices, amounts, strict=True)
     ]
     return add_round_totals(contributed_amounts, len(game.seats))

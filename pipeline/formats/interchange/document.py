@@ -163,9 +163,9 @@ def _field_type_limited_to_column_range(
         field_type
     ]
     if column is not None and member_types in ([int], [float]):
-        most = {"Int32": MAX_INT32, "Int64": 2**63 - 1}.get(str(column.dtype))
-        low = column.min if most is None or column.min is not None else -most - 1
-        high = most if column.max is None else column.max
+        type_max = {"Int32": MAX_INT32, "Int64": 2**63 - 1}.get(str(column.dtype))
+        low = column.min if type_max is None or column.min is not None else -type_max - 1
+        high = type_max if column.max is None else column.max
         number = Annotated[member_types[0], Meta(ge=low, le=high)]  # type: ignore[valid-type]
         field_type = number | None if NoneType in get_args(field_type) else number
     return field_type | UnsetType if default is UNSET else field_type
@@ -194,7 +194,9 @@ def _define_act_class(table: str) -> type[Act]:
 FIELDS_OF_ALL_ROWS = tuple(GameEvent.__struct_fields__)
 """The fields that the rows of all tables have."""
 GAME_TYPE_BY_OWN_TABLE = {
-    name: kind.name for kind in game_definitions().values() for name in kind.tables
+    table: definition.name
+    for definition in game_definitions().values()
+    for table in definition.tables
 }
 TABLES = {
     **ACTION_TABLES,

@@ -255,7 +255,7 @@ def derive_results(game: GameRecord, wins_in_seat_order: list[bool | None]) -> l
 
 
 def _is_negotiation_agreed(game: GameRecord) -> bool | None:
-    """Return whether a Cost Sharing game ended in agreement; None for any other game."""
+    """Return whether a Cost Sharing game ended in agreement; None for other or unfinished games."""
     is_negotiation = game.game_type == GameType.COST_SHARING
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 

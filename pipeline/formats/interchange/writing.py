@@ -149,28 +149,28 @@ def _iter_tables_of_events_in_default_order(
 
 
 def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> Event:
-    course = game.messages.course
-    player = course.player[index]
+    columns = game.messages.course
+    player = columns.player[index]
     event = Event(
         actor=None if player == MODERATOR else player,
         # msgspec omits a default only if the value is the same object.
-        visible_to=EVERYONE if course.visible_to[index] == EVERYONE else course.visible_to[index],
-        round=course.round[index],
-        turn=course.turn[index],
-        msg_type=course.msg_type[index],
+        visible_to=EVERYONE if columns.visible_to[index] == EVERYONE else columns.visible_to[index],
+        round=columns.round[index],
+        turn=columns.turn[index],
+        msg_type=columns.msg_type[index],
         text=game.messages.content[index],
         # An action states its player and its round only if they differ from those of its message.
         acts=[
             replace(
                 act,
                 player=UNSET if (actor := game.seats[row.seat - 1].player) == player else actor,
-                round=UNSET if row.round == course.round[index] else row.round,
+                round=UNSET if row.round == columns.round[index] else row.round,
             )
             for row, act in acts
         ],
     )
-    if default_phase_of_event(event) != course.phase[index]:
-        event.phase = str(course.phase[index])
+    if default_phase_of_event(event) != columns.phase[index]:
+        event.phase = str(columns.phase[index])
     return event
 
 

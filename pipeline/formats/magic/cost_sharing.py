@@ -126,15 +126,15 @@ def game(log: Log) -> GameRecord:
             logged_columns(log), seat_by_player, _phase_and_round_of_each_row, _PROMPTS
         ),
     )
-    course = game_record.messages.course
-    game_record.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
+    columns = game_record.messages.course
+    game_record.n_rounds = max((round_ or 0 for round_ in columns.round), default=0)
     game_record.faults += [
         RecordError(
             f"$.history[{index}]",
             "a player speaks once when it is asked",
-            repr(course.player[index]),
+            repr(columns.player[index]),
         )
-        for index in course.message_indices(Phase.OTHER)
+        for index in columns.message_indices(Phase.OTHER)
     ]
     game_record.proposals = _build_proposals(game_record, log, seat_by_player)
     game_record.proposal_votes = _build_votes(game_record, log, seat_by_player)
@@ -177,14 +177,14 @@ def _build_proposals(
         decode_part_or_add_fault(log.proposal, Proposals, "proposal", game_record.faults) or {}
     ).copy()
     n_seats = len(game_record.seats)
-    course, texts = game_record.messages.course, game_record.messages.content
-    indices = course.message_indices(Phase.PROPOSAL)
-    last_index_by_seat = {course.seat[index]: index for index in indices}
+    columns, texts = game_record.messages.course, game_record.messages.content
+    indices = columns.message_indices(Phase.PROPOSAL)
+    last_index_by_seat = {columns.seat[index]: index for index in indices}
     rows: list[Proposal] = []
     for index in indices:
-        seat, round_ = course.seat[index] or 0, course.round[index] or 1
+        seat, round_ = columns.seat[index] or 0, columns.round[index] or 1
         is_last = last_index_by_seat[seat] == index
-        logged_shares = logged_proposals.pop(course.player[index], None) if is_last else None
+        logged_shares = logged_proposals.pop(columns.player[index], None) if is_last else None
         if isinstance(logged_shares, dict):
             shares = call_cached(_shares_with_seats, tuple(logged_shares.items()), n_seats)
         else:
@@ -243,12 +243,12 @@ def _build_votes(
         logged_votes = (
             decode_part_or_add_fault(log.vote, ProposalVotes, "vote", game_record.faults) or {}
         ).copy()
-    course = game_record.messages.course
-    indices = course.message_indices(Phase.PROPOSAL_VOTE)
-    final_round = course.highest_round(Phase.PROPOSAL_VOTE)
+    columns = game_record.messages.course
+    indices = columns.message_indices(Phase.PROPOSAL_VOTE)
+    final_round = columns.highest_round(Phase.PROPOSAL_VOTE)
     rows = []
     for index in indices:
-        seat, round_, player = course.seat[index] or 0, course.round[index], course.player[index]
+        seat, round_, player = columns.seat[index] or 0, columns.round[index], columns.player[index]
         is_final = (round_ or 0) == final_round
         is_logged = is_final and player in logged_votes
         candidate = _candidate_of_logged_vote(logged_votes.pop(player)) if is_logged else None

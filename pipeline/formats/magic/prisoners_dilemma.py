@@ -73,17 +73,17 @@ def build_decisions(game_record: GameRecord, payoffs: Payoffs) -> list[Decision]
         game_record: The game with its messages.
         payoffs: The points in a round.
     """
-    course, texts = game_record.messages.course, game_record.messages.content
-    indices = course.message_indices(Phase.DECISION)
+    columns, texts = game_record.messages.course, game_record.messages.content
+    indices = columns.message_indices(Phase.DECISION)
     choices = [parse_cooperate_or_defect(texts[index]) for index in indices]
-    rounds = [course.round[index] for index in indices]
+    rounds = [columns.round[index] for index in indices]
     n_choices = Counter(rounds)
     n_defectors = Counter(
         round_ for round_, choice in zip(rounds, choices, strict=True) if choice is _DEFECT
     )
     return [
         Decision(
-            course.seat[index] or 0,
+            columns.seat[index] or 0,
             round_ or 1,
             index,
             choice,
