@@ -21,7 +21,7 @@ from pipeline.games import (
     Ending,
     GameDefinition,
     Role,
-    iter_games_from_environment,
+    iter_definitions_from_environment_files,
     load_game_definition,
 )
 from pipeline.lake import stored_lake as of_lake
@@ -201,7 +201,11 @@ def test_an_ending_that_both_sides_win_or_lose_is_a_tie(tmp_path: Path, tested: 
             r"\$\.roles\[1\]\.side: `side` cannot be 'bad'; choose a side from hidden, civ",
         ),
         ("is_sought", "sought", r"\$\.roles\[2\]\.sought: `sought` is no field here"),
-        ('"hitler_killed"', '"liberal_policies"', "two have `liberal_policies`"),
+        (
+            '"hitler_killed"',
+            '"liberal_policies"',
+            "several endings have the outcome `liberal_policies`",
+        ),
         ("hidden = 1", "hidden = 2", "a credit is from 0 to 1"),
         ("[[roles]]", "[[roles", "cannot be read as a game"),
         ('name = "secret_hitler"', 'name = "Secret Hitler"', "the name of a game has"),
@@ -209,7 +213,7 @@ def test_an_ending_that_both_sides_win_or_lose_is_a_tie(tmp_path: Path, tested: 
         (
             'side = "hidden"',
             'side = "hidden"\ncompetition = "werewolf_as_villager"',
-            "`secret_hitler`: its competition `werewolf_as_villager` is one of the game `werewolf`",
+            "`secret_hitler`: the game `werewolf` also has the competition `werewolf_as_villager`",
         ),
     ],
 )
@@ -244,7 +248,7 @@ def test_all_mistakes_of_a_game_are_named_at_once(tmp_path: Path) -> None:
     file = tmp_path / "game.toml"
     mistaken = SECRET_HITLER.replace('"hitler_killed"', '"liberal_policies"')
     file.write_text(mistaken.replace("hidden = 1", "hidden = 2", 1))
-    with pytest.raises(PluginError, match=r"two have `liberal_policies`.*; a credit is from 0 to"):
+    with pytest.raises(PluginError, match=r"outcome `liberal_policies`.*; a credit is from 0 to"):
         load_game_definition(file)
 
 
@@ -259,7 +263,7 @@ def test_all_mistakes_of_a_game_are_named_at_once(tmp_path: Path) -> None:
         ),
         (
             ["a.toml", "c.toml"],
-            r"c\.toml: .* `secret_hitler_as_hidden` is one of the game `secret_",
+            r"c\.toml: .* `secret_hitler` also has the competition `secret_hitler_as_",
         ),
         (["a.toml", "", "d.toml"], None),
     ],
@@ -276,13 +280,13 @@ def test_games_of_several_files(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(GAMES_VARIABLE, os.pathsep.join(named))
     if what is None:
-        assert [kind.name for _, kind in iter_games_from_environment(())] == [
+        assert [kind.name for _, kind in iter_definitions_from_environment_files(())] == [
             "secret_hitler",
             "other",
         ]
         return
     with pytest.raises(PluginError, match=what):
-        [*iter_games_from_environment(())]
+        [*iter_definitions_from_environment_files(())]
 
 
 def test_validate_knows_the_other_games(

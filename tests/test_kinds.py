@@ -37,28 +37,26 @@ def of_columns(columns: dict[str, column.Column]) -> GameDefinition:
 
 
 MISTAKES = {
-    "a credit is from 0 to 1, and one of `won` is 1.5": replace(
+    "a credit is from 0 to 1, but a credit of `won` is 1.5": replace(
         KIND, endings=(Ending("won", hidden=1.5),)
     ),
-    "a credit is from 0 to 1, and one of `won` is -1": replace(
+    "a credit is from 0 to 1, but a credit of `won` is -1": replace(
         KIND, endings=(Ending("won", hidden=1, civilian=-1),)
     ),
-    "a credit is from 0 to 1, and one of `won` is nan": replace(
+    "a credit is from 0 to 1, but a credit of `won` is nan": replace(
         KIND, endings=(Ending("won", hidden=float("nan")),)
     ),
-    "no two roles have one name, and two have `wolf`": replace(
+    "several roles have the name `wolf`": replace(
         KIND, roles=(*KIND.roles, Role("wolf", Side.CIVILIAN, "village"))
     ),
-    "no two endings have one outcome, and two have `tie`": replace(
-        KIND, endings=(*KIND.endings, Ending("tie"))
-    ),
-    "a column of `hunts` is a field of Hunt, and `pray` is none": of_columns(
+    "several endings have the outcome `tie`": replace(KIND, endings=(*KIND.endings, Ending("tie"))),
+    "the column `pray` of `hunts` is not a field of Hunt": of_columns(
         PREY | TARGET | {"pray": column.text_column("what is hunted")}
     ),
-    "a column of `hunts` is a field of Hunt, and `prey_seat` is none": of_columns(
+    "the column `prey_seat` of `hunts` is not a field of Hunt": of_columns(
         PREY | TARGET | {"prey_seat": column.small_integer_column("a seat")}
     ),
-    "a field of Hunt is a column of `hunts`, and `target` is none": of_columns(PREY),
+    "the field `target` of Hunt is not a column of `hunts`": of_columns(PREY),
 }
 
 
@@ -85,9 +83,7 @@ def test_a_table_of_every_lake_is_no_table_of_a_kind(
     }
     of_kind = replace(KIND, tables={name: KIND.tables["hunts"]})
     monkeypatch.setattr(games, "game_definitions", lambda: {"hunt": of_kind})
-    monkeypatch.setattr(
-        games, "_all_definitions_with_source", lambda: (("hunt", "some-games", of_kind),)
-    )
+    monkeypatch.setattr(games, "_all_sourced_definitions", lambda: (("some-games", of_kind),))
     with pytest.raises(PluginError) as raised:
         games.game_type_tables(shared)
     assert "the game `hunt` of the package some-games" in str(raised.value)

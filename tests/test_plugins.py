@@ -410,7 +410,7 @@ def test_a_mistake_of_a_game_is_named_when_it_is_loaded(sample_lake: Path, tmp_p
     for name, before, after, mistake in (
         ("folder", '"hunts":', '"../hunts":', "the name of a table has small letters"),
         ("all", 'name="stag_hunt"', 'name="all"', "and is not `all`"),
-        ("comma", '"stag_hunt"),),', '"stag_hunt")),', "`roles` is a tuple of Role"),
+        ("comma", '"stag_hunt"),),', '"stag_hunt")),', "`roles` is not a tuple of Role"),
     ):
         site = tmp_path / name
         assert text.count(before) == 1

@@ -11,7 +11,7 @@ from rawlogs import fault_of, game_of
 
 from pipeline import sql_files
 from pipeline.events import text_parsing
-from pipeline.formats.hidden_roles import parse_guess
+from pipeline.formats.hidden_roles import parse_guessed_word
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
@@ -193,7 +193,7 @@ def test_no_text_makes_a_search_slow(piece: str) -> None:
 
 def test_a_guess_is_read_from_the_answer() -> None:
     text = '<think>The code is "Lion"? </think>I guess the code is "Tiger".'
-    assert parse_guess(text) == ("Tiger", "ok")
+    assert parse_guessed_word(text) == ("Tiger", "ok")
 
 
 def voting(*events: dict[str, object]) -> dict[str, object]:

@@ -123,7 +123,7 @@ EVENTS = SimpleNamespace(
     read=_lines,
 )
 _REAL = pipeline.formats.available_formats()
-_UNCACHED = pipeline.formats._splitter_choosers.__wrapped__
+_UNCACHED = pipeline.formats._splitter_finders_by_format_name.__wrapped__
 FORMATS = (SECTIONS, ROWS, ENTRIES, EVENTS)
 
 
@@ -131,4 +131,4 @@ def make_known(monkeypatch: pytest.MonkeyPatch, *more: SimpleNamespace) -> None:
     """Has these formats known beside those that there are."""
     known = (*_REAL, *FORMATS, *more)
     monkeypatch.setattr(pipeline.formats, "available_formats", lambda: known)
-    monkeypatch.setattr(pipeline.formats, "_splitter_choosers", _UNCACHED)
+    monkeypatch.setattr(pipeline.formats, "_splitter_finders_by_format_name", _UNCACHED)

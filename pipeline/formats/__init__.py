@@ -36,13 +36,13 @@ from pipeline.archives.splitting import (
     starts_like_json,
 )
 from pipeline.formats import systems
-from pipeline.formats.record_builder import no_tested_player_faults, side_results
+from pipeline.formats.record_builder import faults_if_no_player_is_tested, results_if_game_has_sides
 from pipeline.formats.sniffer import (
     UNDECODABLE,
     DocumentSniffer,
-    Shapes,
+    WholeLogDecoders,
     check_against_game_definition,
-    check_winners,
+    check_results_state_winners,
     decode,
     invalid_document_error,
 )
@@ -50,12 +50,12 @@ from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.plugins import FORMATS, OWN_PACKAGE, PluginError, check_unique_names, load_plugins
 
 _REQUIRED_ATTRIBUTES = ("NAME", "NAMES_MODELS", "claims", "read")
-_WELL_FORMED = msgspec.json.Decoder()
+_ANY_JSON = msgspec.json.Decoder()
 _N_NAMED_KEYS = 3
 _WRITE_AS_LINES_HINT = "write each on a line, as .jsonl"
 _WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
 NOT_READ = "not read: "
-"""The beginning of the reason for a log of a known program whose games are not read."""
+"""The beginning of the ignored reason for a log of a known program whose games are not read."""
 _OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
@@ -74,11 +74,15 @@ class Format(Protocol):
     NAMES_MODELS: bool
 
     def claims(self, sniffer: DocumentSniffer, /) -> bool:
-        """Return whether the document is a log of this format, by its keys or its first bytes."""
+        """Return whether the document is a log of this format, by its keys or first bytes."""
         ...
 
     def read(self, sniffer: DocumentSniffer, model: str | None, /) -> GameRecord:
-        """Return the game in a claimed document; raise InvalidDocumentError if it is invalid."""
+        """Read the game in a document that `claims` accepts.
+
+        The model is the one that the user named; formats whose logs name their models ignore it.
+        Raises InvalidDocumentError if the document is invalid.
+        """
         ...
 
 
@@ -97,16 +101,16 @@ def available_formats() -> tuple[Format, ...]:
     return tuple(format_ for *_, format_ in sorted(formats, key=itemgetter(0)))
 
 
-def package_that_adds_format(name: str) -> str | None:
-    """Return the package that adds the format with this name; None for a built-in format."""
+def package_of_plugin_format(format_name: str) -> str | None:
+    """Return the name of the package whose plugin is this format; None for a built-in format."""
     return next(
-        (package for package, format_ in _load_plugin_formats() if name == format_.NAME), None
+        (package for package, plugin in _load_plugin_formats() if format_name == plugin.NAME), None
     )
 
 
 @cache
 def _load_built_in_formats() -> tuple[Any, ...]:
-    """Return the formats of all modules in this folder and in `systems`."""
+    """Import all modules in this folder and in `systems`, and return their formats."""
     module_names = [
         f"{package.__name__}.{module_info.name}"
         for package in (sys.modules[__name__], systems)
@@ -123,7 +127,10 @@ def _load_built_in_formats() -> tuple[Any, ...]:
 
 @cache
 def _load_plugin_formats() -> tuple[tuple[str, Format], ...]:
-    """Return the package and format of each plugin; raise PluginError for an invalid format."""
+    """Load each plugin that is a format, and return it with the name of its package.
+
+    Raises PluginError if a plugin lacks an attribute of a format or has no name.
+    """
     for plugin in load_plugins(FORMATS):
         if missing := [name for name in _REQUIRED_ATTRIBUTES if not hasattr(plugin.value, name)]:
             raise PluginError(
@@ -131,34 +138,39 @@ def _load_plugin_formats() -> tuple[tuple[str, Format], ...]:
             )
         name: object = cast(Format, plugin.value).NAME
         if not (isinstance(name, str) and name):
-            raise PluginError(f"{plugin}: the `NAME` of a format is a text, not {name!r}")
+            raise PluginError(
+                f"{plugin}: the `NAME` of a format is a string that is not empty, not {name!r}"
+            )
     return tuple((plugin.package, cast(Format, plugin.value)) for plugin in load_plugins(FORMATS))
 
 
 def find_splitter(path: str, head: bytes) -> Splitter | None:
-    """Return the function that splits a file into documents; None if no format has one.
+    """Return the function with which a format splits this file into documents, or None.
 
     Args:
         path: The path of the file.
         head: The first bytes of the file.
 
     Returns:
-        The splitter of the only format that claims the file, or None.
+        The function of the only format that can split the file; None if no format can.
 
     Raises:
         RejectedInputError: If several formats claim the file, or if the format of a plugin fails.
     """
     head = head.removeprefix(BYTE_ORDER_MARK)
-    choices = [(name, choose(path, head)) for name, choose in _splitter_choosers()]
-    splitters = {name: splitter for name, splitter in choices if splitter is not None}
+    splitters = {
+        format_name: splitter
+        for format_name, find in _splitter_finders_by_format_name().items()
+        if (splitter := find(path, head)) is not None
+    }
     if len(splitters) > 1:
-        raise RejectedInputError(_several_claims_message(list(splitters)))
+        raise RejectedInputError(_claimed_by_several_formats_message(list(splitters)))
     return next(iter(splitters.values()), None)
 
 
-def _choose_plugin_splitter(format_: Any, path: str, head: bytes) -> Splitter | None:
-    """Return the splitter that a plugin's format chooses for a file, with its errors re-raised."""
-    with _reraise_as_rejected_input(format_.NAME):
+def _find_splitter_of_plugin_format(format_: Any, path: str, head: bytes) -> Splitter | None:
+    """Return the splitter of a plugin for a file, or None; its errors reject the file."""
+    with _reraise_format_errors_as_rejected_input(format_.NAME):
         splitter = format_.splitter(path, head)
         if not (splitter is None or callable(splitter)):
             raise TypeError(f"`splitter` gives a {type(splitter).__name__}, not a function")
@@ -166,50 +178,48 @@ def _choose_plugin_splitter(format_: Any, path: str, head: bytes) -> Splitter | 
     return (
         splitter
         if splitter in (None, read_whole_file)
-        else partial(_iter_plugin_parts, format_.NAME, splitter)
+        else partial(_iter_document_parts_of_plugin, format_.NAME, splitter)
     )
 
 
-def _iter_plugin_parts(name: str, splitter: Splitter, *arguments: Any) -> Iterator[DocumentPart]:
-    """Yield the documents that a plugin's splitter cuts, with its errors re-raised."""
-    with _reraise_as_rejected_input(name):
+def _iter_document_parts_of_plugin(
+    format_name: str, splitter: Splitter, *arguments: Any
+) -> Iterator[DocumentPart]:
+    """Yield the documents into which a plugin splits a file; its errors reject the file."""
+    with _reraise_format_errors_as_rejected_input(format_name):
         yield from splitter(*arguments)
 
 
 @contextmanager
-def _reraise_as_rejected_input(name: str) -> Iterator[None]:
-    """Re-raise errors as RejectedInputError that names the format and its package."""
+def _reraise_format_errors_as_rejected_input(format_name: str) -> Iterator[None]:
+    """Re-raise any error as a RejectedInputError that names the format and its package."""
     try:
         yield
     except (RejectedInputError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        raise RejectedInputError(describe_format_error(error, name)) from error
+        raise RejectedInputError(describe_format_error(error, format_name)) from error
 
 
 @cache
-def _splitter_choosers() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
-    """Return the name and the `splitter` function of each format that has one."""
-    return tuple(
-        (
-            format_.NAME,
-            choose
-            if package_that_adds_format(format_.NAME) is None
-            else partial(_choose_plugin_splitter, format_),
-        )
+def _splitter_finders_by_format_name() -> dict[str, Callable[[str, bytes], Splitter | None]]:
+    return {
+        format_.NAME: find
+        if package_of_plugin_format(format_.NAME) is None
+        else partial(_find_splitter_of_plugin_format, format_)
         for format_ in available_formats()
-        if (choose := getattr(format_, "splitter", None)) is not None
-    )
+        if (find := getattr(format_, "splitter", None)) is not None
+    }
 
 
 @cache
-def whole_log_decoders() -> Shapes:
-    """Return the decoders (`SHAPE`) with which built-in formats decode a whole log at once."""
+def whole_log_decoders_of_built_in_formats() -> WholeLogDecoders:
+    """Return the JSON decoders, the `SHAPE` of formats, that decode a whole log in one pass."""
     return tuple(format_.SHAPE for format_ in _load_built_in_formats() if hasattr(format_, "SHAPE"))
 
 
 def read_game(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
-    """Return the game in a document, or None if no format claims the document.
+    """Read the game in a document with the format that claims it; None if no format claims it.
 
     Args:
         data: The bytes of the document.
@@ -217,27 +227,29 @@ def read_game(data: bytes, model: str | None = None, path: str = "") -> GameReco
         path: The path of the document in its source.
 
     Returns:
-        The game with its results and faults, or None.
+        The game with its results and validation errors, or None.
 
     Raises:
         InvalidDocumentError: If the document cannot be decoded, or is a log that breaks a rule.
     """
-    sniffer = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK), whole_log_decoders())
-    format_and_game = _read_with_claiming_format(sniffer, model)
+    sniffer = DocumentSniffer(
+        path, data.removeprefix(BYTE_ORDER_MARK), whole_log_decoders_of_built_in_formats()
+    )
+    format_and_game = _read_with_only_claiming_format(sniffer, model)
     if format_and_game is None:
         is_text = containing_file_type(path).kind == "text"  # of a file that need not be JSON
         if not is_text or is_lfs_pointer(data) or starts_like_json(data[: 1 << 12]):
-            decode(_WELL_FORMED, sniffer.data)
-        if name := _format_of_first_list_entry(sniffer):
+            decode(_ANY_JSON, sniffer.data)
+        if name := _format_name_of_first_list_entry(sniffer):
             rule = f"each log is a document of its own: {_WRITE_AS_LINES_HINT}"
             raise invalid_document_error("$", rule, f"a JSON list of logs of {name}")
         return None
     format_, game = format_and_game
     check_against_game_definition(game)
     if not game.results:
-        game.results = side_results(game)
-        check_winners(game)
-    game.faults += no_tested_player_faults(game)
+        game.results = results_if_game_has_sides(game)
+        check_results_state_winners(game)
+    game.faults += faults_if_no_player_is_tested(game)
     if format_.NAMES_MODELS:
         return game
     if model is None:
@@ -252,7 +264,9 @@ def read_game(data: bytes, model: str | None = None, path: str = "") -> GameReco
 
 
 def ignored_reason(data: bytes, path: str = "") -> str:
-    """Return why a document that no format claims is ignored, in words that many documents share.
+    """Return the reason why a document that no format claims is ignored.
+
+    The reason has no details of a single document, so that documents can be counted by reason.
 
     Args:
         data: The bytes of the document.
@@ -265,16 +279,16 @@ def ignored_reason(data: bytes, path: str = "") -> str:
     description = next(
         filter(None, (format_.describes(sniffer) for format_ in describing_formats)), None
     )
-    description = description or _describe_logs_in_object(sniffer)
-    return f"{NOT_READ}{description}" if description else _unclaimed_document_reason(sniffer)
+    description = description or _description_of_object_that_contains_logs(sniffer)
+    return f"{NOT_READ}{description}" if description else _reason_document_is_not_a_log(sniffer)
 
 
-def _read_with_claiming_format(
+def _read_with_only_claiming_format(
     sniffer: DocumentSniffer, model: str | None
 ) -> tuple[Format, GameRecord] | None:
-    """Return the only format that claims the document and its game; None if none claims it.
+    """Return the only format that claims the document, and its game; None if no format claims it.
 
-    Raises InvalidDocumentError if several formats claim the document or if a plugin's format fails.
+    Raises InvalidDocumentError if several formats claim the document or if a plugin fails.
     """
     claimants, format_name = [], ""
     try:
@@ -288,7 +302,9 @@ def _read_with_claiming_format(
         if len(claimants) > 1:
             names = [format_.NAME for format_ in claimants]
             raise invalid_document_error(
-                "$", "one format alone claims a document", _several_claims_message(names)
+                "$",
+                "one format alone claims a document",
+                _claimed_by_several_formats_message(names),
             )
         game = claimants[0].read(sniffer, model)
         if not isinstance(game, GameRecord):
@@ -296,7 +312,7 @@ def _read_with_claiming_format(
     except (InvalidDocumentError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if package_that_adds_format(format_name) is None:
+        if package_of_plugin_format(format_name) is None:
             raise
         raise invalid_document_error(
             "$", ERROR_REASON, describe_format_error(error, format_name)
@@ -305,13 +321,13 @@ def _read_with_claiming_format(
 
 
 def describe_format_error(error: BaseException, name: str) -> str:
-    """Return an unexpected error of a format in few words, with the place to report it.
+    """Return the message for an unexpected error of a format, with the place to report the bug.
 
     Args:
         error: The error that the format raised.
         name: The name of the format.
     """
-    package = package_that_adds_format(name)
+    package = package_of_plugin_format(name)
     report_hint = (
         "this is a bug in magic, please report it"
         if package is None
@@ -323,37 +339,39 @@ def describe_format_error(error: BaseException, name: str) -> str:
     return f"{type(error).__name__}: {first_line}"[:500] + f"; {report_hint}"
 
 
-def _several_claims_message(names: list[str]) -> str:
-    """Return the message for a file or document that several formats claim."""
-    packages = {name: package_that_adds_format(name) for name in names}
+def _claimed_by_several_formats_message(format_names: list[str]) -> str:
+    """Return the error message for a file or document that all these formats claim."""
+    packages = {name: package_of_plugin_format(name) for name in format_names}
     claimants = [
         f"{name} of the package {package}" if package else name
         for name, package in packages.items()
     ]
     hint = "; without one of their packages the document is read"
-    can_be_left_out = len({*packages.values()}) > 1
+    has_several_packages = len({*packages.values()}) > 1
     return (
         f"the formats {' and '.join(claimants)} claim it: this is a bug, please report it"
-        f"{hint if can_be_left_out else ''}"
+        f"{hint if has_several_packages else ''}"
     )
 
 
-def _describe_logs_in_object(sniffer: DocumentSniffer) -> str | None:
-    """Return a description of a JSON object with logs at one of its keys; None for others."""
+def _description_of_object_that_contains_logs(sniffer: DocumentSniffer) -> str | None:
+    """Return a description of a JSON object if one of its values is a log or a list of logs."""
     for key, value in islice(sniffer.top.items(), 100):
         inner = DocumentSniffer(sniffer.path, bytes(value))
-        if name := _format_of_first_list_entry(inner) or _claiming_format_name(inner):
+        if name := _format_name_of_first_list_entry(inner) or _first_claiming_format_name(inner):
             location = f"key `{key}`" if _WORD.fullmatch(key) else "a key"
             return f"logs of {name} at {location} of an object: {_WRITE_AS_LINES_HINT}"
     return None
 
 
-def _format_of_first_list_entry(sniffer: DocumentSniffer) -> str | None:
-    """Return the built-in format that claims the first entry of a JSON list, or None."""
-    return _claiming_format_name(DocumentSniffer(sniffer.path, next(sniffer.list_entries(), b"")))
+def _format_name_of_first_list_entry(sniffer: DocumentSniffer) -> str | None:
+    """Return the name of the built-in format that claims a JSON list's first entry, or None."""
+    return _first_claiming_format_name(
+        DocumentSniffer(sniffer.path, next(sniffer.list_entries(), b""))
+    )
 
 
-def _claiming_format_name(sniffer: DocumentSniffer) -> str | None:
+def _first_claiming_format_name(sniffer: DocumentSniffer) -> str | None:
     """Return the name of the first built-in format that claims the document, or None."""
     names = (
         format_.NAME
@@ -363,11 +381,11 @@ def _claiming_format_name(sniffer: DocumentSniffer) -> str | None:
     return next(names, None)
 
 
-def _unclaimed_document_reason(sniffer: DocumentSniffer) -> str:
-    """Return why the document is not a log, with its first keys if these are plain words."""
+def _reason_document_is_not_a_log(sniffer: DocumentSniffer) -> str:
+    """Return the reason why a document is not a log, with its first keys if they are words."""
     if sniffer.first not in ("{", "["):
         try:
-            _WELL_FORMED.decode(sniffer.data)
+            _ANY_JSON.decode(sniffer.data)
         except UNDECODABLE:
             return unclaimed_text_reason(sniffer.data)
     if not sniffer.keys:
@@ -380,5 +398,5 @@ def _unclaimed_document_reason(sniffer: DocumentSniffer) -> str:
 
 
 def may_be_unsupported_log(reason: str) -> bool:
-    """Return whether a document ignored for this reason can be a log of an unsupported program."""
+    """Return whether a document with this ignored reason may be a log of an unsupported program."""
     return reason.startswith((_OTHER_KEYS, REASON_UNKNOWN_TEXT, NOT_READ))

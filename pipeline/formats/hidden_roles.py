@@ -15,7 +15,7 @@ from pipeline.formats import record_builder
 from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
-    History,
+    LoggedColumns,
     LoggedMessage,
     PromptedPhases,
     Timeline,
@@ -66,13 +66,13 @@ _REASON = re.compile(r"(?<!\s)\s+(?:because|since|as)\b.*", re.IGNORECASE)
 
 
 class HiddenRoleRules(Struct, frozen=True, eq=False):
-    """The rules in which Chameleon and Undercover differ.
+    """The rules of a game with a hidden role in which Chameleon and Undercover differ.
 
     Attributes:
         kind: The definition of the game.
         hidden_role: The name of the hidden role.
         civilian_role: The name of the other role.
-        outcomes: The outcomes, indexed by the log's `win_flag` from 0.
+        outcomes: The outcome for each value of the log's `win_flag`, from 0.
         every_clue_is_a_round: Whether each clue opens a round; otherwise each player's n-th clue
             belongs to round n.
     """
@@ -83,9 +83,9 @@ class HiddenRoleRules(Struct, frozen=True, eq=False):
     outcomes: tuple[str, ...]
     every_clue_is_a_round: bool
 
-    def outcome_of_flag(self, flag: int | None) -> str | None:
-        """Return the outcome for a log's `win_flag`; None if no game ends with this flag."""
-        return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
+    def outcome_of_flag(self, win_flag: int | None) -> str | None:
+        """Return the outcome that a log's `win_flag` means; None for a missing or unknown flag."""
+        return dict(enumerate(self.outcomes)).get(-1 if win_flag is None else win_flag)
 
 
 CHAMELEON = HiddenRoleRules(
@@ -105,33 +105,37 @@ UNDERCOVER = HiddenRoleRules(
 GUESS_FLAGS = {0: False, 1: True}
 
 
-def messages_with_phases(rules: HiddenRoleRules, logged: History, seats: Iterable[str]) -> Messages:
-    """Return the messages of a game with phases from the moderator's prompts and rounds from clues.
+def messages_with_phases(
+    rules: HiddenRoleRules, logged_columns: LoggedColumns, players: Iterable[str]
+) -> Messages:
+    """Build the messages of a Chameleon or Undercover game, with the phase and round of each.
+
+    The moderator's prompts begin the phases, and the clues are counted to number the rounds.
 
     Args:
         rules: The rules of the game.
-        logged: The logged rows, by column.
-        seats: The players in the order of their seats.
+        logged_columns: The logged messages, by column.
+        players: The players in the order of their seats.
     """
     return record_builder.messages_from_rows(
-        logged, seats, _TIMELINES[rules.every_clue_is_a_round], _PROMPTS
+        logged_columns, players, _TIMELINE_BUILDERS[rules.every_clue_is_a_round], _PROMPTS
     )
 
 
-def _build_timeline(
-    logged: History, prompted_phases: PromptedPhases, *, every_clue_is_a_round: bool
+def _phase_and_round_of_each_row(
+    logged_columns: LoggedColumns, prompted_phases: PromptedPhases, *, every_clue_is_a_round: bool
 ) -> Timeline:
-    """Return the phase and round of each logged row.
+    """Return the phase and round of each logged message.
 
-    Plain logs give every answer the type `text`, so the moderator's prompts tell them apart. In
-    Chameleon each clue opens a round, in Undercover each player's n-th clue belongs to round n. In
-    every other phase a player's n-th answer also belongs to round n.
+    Plain logs give every answer the type `text`, so the moderator's last prompt decides its phase.
+    In Chameleon each clue begins a round. In Undercover, and in all other phases of both games, a
+    player's n-th answer belongs to round n.
     """
     prompts = iter(prompted_phases)
     prompted_phase, clue_round = Phase.CLUE, 0
     n_answers: Counter[tuple[Phase, str]] = Counter()
     timeline = Timeline([], [])
-    for player, msg_type in zip(logged.player, logged.msg_type, strict=True):
+    for player, msg_type in zip(logged_columns.player, logged_columns.msg_type, strict=True):
         round_: int | None = None
         if player == MODERATOR:
             phase = Phase.MODERATION
@@ -149,87 +153,93 @@ def _build_timeline(
 
 
 # Created once, because the cache of message columns uses the timeline function as a key.
-_TIMELINES = {
-    by_clue: partial(_build_timeline, every_clue_is_a_round=by_clue) for by_clue in (True, False)
+_TIMELINE_BUILDERS = {
+    by_clue: partial(_phase_and_round_of_each_row, every_clue_is_a_round=by_clue)
+    for by_clue in (True, False)
 }
 
 
-def n_clue_rounds(rules: HiddenRoleRules, course: MessageColumns) -> int:
-    """Return the number of rounds of clues that began.
+def n_clue_rounds(rules: HiddenRoleRules, message_columns: MessageColumns) -> int:
+    """Return the number of rounds of clues that were begun, even if the last is incomplete.
 
     Args:
         rules: The rules of the game.
-        course: The messages of the game, by column.
+        message_columns: The messages of the game, by column.
     """
-    n_clues = [len(clues) for clues in course.message_indices_by_player(Phase.CLUE).values()]
+    clues_by_player = message_columns.message_indices_by_player(Phase.CLUE)
+    n_clues = [len(clues) for clues in clues_by_player.values()]
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
 def build_seats(
-    rules: HiddenRoleRules, hidden: str, models: dict[str, str | None], tested: set[str]
+    rules: HiddenRoleRules,
+    hidden_player: str,
+    model_by_player: dict[str, str | None],
+    tested_players: set[str],
 ) -> list[Seat]:
-    """Return the seats of a game in the order of `models`.
+    """Build the seats of a game in which one player has the hidden role.
 
     Args:
         rules: The rules of the game.
-        hidden: The player who has the hidden role.
-        models: The model of each player.
-        tested: The players whose models are tested.
+        hidden_player: The player who has the hidden role.
+        model_by_player: The model of each player, in the order of the seats.
+        tested_players: The players whose models are tested.
     """
     return [
         Seat(
             player=player,
             model=model,
-            role=rules.hidden_role if player == hidden else rules.civilian_role,
-            is_tested=player in tested,
+            role=rules.hidden_role if player == hidden_player else rules.civilian_role,
+            is_tested=player in tested_players,
         )
-        for player, model in models.items()
+        for player, model in model_by_player.items()
     ]
 
 
-def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret: str) -> list[Guess]:
-    """Return the guess of the caught player as a list; empty if the game did not end with a guess.
+def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret_word: str) -> list[Guess]:
+    """Build a list with the last guess of the hidden player; empty if the game ended without one.
 
     Args:
-        game: The game with its seats, messages and outcome code, which says if the guess was right.
+        game: The game with its seats and messages. Its outcome code says if the guess was right.
         rules: The rules of the game.
-        secret: The secret word.
+        secret_word: The word that the hidden player had to guess.
     """
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
-    hidden, name = next(
+    hidden_seat, hidden_player = next(
         (number, seat.player)
         for number, seat in enumerate(game.seats, start=1)
         if seat.role == rules.hidden_role
     )
-    indices = game.messages.course.message_indices_by_player(Phase.GUESS).get(name, ())
+    indices = game.messages.course.message_indices_by_player(Phase.GUESS).get(hidden_player, ())
     index = indices[-1] if indices else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
-        word, status = parse_guess(game.messages.content[index])
+        word, status = parse_guessed_word(game.messages.content[index])
     return [
         Guess(
-            seat=hidden,
+            seat=hidden_seat,
             round=1,
             message_index=index,
             parse_status=status,
             guess=word,
-            secret=secret,
+            secret=secret_word,
             is_correct=is_correct,
         )
     ]
 
 
-def parse_guess(text: str) -> tuple[str | None, ParseStatus]:
-    """Parse the one word that an answer guesses.
+def parse_guessed_word(text: str) -> tuple[str | None, ParseStatus]:
+    """Parse the word that an answer guesses, and say how certain the result is.
 
     Args:
         text: The answer of the caught player.
 
     Returns:
-        The word without quotes, or None, and the parse status: `ambiguous` if the text names
-        several words, `unreadable` if it names none, and `outage` if the model failed to answer.
+        The word without quotes, or None, and the parse status: `ok` if the text names one word,
+        `ambiguous` if it names several, `unreadable` if it names none, and `outage` if the model
+        failed to answer.
     """
     if text.startswith(OUTAGE_MARK):
         return None, ParseStatus.OUTAGE
@@ -248,15 +258,15 @@ def parse_guess(text: str) -> tuple[str | None, ParseStatus]:
 
 
 def _strip_reason_and_quotes(word: str) -> str:
-    """Return a guessed word without a reason that follows it, quotes and punctuation."""
+    """Remove quotes, punctuation and a reason, such as "because ...", from a guessed word."""
     return _REASON.sub("", word).strip(" \t\"“”'‘’.!").removesuffix("<eos>").strip()
 
 
-# In a game of werewolf a day is a round. The night after day d belongs to round d, and the first
-# night to round 0.
+# In a game of werewolf each day is a round. The night after day d belongs to round d, and the first
+# night belongs to round 0.
 
-# The number is limited, because whispers and attacks are stored for each werewolf. The largest
-# known games have 15 players.
+# The number of players is limited, because whispers and attacks are stored for each werewolf. The
+# largest known games have 15 players.
 MAX_WEREWOLF_PLAYERS = 25
 MAX_DAYS = 1_000
 WEREWOLF = "werewolf"
@@ -265,11 +275,11 @@ EXECUTED, ATTACKED = "vote", "attack"
 
 
 class WerewolfGameBuilder:
-    """Collects what happens in a game of werewolf, day by day, and builds the game record from it.
+    """Collects the events of a werewolf game in their order, then builds its game record.
 
     Attributes:
         seats: The seats of the game.
-        faults: The faults found so far.
+        faults: The validation errors found so far.
         eliminations: The eliminations added so far.
         abilities: The uses of abilities added so far.
     """
@@ -279,80 +289,88 @@ class WerewolfGameBuilder:
         self.faults: list[RecordError] = []
         self.eliminations: list[Elimination] = []
         self.abilities: list[Ability] = []
-        self._known = {seat.player: seat.player for seat in seats}
-        self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-        self._roles = {seat.player: seat.role for seat in seats}
-        self._living = dict.fromkeys(self._numbers)
-        self._spoken: list[LoggedMessage] = []
-        self._votes: dict[tuple[int, str], Vote] = {}
-        self._attacked: set[int] = set()
-        self._n_used: dict[tuple[int, str], int] = {}
+        self._player_by_name = {seat.player: seat.player for seat in seats}
+        self._seat_by_player = {seat.player: number for number, seat in enumerate(seats, start=1)}
+        self._role_by_player = {seat.player: seat.role for seat in seats}
+        self._living = dict.fromkeys(self._seat_by_player)
+        self._messages: list[LoggedMessage] = []
+        self._vote_by_day_and_player: dict[tuple[int, str], Vote] = {}
+        self._days_with_attack: set[int] = set()
+        self._n_uses_by_day_and_player: dict[tuple[int, str], int] = {}
 
     def is_in_game(self, player: str) -> bool:
-        """Return whether the player has not left the game yet."""
+        """Return whether the player has not been eliminated yet."""
         return player in self._living
 
     def is_player(self, player: str, json_path: str) -> bool:
-        """Return whether the name is a player's; add a fault at the JSON path if not."""
-        if player not in self._roles:
+        """Return whether a player of the game has this name; add a validation error if not."""
+        if player not in self._role_by_player:
             self.faults.append(
                 RecordError(json_path, "whoever acts is a player", repr(player[:50]))
             )
-        return player in self._roles
+        return player in self._role_by_player
 
     def role(self, player: str) -> str | None:
-        """Return the role of a player; None for a name that is not a player's."""
-        return self._roles.get(player)
+        """Return the role of a player; None if the game has no such player."""
+        return self._role_by_player.get(player)
 
     def target(self, value: object, json_path: str) -> str | None:
-        """Return the target player of an action; None for nobody or an unknown name."""
-        return find_target(value, self._known, json_path, self.faults)
+        """Return the player that a logged target names, or None; add an error if it is unknown.
+
+        A word for nobody, such as "none", is not an error.
+        """
+        return find_target(value, self._player_by_name, json_path, self.faults)
 
     def somebody(self, name: str | None) -> str | None:
-        """Return the name, or None if it is a word for nobody and no player has it."""
-        return None if name not in self._roles and means_nobody(name) else name
+        """Return None if the name is a word for nobody, such as "none"; else return the name.
+
+        A player can have such a word as a name, which is then returned.
+        """
+        return None if name not in self._role_by_player and means_nobody(name) else name
 
     def living(self, role: str) -> tuple[str, ...]:
-        """Return the players with this role who are still in the game."""
-        return tuple(player for player in self._living if self._roles[player] == role)
+        """Return the players with this role who have not been eliminated yet."""
+        return tuple(player for player in self._living if self._role_by_player[player] == role)
 
     def add_message(
         self, player: str, text: str, day: int, turn: int | None = None, *, is_whisper: bool = False
     ) -> None:
-        """Add a message to all players, or a whisper that only the living werewolves hear."""
+        """Add a message that all players hear, or a whisper that only living werewolves hear."""
         phase, audience = (WHISPER, self.living(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
-        self._spoken.append(LoggedMessage(player, text, phase, day, audience, turn))
+        self._messages.append(LoggedMessage(player, text, phase, day, audience, turn))
 
     def vote(self, player: str, target: str | None, day: int) -> None:
-        """Add a player's vote, which replaces the player's earlier vote of the same day."""
-        self._votes[day, player] = Vote(self._numbers[player], day, None, target)
+        """Set the player's vote of a day; an earlier vote of the same day is replaced."""
+        vote = Vote(self._seat_by_player[player], day, None, target)
+        self._vote_by_day_and_player[day, player] = vote
 
     def use(
         self, player: str, ability: str, target: str | None, day: int, finding: str | None = None
     ) -> None:
-        """Add the use of an ability, with what the player learnt from it."""
-        number = self._n_used[day, player] = self._n_used.get((day, player), 0) + 1
-        seat = self._numbers[player]
+        """Add the use of a role's ability on a target, with the finding that the player learnt."""
+        number = self._n_uses_by_day_and_player.get((day, player), 0) + 1
+        self._n_uses_by_day_and_player[day, player] = number
+        seat = self._seat_by_player[player]
         self.abilities.append(Ability(seat, day, None, number, ability, target, finding))
 
     def attack(self, target: str, day: int, json_path: str) -> None:
-        """Add an attack on a player by all living werewolves; raise if it is the night's second."""
-        if day in self._attacked:
+        """Add an attack of each living werewolf on the target; raise at a day's second attack."""
+        if day in self._days_with_attack:
             raise invalid_document_error(
                 json_path, "the werewolves attack once a night", repr(target[:50])
             )
-        self._attacked.add(day)
-        attacked = self.target(target, json_path)
+        self._days_with_attack.add(day)
+        target_player = self.target(target, json_path)
         for wolf in self.living(WEREWOLF):
-            self.use(wolf, "attack", attacked, day)
+            self.use(wolf, "attack", target_player, day)
 
     def eliminate(self, player: str, day: int, cause: str, json_path: str) -> None:
-        """Remove a player from the game; raise an error if the player is not in it."""
+        """Remove a player from the game and keep the elimination; raise if it is repeated."""
         if player not in self._living:
             raise invalid_document_error(
                 json_path, "whoever leaves the game is still in it", repr(player[:50])
             )
-        self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
+        self.eliminations.append(Elimination(self._seat_by_player[player], day, None, cause))
         del self._living[player]
 
     def build_game(
@@ -364,17 +382,14 @@ class WerewolfGameBuilder:
         setting: Mapping[str, JsonValue] | None = None,
         ended_by: str | None = None,
     ) -> GameRecord:
-        """Build the game record, which is finished if it has an outcome.
+        """Build the record of the game from the collected events.
 
         Args:
             system: The name of the system, which is also the name of the format.
-            outcome: How the game ended; None if it did not end.
+            outcome: The outcome; None if the game is unfinished.
             n_rounds: The number of rounds.
-            setting: Further entries of the setting, after the number of players in each role.
-            ended_by: Why the game stopped, if it was stopped.
-
-        Returns:
-            The game record.
+            setting: The setting apart from the number of players in each role, which is added.
+            ended_by: The reason why the game was stopped, if it was.
         """
         roles = [seat.role for seat in self.seats]
         composition: JsonValue = {role: roles.count(role) for role in sorted(set(roles))}
@@ -388,8 +403,8 @@ class WerewolfGameBuilder:
             ended_by=ended_by,
             n_rounds=n_rounds,
             seats=self.seats,
-            messages=build_messages(self._spoken, self.seats),
-            votes=list(self._votes.values()),
+            messages=build_messages(self._messages, self.seats),
+            votes=list(self._vote_by_day_and_player.values()),
             abilities=self.abilities,
             eliminations=self.eliminations,
             faults=self.faults,
@@ -397,14 +412,14 @@ class WerewolfGameBuilder:
 
 
 def parse_werewolf_role(word: str, json_path: str) -> str:
-    """Return the name of the werewolf role that a word of the log means.
+    """Return the name of the werewolf role that a logged word names in upper or lower case.
 
     Args:
-        word: The word of the log, in any case.
+        word: The logged word.
         json_path: The JSON path of the word.
 
     Raises:
-        InvalidDocumentError: If the word is not the name of a role.
+        InvalidDocumentError: If werewolf has no role of this name.
     """
     role = WEREWOLF_DEFINITION.role(word.lower())
     if role is None:

@@ -70,7 +70,7 @@ class ModelOutput(Struct, gc=False):
 
 
 class ModelFallback(Struct):
-    """A model that answered calls in place of the requested model.
+    """Calls that were answered by another model than the requested one.
 
     Attributes:
         model: The requested model.
@@ -102,7 +102,7 @@ class SampleError(Struct):
 
 
 class Invalidation(Struct):
-    """The mark, set after the run, that a sample does not count."""
+    """The mark that a user sets after the run on a sample that must not be counted."""
 
     reason: str | None = None
 
@@ -110,7 +110,7 @@ class Invalidation(Struct):
 class Sample(Struct):
     """The fields of a sample other than its game.
 
-    `limit` and `error` say why a sample stopped early; `invalidation` says that it does not count.
+    `limit` or `error` is set if the sample stopped early; `invalidation` if it must not be counted.
     """
 
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
@@ -125,7 +125,7 @@ class Sample(Struct):
 
     @property
     def ended_by(self) -> str | None:
-        """The invalidation, else the limit, else the error of the sample; None without these."""
+        """The reason why the sample stopped early or is invalid; None if it is complete."""
         if self.invalidation is not None:
             reason = self.invalidation.reason
             return f"invalidated: {reason[:_MAX_REASON_LENGTH]}" if reason else "invalidated"
@@ -135,11 +135,11 @@ class Sample(Struct):
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """Return the splitter of an Inspect log that is one JSON object; None for any other file.
+    """Return the function that splits an Inspect log into its samples; None for any other file.
 
     Args:
         path: The path of the file.
-        head: The first bytes of the file, in which Inspect writes the header's keys.
+        head: The first bytes of the file. An Inspect log has the keys of its header there.
     """
     if head.find(b'"eval"', 0, 1 << 8) < 0:
         return None
@@ -152,7 +152,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Return whether the document is a sample that contains a game.
+    """Return whether the document is an Inspect sample that contains a game.
 
     Args:
         sniffer: The document.
@@ -160,24 +160,23 @@ def claims(sniffer: DocumentSniffer) -> bool:
     return (
         sniffer.first == "{"
         and "sample" in sniffer.keys
-        and _find_game_document(sniffer) is not None
+        and _find_game_json_in_sample(sniffer) is not None
     )
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Return the game in a sample; models, start, end and usage that it lacks are the log's.
+    """Read the game in an Inspect sample.
+
+    Models, start time, end reason and usage are those of the sample or log if the game lacks them.
 
     Args:
         sniffer: The document.
         model: Not used, because the logs name their models.
 
-    Returns:
-        The game record.
-
     Raises:
         InvalidDocumentError: If the game is invalid; the error names the path in the sample.
     """
-    json_path, data = _find_game_document(sniffer) or ("$", b"")
+    json_path, data = _find_game_json_in_sample(sniffer) or ("$", b"")
     document = parse_document(data, json_path)
     sample = decode(Sample, sniffer.top.get("sample", b"{}"), "$.sample")
     header = decode(EvalHeader, sniffer.top.get("eval", b"{}"), "$.eval")
@@ -196,44 +195,44 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
         game = build_game(document)
     except InvalidDocumentError as error:
         raise InvalidDocumentError(
-            *(_move_fault_below(fault, json_path) for fault in error.faults)
+            *(_prefix_fault_path(fault, json_path) for fault in error.faults)
         ) from error
     game.format = NAME
-    game.faults = [_move_fault_below(fault, json_path) for fault in game.faults]
-    game.usage = _usage_of_seats(game, header, sample)
+    game.faults = [_prefix_fault_path(fault, json_path) for fault in game.faults]
+    game.usage = _usage_of_each_seat(game, header, sample)
     game.log_id = sample.uuid
-    at_fallbacks = "$.sample.model_fallbacks"
-    # These faults come first, because an ingest keeps only the first faults of a document, and the
+    fallbacks_path = "$.sample.model_fallbacks"
+    # These errors come first, because an ingest keeps only the first errors of a document, and the
     # view `fallback_models` reads them.
     game.faults[:0] = [
         RecordError(
-            at_fallbacks,
+            fallbacks_path,
             ANSWERED_BY_REQUESTED,
             f"{fallback.fallback_model} answered {fallback.count} calls of {fallback.model}",
         )
         for fallback in _decode_or_add_fault(
-            _FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults
+            _FALLBACKS, sample.model_fallbacks, fallbacks_path, game.faults
         )
         or ()
     ]
-    tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
+    tested_models = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
     if sample.invalidation is not None:  # the game counts as unfinished, and nobody failed
         game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
         game.failures = {}
         game.results = derive_results(game, [None] * len(game.seats))
-    # If several models are tested, the failed one is unknown. An operator stopped it by hand.
+    # If several models are tested, it is unknown which failed. If an operator stopped it, none did.
     elif (
         not game.is_finished
         and sample.ended_by is not None
-        and len({*tested.values()}) == 1
+        and len({*tested_models.values()}) == 1
         and (sample.limit is None or sample.limit.type != "operator")
     ):
-        game.failures = {**dict.fromkeys(tested, sample.ended_by), **game.failures}
+        game.failures = {**dict.fromkeys(tested_models, sample.ended_by), **game.failures}
     return game
 
 
 def describes(sniffer: DocumentSniffer) -> str | None:
-    """Return a description of an Inspect log or sample without a game; None for other documents.
+    """Describe a document that is an Inspect log or sample without a game; None for any other.
 
     Args:
         sniffer: The document.
@@ -251,10 +250,10 @@ def describes(sniffer: DocumentSniffer) -> str | None:
     return f"an Inspect log of task {task}, {reason}: see docs/inspect.md"
 
 
-def _find_game_document(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
-    """Return the JSON path and text of the game in a sample; None if the sample has no game.
+def _find_game_json_in_sample(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
+    """Return the JSON path and the JSON text of the game in a sample; None if it has no game.
 
-    A list of games or JSON in a string is also returned, so that it is reported as invalid.
+    A list of games and a game in a string are also returned, so that they are reported as invalid.
     """
     sample = parse_object(bytes(sniffer.top.get("sample", b"")))
     # A task can leave its game in two places; the first place with a game counts.
@@ -268,24 +267,25 @@ def _find_game_document(sniffer: DocumentSniffer) -> tuple[str, bytes] | None:
     return None
 
 
-def _move_fault_below(fault: RecordError, json_path: str) -> RecordError:
-    """Return the fault of a game document with the path that it has in the sample."""
-    return replace(fault, json_path=json_path + fault.json_path.removeprefix("$"))
+def _prefix_fault_path(fault: RecordError, path_of_game: str) -> RecordError:
+    return replace(fault, json_path=path_of_game + fault.json_path.removeprefix("$"))
 
 
-def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
-    """Return the usage of each seat: as the game states it, else as the log does.
+def _usage_of_each_seat(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
+    """Return the tokens, seconds and cost of each seat, from the game or else from the log.
 
-    Values are None if the log does not state them for the seat alone. The usage of a role without a
-    seat, such as a grader, belongs to no seat.
+    A value is None if neither has it for this seat alone. The usage of a role that has no seat,
+    such as a grader, belongs to no seat.
     """
     seats, faults = game.seats, game.faults
     events = _decode_or_add_fault(_EVENTS, sample.events, "$.sample.events", faults)
     calls = [call for call in events or () if call.event == "model"]
     usage_by_role, usage_by_model = (
         {
-            name: _parse_usage_with_cache_tokens(used, f"$.sample.{key}_usage.{name}", faults)
-            for name, used in (
+            name: _parse_usage_including_cached_tokens(
+                usage, f"$.sample.{key}_usage.{name}", faults
+            )
+            for name, usage in (
                 _decode_or_add_fault(
                     _USAGE, getattr(sample, f"{key}_usage"), f"$.sample.{key}_usage", faults
                 )
@@ -321,7 +321,7 @@ def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> lis
                 other_usages = [
                     Usage()
                     for call in other_calls
-                    if _fits_into_usage(call, usage_by_model[seat.model])
+                    if _has_call_no_more_input_tokens(call, usage_by_model[seat.model])
                 ]
             seat_usage = _subtract_usages(usage_by_model[seat.model], other_usages)
             seat_calls = [call for call in model_calls if call.role in (None, seat.player)]
@@ -337,53 +337,52 @@ def _usage_of_seats(game: GameRecord, header: EvalHeader, sample: Sample) -> lis
     stated_usage = game.usage or [Usage()] * len(usage_by_seat)
     pairs = zip(map(astuple, stated_usage), map(astuple, usage_by_seat), strict=True)
     return [
-        Usage(
-            *(
-                log if seat_calls is None else seat_calls
-                for seat_calls, log in zip(*pair, strict=True)
-            )
-        )
+        Usage(*(logged if stated is None else stated for stated, logged in zip(*pair, strict=True)))
         for pair in pairs
     ]
 
 
-def _fits_into_usage(call: LoggedEvent, used: Usage) -> bool:
-    """Return whether a model's total usage can include a call: its input tokens are not more."""
+def _has_call_no_more_input_tokens(call: LoggedEvent, total_usage: Usage) -> bool:
+    """Return whether a call has no more input tokens than a total usage."""
     output = _decode_or_add_fault(_OUTPUT, call.output, "$.sample.events", [])
     call_usage = (
-        _parse_usage_with_cache_tokens(output.usage, "$.sample.events", [])
+        _parse_usage_including_cached_tokens(output.usage, "$.sample.events", [])
         if output and output.usage
         else Usage()
     )
-    return (call_usage.input_tokens or 0) <= (used.input_tokens or 0)
+    return (call_usage.input_tokens or 0) <= (total_usage.input_tokens or 0)
 
 
-def _subtract_usages(used: Usage, others: Sequence[Usage]) -> Usage:
-    """Return a usage minus the usage of others; None in fields whose difference is unknown."""
+def _subtract_usages(total_usage: Usage, subtracted_usages: Sequence[Usage]) -> Usage:
+    """Return a usage minus other usages by field; None if an amount is missing or negative."""
     amounts = [
         None if None in (total, *parts) or sum(parts) > total else total - sum(parts)
-        for total, *parts in zip(astuple(used), *map(astuple, others), strict=True)
+        for total, *parts in zip(
+            astuple(total_usage), *map(astuple, subtracted_usages), strict=True
+        )
     ]
     return Usage(*amounts)
 
 
-def _parse_usage_with_cache_tokens(
-    logged: LoggedUsage, json_path: str, faults: list[RecordError]
+def _parse_usage_including_cached_tokens(
+    logged_usage: LoggedUsage, json_path: str, faults: list[RecordError]
 ) -> Usage:
-    """Return the usage of a role or a model, with cached tokens among the input tokens.
+    """Parse the usage of a role or model so that its input tokens include the cached tokens.
 
-    Some versions of Inspect count cached tokens among `input_tokens`, others separately; the total
-    shows which.
+    Some versions of Inspect include cached tokens in `input_tokens`, and some do not. The total
+    number of tokens decides.
     """
-    parsed_usage = parse_usage(logged, _USAGE_KEYS, json_path, faults)
+    parsed_usage = parse_usage(logged_usage, _USAGE_KEYS, json_path, faults)
     cached_tokens = [
-        parse_amount(getattr(logged, key), f"{json_path}.{key}", faults, is_whole=True)
+        parse_amount(getattr(logged_usage, key), f"{json_path}.{key}", faults, is_whole=True)
         for key in ("input_tokens_cache_read", "input_tokens_cache_write")
     ]
     if parsed_usage.input_tokens is None:
         return parsed_usage
     max_input_tokens = parsed_usage.input_tokens + sum(filter(None, cached_tokens))
-    total = parse_amount(logged.total_tokens, f"{json_path}.total_tokens", faults, is_whole=True)
+    total = parse_amount(
+        logged_usage.total_tokens, f"{json_path}.total_tokens", faults, is_whole=True
+    )
     input_tokens_by_total = (
         max_input_tokens
         if None in (total, parsed_usage.output_tokens)
@@ -398,7 +397,6 @@ def _parse_usage_with_cache_tokens(
 def _decode_or_add_fault(
     decoder: msgspec.json.Decoder[T], data: Raw, json_path: str, faults: list[RecordError]
 ) -> T | None:
-    """Return the decoded part of a sample; add a fault and return None if it is invalid."""
     try:
         return decode(decoder, data, json_path)
     except InvalidDocumentError as error:

@@ -1,7 +1,7 @@
-"""Functions with which formats build the parts of a game record: messages, results, usage.
+"""Functions with which log formats build the parts of a game record: messages, results, usage.
 
-All formats use it; it depends on `pipeline.games` and `formats.sniffer`. A format whose logs state
-the phase and round of each message needs only `build_messages` to store messages.
+A format whose logs state the phase and round of each message builds the messages with
+`build_messages`. The other formats use `messages_from_rows`.
 """
 
 import json
@@ -32,7 +32,7 @@ from pipeline.game_record import (
 from pipeline.games import Ending, GameDefinition
 from pipeline.vocabulary import ParseStatus, Phase
 
-# Messages: rows as ChatArena and MAgIC write them become typed messages.
+# Messages: the message rows of ChatArena and MAgIC logs are converted to typed messages.
 
 MODERATOR = "Moderator"
 EVERYONE = "all"
@@ -45,7 +45,7 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Row(Struct, gc=False):
-    """One logged message. The timestamp is not read, because it is that of the writing process."""
+    """One logged message. Its timestamp is not read: it is the time of writing the log."""
 
     agent_name: str
     content: str
@@ -54,16 +54,16 @@ class Row(Struct, gc=False):
     msg_type: str | None = None
 
 
-class History(NamedTuple):
-    """The logged rows of a game, by column.
+class LoggedColumns(NamedTuple):
+    """The logged messages of a game, by column.
 
-    With an empty `content`, one instance can be shared by many games.
+    Games whose messages differ only in their texts share one instance, with an empty `content`.
 
     Attributes:
-        player: Who speaks.
+        player: The speakers.
         content: The texts.
         turn: The turn numbers of the log.
-        visible_to: The player or players who see the message.
+        visible_to: The player or players who see each message.
         msg_type: The message types of the log.
     """
 
@@ -75,87 +75,107 @@ class History(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The phase and round of each logged row, by column.
+    """The phase and round of each logged message, by column.
 
     Attributes:
         phase: The phases.
-        round: The rounds from 1; None for messages outside any round.
+        round: The rounds, from 1; None for a message outside any round.
     """
 
     phase: list[str]
     round: list[int | None]
 
 
-# The phase that each of the moderator's texts begins, in order; None if it begins none.
+# The phase that each text of the moderator begins, in order; None if it begins no phase.
 PromptedPhases = tuple[Phase | None, ...]
-TimelineBuilder = Callable[[History, PromptedPhases], Timeline]
+TimelineBuilder = Callable[[LoggedColumns, PromptedPhases], Timeline]
 
 
-def to_history(rows: Sequence[Row]) -> History:
-    """Convert logged rows to columns; the fields of `Row` and `History` are in the same order.
+def to_history(rows: Sequence[Row]) -> LoggedColumns:
+    """Convert logged messages from rows to columns.
 
     Args:
-        rows: The logged rows.
+        rows: The logged messages.
     """
-    return History(*zip(*map(astuple, rows), strict=True)) if rows else History((), (), (), (), ())
+    # The fields of both classes are in the same order.
+    return (
+        LoggedColumns(*zip(*map(astuple, rows), strict=True))
+        if rows
+        else LoggedColumns((), (), (), (), ())
+    )
 
 
 def messages_from_rows(
-    logged: History,
-    seats: Iterable[str],
-    timing: TimelineBuilder,
-    prompts: Mapping[str, Phase] = {},
+    logged_columns: LoggedColumns,
+    players: Iterable[str],
+    build_timeline: TimelineBuilder,
+    phase_by_prompt: Mapping[str, Phase] = {},
 ) -> Messages:
-    """Build the messages of a game from logged rows.
+    """Build the messages of a game from logged messages that state no phase and no round.
 
     Args:
-        logged: The logged rows, by column.
-        seats: The players in the order of their seats.
-        timing: The function that returns the phase and round of each row.
-        prompts: The phase that each phrase in a moderator's text begins. If a text contains several
-            phrases, the first one in this mapping decides.
+        logged_columns: The logged messages, by column.
+        players: The players in the order of their seats.
+        build_timeline: The function that determines the phase and round of each message.
+        phase_by_prompt: The phase that begins when the moderator's text contains a phrase. If a
+            text contains several phrases, the first one in this mapping decides.
 
     Returns:
         The messages with phase, round and seat.
     """
-    texts = compress(logged.content, map(MODERATOR.__eq__, logged.player)) if prompts else ()
-    prompted = tuple(
-        next((phase for words, phase in prompts.items() if words in text), None) for text in texts
+    texts = (
+        compress(logged_columns.content, map(MODERATOR.__eq__, logged_columns.player))
+        if phase_by_prompt
+        else ()
     )
-    without_texts = logged._replace(content=())
+    prompted_phases = tuple(
+        next((phase for prompt, phase in phase_by_prompt.items() if prompt in text), None)
+        for text in texts
+    )
+    columns_without_texts = logged_columns._replace(content=())
     return Messages(
-        _message_columns_with_timing(timing, without_texts, prompted, tuple(seats)), logged.content
+        _build_message_columns_cached(
+            build_timeline, columns_without_texts, prompted_phases, tuple(players)
+        ),
+        logged_columns.content,
     )
 
 
 # The benchmark's 1,430 public games have only 67 different sets of columns without texts.
 @lru_cache(1_000)
-def _message_columns_with_timing(
-    timing: TimelineBuilder, logged: History, prompted: PromptedPhases, seats: tuple[str, ...]
+def _build_message_columns_cached(
+    build_timeline: TimelineBuilder,
+    logged_columns: LoggedColumns,
+    prompted_phases: PromptedPhases,
+    players: tuple[str, ...],
 ) -> MessageColumns:
-    """Return the message columns, with private thoughts in the round that has been reached."""
+    """Build message columns; a private thought gets the round of the message before it."""
     heard_rows = [
-        not thought for thought in map(is_private_thought, logged.player, logged.visible_to)
+        not is_thought
+        for is_thought in map(is_private_thought, logged_columns.player, logged_columns.visible_to)
     ]
     if all(heard_rows):
-        return build_message_columns(logged, timing(logged, prompted), seats)
-    heard = History._make(tuple(compress(column, heard_rows)) for column in logged)
-    phases_and_rounds = zip(*timing(heard, prompted), strict=True)
+        timeline = build_timeline(logged_columns, prompted_phases)
+        return build_message_columns(logged_columns, timeline, players)
+    heard_columns = LoggedColumns._make(
+        tuple(compress(column, heard_rows)) for column in logged_columns
+    )
+    phases_and_rounds = zip(*build_timeline(heard_columns, prompted_phases), strict=True)
     timeline, round_ = Timeline([], []), None
     for is_heard in heard_rows:
         phase, row_round = next(phases_and_rounds) if is_heard else (Phase.REFLECTION, round_)
         round_ = row_round or round_
         timeline.phase.append(phase)
         timeline.round.append(row_round)
-    return build_message_columns(logged, timeline, seats)
+    return build_message_columns(logged_columns, timeline, players)
 
 
 def is_private_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
-    """Return whether nobody sees a message, so that it is neither an action nor a turn in the game.
+    """Return whether no player and no moderator sees a message, so that it is a private thought.
 
     Args:
-        player: Who writes the message.
-        visible_to: The player or players who see it; empty names are nobody.
+        player: The player who writes the message.
+        visible_to: The player or players who see it; an empty name is nobody.
     """
     # The first reader is checked separately, because this function runs for each message.
     is_heard = visible_to and (visible_to[0] or any(visible_to))
@@ -163,34 +183,34 @@ def is_private_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
 
 
 def build_message_columns(
-    logged: History, timeline: Timeline, seats: Iterable[str]
+    logged_columns: LoggedColumns, timeline: Timeline, players: Iterable[str]
 ) -> MessageColumns:
-    """Build message columns from logged rows and their phases and rounds, with the speakers' seats.
+    """Build message columns from logged messages and their timeline, with the speakers' seats.
 
     Args:
-        logged: The logged rows, by column.
-        timeline: The phase and round of each row.
-        seats: The players in the order of their seats.
+        logged_columns: The logged messages, by column.
+        timeline: The phase and round of each message.
+        players: The players in the order of their seats.
     """
     phases, rounds = timeline
-    numbers = {player: number for number, player in enumerate(seats, start=1)}
+    seat_by_player = {player: number for number, player in enumerate(players, start=1)}
     spoken: defaultdict[str, list[int]] = defaultdict(list)
     answers: defaultdict[str, defaultdict[str, list[int]]]
     answers = defaultdict(partial(defaultdict, list))
-    for index, (player, phase) in enumerate(zip(logged.player, phases, strict=True)):
+    for index, (player, phase) in enumerate(zip(logged_columns.player, phases, strict=True)):
         if player == MODERATOR:
             continue
-        if player in numbers:
+        if player in seat_by_player:
             spoken[phase].append(index)
         answers[phase][player].append(index)
     return MessageColumns(
-        player=logged.player,
-        seat=tuple(map(numbers.get, logged.player)),
+        player=logged_columns.player,
+        seat=tuple(map(seat_by_player.get, logged_columns.player)),
         round=tuple(rounds),
         phase=tuple(phases),
-        turn=logged.turn,
-        visible_to=logged.visible_to,
-        msg_type=logged.msg_type,
+        turn=logged_columns.turn,
+        visible_to=logged_columns.visible_to,
+        msg_type=logged_columns.msg_type,
         spoken=spoken,
         answers=answers,
     )
@@ -198,22 +218,22 @@ def build_message_columns(
 
 @lru_cache(10_000)
 def call_cached(function: Callable[..., T], *arguments: Hashable) -> T:
-    """Return the cached result of a function for values that many games share.
+    """Return the cached result of a function, or call the function and cache its result.
 
     Args:
-        function: The function, whose result must never be changed.
+        function: The function. Its results are shared by many games, so they must not be changed.
         *arguments: Its hashable arguments.
     """
     return function(*arguments)
 
 
 def clear_cache() -> None:
-    """Empty the caches of this module, so that they never outgrow one batch of documents."""
-    _message_columns_with_timing.cache_clear()
+    """Empty the caches of this module; an ingest does this after each batch of documents."""
+    _build_message_columns_cached.cache_clear()
     call_cached.cache_clear()
 
 
-# Players: checks of their names, and how values of a log are matched with them.
+# Players: checks of their names, and the lookup of the player that a logged value names.
 
 ModelName = Annotated[str, Meta(min_length=1)]
 _NUMBERED = re.compile(r"Player ([1-9][0-9]{0,8})")
@@ -226,7 +246,7 @@ _IGNORED_AROUND_NAMES = re.compile(
     r"""[\s_\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]+|^[\s"'“”‘’`*(<\[「]+|[\s"'“”‘’`*)>\]」.。,!]+$"""
 )
 _HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
-# What programs write for an answer that names nobody.
+# Words that programs log if an answer names nobody.
 _WORDS_FOR_NOBODY = frozenset(
     (
         *("", "null", "none", "nil", "nan", "undefined", "n/a", "-", "-1", "nobody", "no one"),
@@ -238,7 +258,7 @@ _WORDS_FOR_NOBODY = frozenset(
 
 @lru_cache
 def player_number(name: str) -> int | None:
-    """Return N for a player named `Player N`, and None for any other name.
+    """Return the number N in a name of the form `Player N`; None for any other name.
 
     Args:
         name: The name of the player.
@@ -247,38 +267,38 @@ def player_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def check_number_of_players(n_players: int, json_path: str, most: int = MAX_PLAYERS) -> None:
-    """Check that a game has at most `most` players.
+def check_number_of_players(n_players: int, json_path: str, max_players: int = MAX_PLAYERS) -> None:
+    """Check that a game has at most `max_players` players.
 
     Args:
         n_players: The number of players.
         json_path: The JSON path of the players in the document.
-        most: The maximum.
+        max_players: The maximum number of players.
 
     Raises:
-        InvalidDocumentError: If there are more.
+        InvalidDocumentError: If there are more players.
     """
-    if n_players > most:
+    if n_players > max_players:
         raise invalid_document_error(
-            json_path, f"a game has at most {most:,} players", f"{n_players:,} players"
+            json_path, f"a game has at most {max_players:,} players", f"{n_players:,} players"
         )
 
 
-def check_players(players: Collection[str], json_path: str, most: int = MAX_PLAYERS) -> None:
-    """Check the number of players, and that each has a unique and valid name.
+def check_players(players: Collection[str], json_path: str, max_players: int = MAX_PLAYERS) -> None:
+    """Check that there are not too many players, and that each name is unique and valid.
 
-    The number is limited because the rows of a game grow with the players, some with their square.
+    The number of players is limited, because some tables have a row for each pair of players.
 
     Args:
         players: The names of the players.
         json_path: The JSON path of the players in the document.
-        most: The maximum number of players.
+        max_players: The maximum number of players.
 
     Raises:
         InvalidDocumentError: If there are too many players, or a name is repeated, reserved or too
             long.
     """
-    check_number_of_players(len(players), json_path, most)
+    check_number_of_players(len(players), json_path, max_players)
     _check_unique_player_names(players, json_path)
     if RESERVED_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= MAX_NAME_LENGTH:
         return
@@ -291,10 +311,12 @@ def check_players(players: Collection[str], json_path: str, most: int = MAX_PLAY
 
 
 def check_unique_keys(part: Raw | bytes | UnsetType, json_path: str) -> None:
-    """Check that a JSON object has no key twice, because decoders keep only the last value.
+    """Check that the keys of an undecoded JSON object, which are player names, are unique.
+
+    A decoder would keep only the last value of a repeated key.
 
     Args:
-        part: The undecoded object; a missing one is an error.
+        part: The JSON text of the object. If it is missing, it is invalid.
         json_path: The JSON path of the object.
 
     Raises:
@@ -316,21 +338,23 @@ def _check_unique_player_names(names: Collection[str], json_path: str) -> None:
         )
 
 
-def sort_by_seat(players: dict[str, T]) -> dict[str, T]:
-    """Return a mapping of players in the order of their seats.
+def sort_by_player_number(value_by_player: dict[str, T]) -> dict[str, T]:
+    """Sort values by the number N of their player if all players are named `Player N`.
+
+    The order of keys in a JSON object has no meaning, so it is used only for other names.
 
     Args:
-        players: Values by player. Players named `Player N` are sorted by number, because the order
-            of keys in JSON has no meaning. With other names the order stays.
+        value_by_player: The value of each player.
     """
-    numbers = {name: player_number(name) for name in players}
+    numbers = {name: player_number(name) for name in value_by_player}
     if None in numbers.values():
-        return players
-    return {name: players[name] for name in sorted(players, key=lambda name: numbers[name] or 0)}
+        return value_by_player
+    names = sorted(value_by_player, key=lambda name: numbers[name] or 0)
+    return {name: value_by_player[name] for name in names}
 
 
 def means_nobody(name: object) -> bool:
-    """Return whether a logged value in the place of a player's name means that there is no player.
+    """Return whether a value logged as a player's name means nobody, such as null or "none".
 
     Args:
         name: The logged value.
@@ -342,34 +366,37 @@ def means_nobody(name: object) -> bool:
 def find_player(value: object, players_by_name: Mapping[Any, str]) -> str | None:
     """Return the player that a logged value names; None if it names no player.
 
+    A name may differ from the player's name in case, spaces, hyphens and quotes.
+
     Args:
         value: The logged value.
-        players_by_name: The player for each name or number that a log may use.
+        players_by_name: The player for each name or number that the log may use.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     exact_match = players_by_name.get(value)
     return (
-        _find_similar_player_name(value, players_by_name)
+        _find_only_player_with_similar_name(value, players_by_name)
         if exact_match is None and isinstance(value, str)
         else exact_match
     )
 
 
-def _find_similar_player_name(value: str, players_by_name: Mapping[Any, str]) -> str | None:
-    """Return the only player with an equal normalized name; None if there is none or several."""
-    normalized_value = _normalize_name(value)
+def _find_only_player_with_similar_name(
+    value: str, players_by_name: Mapping[Any, str]
+) -> str | None:
+    normalized_value = _normalize_player_name(value)
     players = {
         player
         for name, player in players_by_name.items()
-        if _normalize_name(str(name)) == normalized_value
+        if _normalize_player_name(str(name)) == normalized_value
     }
     return players.pop() if normalized_value and len(players) == 1 else None
 
 
 @lru_cache(4_096)
-def _normalize_name(name: str) -> str:
-    """Return a name without differences of case, hyphens, whitespace and surrounding marks."""
+def _normalize_player_name(name: str) -> str:
+    """Return a name in lower case, with plain hyphens, without spaces and surrounding quotes."""
     return _IGNORED_AROUND_NAMES.sub(
         "", unicodedata.normalize("NFKC", name).translate(_HYPHENS)
     ).casefold()
@@ -378,13 +405,13 @@ def _normalize_name(name: str) -> str:
 def find_target(
     value: object, players_by_name: Mapping[Any, str], json_path: str, faults: list[RecordError]
 ) -> str | None:
-    """Return the player at whom an action is aimed; None for nobody.
+    """Return the player that an action's logged target names; add an error if it is unknown.
 
     Args:
-        value: The logged target.
-        players_by_name: The player for each name or number that a log may use.
+        value: The logged target. The result is None for nobody or an unknown name.
+        players_by_name: The player for each name or number that the log may use.
         json_path: The JSON path of the target.
-        faults: The list to which a fault is added if the value means neither a player nor nobody.
+        faults: The list to which a validation error is added if the name is unknown.
     """
     player = find_player(value, players_by_name)
     if player is None and not means_nobody(value):
@@ -395,27 +422,30 @@ def find_target(
 
 
 def unseated_speaker_faults(
-    course: MessageColumns, json_path: str = "$.history", places: Sequence[int] | None = None
+    message_columns: MessageColumns,
+    json_path: str = "$.history",
+    list_indices: Sequence[int] | None = None,
 ) -> list[RecordError]:
-    """Return one fault for each player who speaks without a seat, at the player's first message.
+    """Return a validation error for each speaker without a seat, at the speaker's first message.
 
-    The message is stored, but not what the player does in it.
+    The messages of such a speaker are stored, but no actions are read from them.
 
     Args:
-        course: The messages of the game, by column.
-        json_path: The JSON path of the list of messages.
-        places: The index of each message in that list, if the list has other entries too.
+        message_columns: The messages of the game, by column.
+        json_path: The JSON path of the list that contains the messages.
+        list_indices: The index of each message in that list, if not all entries are messages.
     """
-    if course.seat.count(None) == course.player.count(MODERATOR):
+    if message_columns.seat.count(None) == message_columns.player.count(MODERATOR):
         return []
     first_message_by_player: dict[str, int] = {}
-    for index, (player, seat) in enumerate(zip(course.player, course.seat, strict=True)):
+    players_and_seats = zip(message_columns.player, message_columns.seat, strict=True)
+    for index, (player, seat) in enumerate(players_and_seats):
         if seat is None and player != MODERATOR:
             first_message_by_player.setdefault(player, index)
     rule = "every player who speaks has a seat"
-    places = range(len(course.player)) if places is None else places
+    indices = list_indices or range(len(message_columns.player))
     return [
-        RecordError(f"{json_path}[{places[i]}]", rule, repr(player))
+        RecordError(f"{json_path}[{indices[i]}]", rule, repr(player))
         for player, i in first_message_by_player.items()
     ]
 
@@ -423,11 +453,13 @@ def unseated_speaker_faults(
 def unknown_audience_faults(
     audiences: Sequence[str | tuple[str, ...]], seat_names: Collection[str], json_path: str
 ) -> list[RecordError]:
-    """Return one fault for each name in a text's audience that no seat has, at the first such text.
+    """Return a validation error for each name to which a text is shown and that no seat has.
+
+    The error is at the first text that is shown to this name.
 
     Args:
-        audiences: The readers of each text.
-        seat_names: The names of the seats.
+        audiences: The name or names to which each text is shown.
+        seat_names: The names of the players who have seats.
         json_path: The JSON path of the list of texts.
     """
     names = {name for readers in set(audiences) for name in as_name_tuple(readers)}
@@ -441,17 +473,19 @@ def unknown_audience_faults(
     return faults
 
 
-def as_name_tuple(named: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return one name or several names as a tuple.
+def as_name_tuple(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return a tuple of names unchanged, and a single name as a tuple of one name.
 
     Args:
-        named: The name or names.
+        names: The name or names.
     """
-    return (named,) if isinstance(named, str) else named
+    return (names,) if isinstance(names, str) else names
 
 
-def no_tested_player_faults(game: GameRecord) -> list[RecordError]:
-    """Return a fault if no player of the game is tested, because no metric counts such a game.
+def faults_if_no_player_is_tested(game: GameRecord) -> list[RecordError]:
+    """Return a list with a validation error if no player of the game is tested; else empty.
+
+    Metrics count only tested players.
 
     Args:
         game: The game.
@@ -466,26 +500,26 @@ def no_tested_player_faults(game: GameRecord) -> list[RecordError]:
     ]
 
 
-def opponent_models(seats: Iterable[Seat]) -> str | None:
-    """Return the models of the seats that are not tested; None if all seats are tested.
+def joined_opponent_models(seats: Iterable[Seat]) -> str | None:
+    """Return the models of all untested seats, joined with ", "; None if all seats are tested.
 
     Args:
         seats: The seats of a game.
 
     Returns:
-        The models, sorted and joined with ", ". A seat without a model is "?".
+        The sorted models as one string, in which "?" is a seat whose model is unknown.
     """
     models = {seat.model or "?" for seat in seats if not seat.is_tested}
     return ", ".join(sorted(models)) or None
 
 
 def assign_models(players: Collection[str], models_text: str | None) -> dict[str, str | None]:
-    """Return the model of each player of a log that names no models.
+    """Return the model of each player of a log that names no models, from the user's option.
 
     Args:
         players: The players of the log.
-        models_text: The model of all players, or a JSON object with a model for each player, as
-            named at ingest; None if unknown.
+        models_text: The model of all players, or a JSON object with a model for each player; None
+            if the user named none.
 
     Returns:
         The model by player, in the order of `players`.
@@ -520,10 +554,10 @@ USAGE_FIELDS = Usage.__struct_fields__
 
 
 class LoggedMessage(Struct, frozen=True, gc=False):
-    """One message of a log with its phase and round, for `build_messages`.
+    """One logged message whose phase and round are known, for `build_messages`.
 
     Attributes:
-        player: Who speaks; `MODERATOR` for the moderator.
+        player: The speaker; `MODERATOR` for the moderator.
         content: The text.
         phase: The phase of the game.
         round: The round from 1; None for the moderator.
@@ -542,14 +576,14 @@ class LoggedMessage(Struct, frozen=True, gc=False):
 
 
 def build_messages(logged_messages: Iterable[LoggedMessage], seats: Iterable[Seat]) -> Messages:
-    """Build the messages of a game in the given order; events refer to a message by its index.
+    """Build the messages of a game from logged messages with their phases and rounds.
 
     Args:
-        logged_messages: The messages with their phases and rounds.
+        logged_messages: The messages in the order of the game.
         seats: The seats of the game.
     """
     rows = list(logged_messages)
-    logged = History(
+    columns = LoggedColumns(
         player=tuple([row.player for row in rows]),
         content=tuple([row.content for row in rows]),
         turn=tuple([row.turn for row in rows]),
@@ -562,28 +596,28 @@ def build_messages(logged_messages: Iterable[LoggedMessage], seats: Iterable[Sea
     ]
     timeline = Timeline(phases, [row.round for row in rows])
     players = [seat.player for seat in seats]
-    return Messages(build_message_columns(logged, timeline, players), logged.content)
+    return Messages(build_message_columns(columns, timeline, players), columns.content)
 
 
-# One contribution: seat, round, amount and the index of the message that states it, or None if no
-# message does. It is a plain tuple, because games of this kind contain little else.
+# One contribution: seat, round, amount, and the index of the message that states it, or None. It is
+# a plain tuple for speed, because some games contain little else.
 ContributedAmount: TypeAlias = tuple[int, int, float | None, int | None]
 
 
 def build_contributions(game: GameRecord, amounts: Sequence[float | None]) -> list[Contribution]:
-    """Build the contributions of a game from amounts read from its contribution messages.
+    """Build one contribution for each contribution message of a game.
 
     Args:
         game: The game with its messages.
-        amounts: The amount in each contribution message, in order; None if it is unknown.
+        amounts: The amount in each of these messages, in order; None if it is unknown.
 
     Returns:
-        One row per message, with the smallest amount and the total of its round.
+        The contributions, with the total of their round and whether the amount is the smallest.
     """
-    course = game.messages.course
-    indices = course.message_indices(Phase.CONTRIBUTION)
+    columns = game.messages.course
+    indices = columns.message_indices(Phase.CONTRIBUTION)
     contributed_amounts = [
-        (course.seat[index] or 0, course.round[index] or 1, amount, index)
+        (columns.seat[index] or 0, columns.round[index] or 1, amount, index)
         for index, amount in zip(indices, amounts, strict=True)
     ]
     return add_round_totals(contributed_amounts, len(game.seats))
@@ -592,11 +626,11 @@ def build_contributions(game: GameRecord, amounts: Sequence[float | None]) -> li
 def add_round_totals(
     contributed_amounts: Sequence[ContributedAmount], n_seats: int
 ) -> list[Contribution]:
-    """Build contributions with the total of their round and whether each is the round's smallest.
+    """Build contributions with the total of their round and whether the amount is the smallest.
 
     Args:
         contributed_amounts: Seat, round, amount and message index of each contribution.
-        n_seats: The number of seats. A round with fewer known amounts has no minimum and no total.
+        n_seats: The number of seats. A round with fewer known amounts has no minimum and total.
     """
     amounts_by_round: defaultdict[int, list[float]] = defaultdict(list)
     for _, round_, amount, _ in contributed_amounts:
@@ -615,19 +649,21 @@ def add_round_totals(
     return rows
 
 
-def team_results(
-    game: GameRecord, kind: GameDefinition, guess_is_correct: bool | None = None
+def results_by_model_and_role(
+    game: GameRecord, definition: GameDefinition, guess_is_correct: bool | None = None
 ) -> list[Result]:
-    """Return the results of a game with sides: one for each tested model and role.
+    """Return one result for each tested model and role of a game that is won by a side.
 
     Args:
         game: The game with its seats, messages and outcome.
-        kind: The definition of the game.
-        guess_is_correct: Whether the guess of the game was right; None if there was none.
+        definition: The definition of the game.
+        guess_is_correct: Whether the guess of the secret word was right; None without a guess.
     """
-    sides, opponents = call_cached(_tested_sides_and_opponents, tuple(game.seats))
+    tested_models, opponents = call_cached(
+        _tested_models_with_roles_and_opponents, tuple(game.seats)
+    )
     # `is_win` is None if no game of this type ends with the outcome.
-    ending = kind.ending(game.outcome if game.is_finished else None) or Ending("")
+    ending = definition.ending(game.outcome if game.is_finished else None) or Ending("")
     message_index = _last_message_index(game)
     return [
         Result(
@@ -636,17 +672,19 @@ def team_results(
             seat=seat,
             message_index=message_index,
             opponent=opponents,
-            is_win=ending.is_win(side := kind.side(role)),
+            is_win=ending.is_win(side := definition.side(role)),
             win_credit=ending.credit(side),
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )
-        for model, role, seat in sides
+        for model, role, seat in tested_models
     ]
 
 
-def side_results(game: GameRecord) -> list[Result]:
-    """Return the results of a game whose format states none; empty if its type has no sides.
+def results_if_game_has_sides(game: GameRecord) -> list[Result]:
+    """Return the results that follow from the outcome; empty if the game type has no sides.
+
+    A format calls this only for games whose logs state no results.
 
     Args:
         game: The game with its seats, messages and outcome.
@@ -654,37 +692,45 @@ def side_results(game: GameRecord) -> list[Result]:
     definition = games.game_definition(game.game_type)
     if not definition.has_sides:
         return []
-    # An outage in place of the guess is no guess, even if the game counted it as one.
-    are_correct = [
+    # If the model failed to answer, it did not guess, even if the game counted it as a guess.
+    guess_results = [
         None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
         for guess in game.guesses
     ]
-    return team_results(game, definition, are_correct[0] if len(are_correct) == 1 else None)
+    return results_by_model_and_role(
+        game, definition, guess_results[0] if len(guess_results) == 1 else None
+    )
 
 
-def _tested_sides_and_opponents(
+# A model, its role, and the number of the seat if only one seat has this model and role.
+_ModelRoleAndSeat: TypeAlias = tuple[str | None, str, int | None]
+
+
+def _tested_models_with_roles_and_opponents(
     seats: tuple[Seat, ...],
-) -> tuple[list[tuple[str | None, str, int | None]], str | None]:
-    """Return the tested models and roles, with the seat if only one has them; and the opponents."""
-    seat_numbers_by_side: dict[tuple[str | None, str], list[int]] = {}
+) -> tuple[list[_ModelRoleAndSeat], str | None]:
+    """Return the models and roles of the tested seats, and the models of the untested seats."""
+    seats_by_model_and_role: dict[tuple[str | None, str], list[int]] = {}
     for number, seat in enumerate(seats, start=1):
         if seat.is_tested:
-            seat_numbers_by_side.setdefault((seat.model, seat.role), []).append(number)
-    sides = [
+            seats_by_model_and_role.setdefault((seat.model, seat.role), []).append(number)
+    tested_models = [
         (model, role, numbers[0] if len(numbers) == 1 else None)
-        for (model, role), numbers in seat_numbers_by_side.items()
+        for (model, role), numbers in seats_by_model_and_role.items()
     ]
-    return sides, opponent_models(seats)
+    return tested_models, joined_opponent_models(seats)
 
 
-def results_of_tested_seats(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
-    """Return the results of tested seats in a game in which each player plays alone.
+def results_of_tested_seats(
+    game: GameRecord, is_win_by_seat: Mapping[int, bool | None]
+) -> list[Result]:
+    """Return one result for each tested seat of a game in which each player plays alone.
 
     Args:
         game: The game with its seats and messages.
-        is_win: Whether each tested seat won, by seat number; None if the game is unfinished.
+        is_win_by_seat: Whether each tested seat won, by seat number; None in an unfinished game.
     """
-    message_index, opponents = _last_message_index(game), opponent_models(game.seats)
+    message_index, opponents = _last_message_index(game), joined_opponent_models(game.seats)
     return [
         Result(
             model=(seat := game.seats[number - 1]).model,
@@ -695,15 +741,15 @@ def results_of_tested_seats(game: GameRecord, is_win: Mapping[int, bool | None])
             is_win=won,
             win_credit=None if won is None else float(won),
         )
-        for number, won in is_win.items()
+        for number, won in is_win_by_seat.items()
     ]
 
 
 def has_highest_score(scores: Sequence[float | None]) -> list[bool | None]:
-    """Return for each score whether it is the highest; all None if a score is unknown.
+    """Return for each seat whether it has the highest score, alone or tied.
 
     Args:
-        scores: The final score of each seat. Tied highest scores are all highest.
+        scores: The final score of each seat. If one is unknown, all results are None.
     """
     known_scores = [score for score in scores if score is not None]
     if len(known_scores) < len(scores):
@@ -714,28 +760,31 @@ def has_highest_score(scores: Sequence[float | None]) -> list[bool | None]:
 
 
 def _last_message_index(game: GameRecord) -> int | None:
-    """Return the index of the last message; None if the game has no messages."""
     return len(game.messages) - 1 if game.messages.content else None
 
 
 def parse_usage(
-    part: Struct, keys: Mapping[str, str], json_path: str, faults: list[RecordError]
+    log_part: Struct,
+    key_by_usage_field: Mapping[str, str],
+    json_path: str,
+    faults: list[RecordError],
 ) -> Usage:
-    """Return the usage of model calls that a part of a log states.
+    """Return the tokens, seconds and cost that a part of a log states.
 
-    An invalid value becomes None and a fault, because nothing else in the game depends on it.
+    An invalid value becomes None, and a validation error is added. It does not reject the game,
+    because nothing else depends on it.
 
     Args:
-        part: The part of the log.
-        keys: The field of `part` for each field of `Usage`.
+        log_part: The part of the log.
+        key_by_usage_field: The field of `log_part` for each field of `Usage`.
         json_path: The JSON path of the part.
-        faults: The list to which faults are added.
+        faults: The list to which validation errors are added.
     """
     amounts = {
         name: parse_amount(
-            getattr(part, key), f"{json_path}.{key}", faults, is_whole=name.endswith("_tokens")
+            getattr(log_part, key), f"{json_path}.{key}", faults, is_whole=name.endswith("_tokens")
         )
-        for name, key in keys.items()
+        for name, key in key_by_usage_field.items()
     }
     return Usage(**amounts)
 
@@ -743,12 +792,12 @@ def parse_usage(
 def parse_amount(
     value: Any, json_path: str, faults: list[RecordError], *, is_whole: bool = False
 ) -> Any:
-    """Return a logged amount of tokens, seconds or cost; None, and a fault, for an invalid value.
+    """Return a logged number of tokens, seconds or dollars; add an error if it is invalid.
 
     Args:
-        value: The logged value.
+        value: The logged value. The result is None if it is missing or invalid.
         json_path: The JSON path of the value.
-        faults: The list to which a fault is added.
+        faults: The list to which a validation error is added.
         is_whole: Whether the amount must be an integer.
     """
     if value is None:
@@ -762,7 +811,7 @@ def parse_amount(
 
 
 def sum_usages(calls: Iterable[Usage]) -> Usage:
-    """Return the summed usage of several calls; a field that any call lacks is None.
+    """Return the sum of usages, field by field; a field is None if any usage lacks it.
 
     Args:
         calls: The usage of each call. Without calls all fields are None.

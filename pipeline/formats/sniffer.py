@@ -1,7 +1,7 @@
-"""What every format sees of a document in order to decide whether it is one of its logs.
+"""Inspection and decoding of documents for all log formats.
 
-Contains `DocumentSniffer`, JSON decoding whose errors name the path and the rule, and the checks of
-a game against its definition. All formats use it; it depends on `archives` and `games`.
+Contains `DocumentSniffer`, by which a format decides if a document is one of its logs, JSON
+decoding whose errors name the path and the rule, and the checks of a game against its definition.
 """
 
 import codecs
@@ -44,31 +44,37 @@ WELL_FORMED = "the document is well-formed JSON in UTF-8"
 
 
 def invalid_document_error(json_path: str, rule: str, message: str) -> InvalidDocumentError:
-    """Return the error for a document that breaks a rule at a JSON path.
+    """Return the error for a document with an invalid value at a JSON path.
 
     Args:
         json_path: The path of the invalid value, such as `$.seats[0]`.
         rule: The rule that the document breaks.
-        message: What was found instead; an empty value becomes "it is empty".
+        message: The value that was found; an empty string becomes "it is empty".
     """
     return InvalidDocumentError(RecordError(json_path, rule, message or "it is empty"))
 
 
-def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, json_path: str = "$") -> T:
+def decode(
+    type_or_decoder: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, json_path: str = "$"
+) -> T:
     """Decode JSON data to a value of a type.
 
     Args:
-        kind: The type, or a decoder for it. The decoder of a type is created once.
+        type_or_decoder: The type, or a decoder for it. The decoder of a type is created once.
         data: The JSON text.
         json_path: The JSON path of the data in its document, for errors.
 
     Returns:
-        The decoded value.
+        The value.
 
     Raises:
         InvalidDocumentError: If the data is not JSON, or its value does not have the type.
     """
-    decoder = kind if isinstance(kind, msgspec.json.Decoder) else _decoder_for_type(kind)
+    decoder = (
+        type_or_decoder
+        if isinstance(type_or_decoder, msgspec.json.Decoder)
+        else _decoder_for_type(type_or_decoder)
+    )
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
@@ -78,71 +84,70 @@ def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, json_path
 
 
 def iter_valid_entries(
-    listed: Any, kind: type[T], json_path: str, faults: list[RecordError]
+    entries: Any, entry_type: type[T], json_path: str, faults: list[RecordError]
 ) -> Iterator[tuple[str, T]]:
-    """Yield each valid entry of a list with its JSON path, and add a fault for each invalid entry.
+    """Yield each valid entry of a list; add a validation error for each invalid entry.
 
     Args:
-        listed: The value that should be a list. Another value has no entries and is one fault.
-        kind: The type of a valid entry.
+        entries: The list. Any other value is one validation error and has no entries.
+        entry_type: The type of a valid entry.
         json_path: The JSON path of the list.
-        faults: The list to which faults are added.
+        faults: The list to which the validation errors are added.
 
     Yields:
         The JSON path and the converted value of each valid entry.
     """
     for number, entry in enumerate(
-        _convert_or_add_fault(listed, list[Any], json_path, faults) or ()
+        _convert_or_add_fault(entries, list[Any], json_path, faults) or ()
     ):
         entry_path = f"{json_path}[{number}]"
-        if (converted := _convert_or_add_fault(entry, kind, entry_path, faults)) is not None:
+        if (converted := _convert_or_add_fault(entry, entry_type, entry_path, faults)) is not None:
             yield entry_path, converted
 
 
 def _convert_or_add_fault(
-    value: Any, kind: type[T], json_path: str, faults: list[RecordError]
+    value: Any, target_type: type[T], json_path: str, faults: list[RecordError]
 ) -> T | None:
-    """Return the value converted to a type; add a fault and return None if that is impossible."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, target_type)
     except msgspec.ValidationError as error:
         faults.append(type_error(error, json_path))
         return None
 
 
 def build_ignoring_truncated_last_line(build: Callable[[bytes], F], data: bytes) -> F:
-    """Build a game from a document in lines, and ignore the last line if it is truncated.
+    """Build a game from the lines of a document, without the last line if that is truncated.
 
-    A program that is killed leaves such a line.
+    A program that is killed while it writes leaves such a line.
 
     Args:
-        build: The function that builds the result from the document's bytes.
+        build: The function that builds the game from the document's bytes.
         data: The bytes of the document.
 
     Returns:
-        The result of `build`. If the last line was ignored, its error is one of the faults.
+        The game. If the last line was ignored, its error is one of the game's validation errors.
 
     Raises:
-        InvalidDocumentError: If another line is invalid.
+        InvalidDocumentError: If any line but the last is invalid.
     """
     try:
         return build(data)
     except InvalidDocumentError as error:
-        before, _, last_line_text = data.rpartition(b"\n")
-        last_line = before.count(b"\n") + 1
-        if not (before and last_line_text) or error.fault.json_path != f"$[{last_line}]":
+        complete_lines, _, last_line = data.rpartition(b"\n")
+        last_line_index = complete_lines.count(b"\n") + 1
+        if not (complete_lines and last_line) or error.fault.json_path != f"$[{last_line_index}]":
             raise
-        built = build(before)
-        built.faults.append(error.fault)
-        return built
+        game = build(complete_lines)
+        game.faults.append(error.fault)
+        return game
 
 
 def decode_utf8(data: bytes, rule: str, *, may_be_cut: bool = False) -> str:
-    """Decode bytes in UTF-8 to a string.
+    """Decode bytes in UTF-8 to a string; raise InvalidDocumentError for invalid bytes.
 
     Args:
         data: The bytes.
-        rule: The rule of the error for invalid bytes.
+        rule: The rule that the error names.
         may_be_cut: Whether to ignore an incomplete last character.
 
     Returns:
@@ -198,19 +203,20 @@ def _not_utf8_message(data: bytes, error: UnicodeDecodeError) -> str:
 
 
 def not_json_error(error: Exception, data: bytes, json_path: str) -> InvalidDocumentError:
-    """Return the error for data at a JSON path that a decoder rejects because it is not JSON.
+    """Return the error that says why data is not JSON, for data that a decoder has rejected.
 
     Args:
         error: The error of the decoder.
         data: The rejected data.
-        json_path: The JSON path of the data.
+        json_path: The JSON path of the data in its document.
     """
-    path, message = _find_non_json_value(data) or ("", _not_json_message(error, data))
-    return invalid_document_error(json_path + path, WELL_FORMED, message)
+    return _non_json_value_error(data, json_path) or invalid_document_error(
+        json_path, WELL_FORMED, _not_json_message(error, data)
+    )
 
 
 def _not_json_message(error: Exception, data: bytes) -> str:
-    """Return why data is not JSON, with the line and column if they are known."""
+    """Return the reason why data is not JSON, with the line and column if the error has them."""
     if message := encoding_problem(data):
         return message
     try:
@@ -231,32 +237,34 @@ def _not_json_message(error: Exception, data: bytes) -> str:
     return f"{message} in line {before.count(chr(10)) + 1:,}, column {column:,}"
 
 
-def _find_non_json_value(data: bytes) -> tuple[str, str] | None:
-    """Return the path and a description of the first NaN, infinity or lone surrogate."""
+def _non_json_value_error(data: bytes, json_path: str) -> InvalidDocumentError | None:
+    """Return the error for the first NaN, infinity or lone surrogate in the data; None without."""
     if len(data) > 1 << 23 or not _NON_JSON_VALUE.search(data):
         return None
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    for path, _, leaf in iter_keys_and_leaves(value):
+    for path, _, leaf in iter_keys_and_leaves_with_path_and_depth(value):
         if isinstance(leaf, float) and not math.isfinite(leaf):
-            literal = json.dumps(leaf)
-            return path, f"{literal} is no number of JSON: write null, or another number"
+            message = f"{json.dumps(leaf)} is no number of JSON: write null, or another number"
+            return invalid_document_error(json_path + path, WELL_FORMED, message)
         if isinstance(leaf, str) and (surrogate := _LONE_SURROGATE.search(leaf)):
             escape = surrogate[0].encode("ascii", "backslashreplace").decode()
-            return path, f"{escape} is half of a character, the other half is missing"
+            message = f"{escape} is half of a character, the other half is missing"
+            return invalid_document_error(json_path + path, WELL_FORMED, message)
     return None
 
 
-def iter_keys_and_leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
-    """Yield each key and each leaf of a decoded JSON value in document order.
+def iter_keys_and_leaves_with_path_and_depth(value: Any) -> Iterator[tuple[str, int, Any]]:
+    """Yield each object key, string, number, boolean and null of a decoded JSON value.
 
     Args:
         value: The decoded JSON value.
 
     Yields:
-        The path below `$`, the depth, and the key or leaf (a scalar or an empty container).
+        The JSON path without `$`, the depth of nesting, and the key or value, in the order of the
+        document. An empty list or object is also yielded.
     """
     stack = [("", 0, value)]
     while stack:
@@ -270,7 +278,9 @@ def iter_keys_and_leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
             yield path, depth, node
 
 
-Shapes = Sequence[msgspec.json.Decoder[Any]]
+# Decoders of structs that list every key a log may have, reject any other key, and leave missing
+# keys UNSET. They save a separate pass for the keys.
+WholeLogDecoders = Sequence[msgspec.json.Decoder[Any]]
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
@@ -287,112 +297,114 @@ class DocumentSniffer:
         path: The document's path in its source, such as `runs/a.csv#17`; can be empty.
         data: The bytes of the document.
         first: The first byte that is not whitespace, as a string; empty if there is none.
-        shaped: The whole log as a struct, if one of the `shapes` decoded it when `keys` was read.
+        whole_log: The log as a struct, if a decoder of whole logs decoded it when `keys` was read.
     """
 
-    __slots__ = ("_keys", "_listed", "_shapes", "_top", "data", "first", "path", "shaped")
+    __slots__ = (
+        *("_keys", "_list_entries", "_top", "_whole_log_decoders"),
+        *("data", "first", "path", "whole_log"),
+    )
 
-    def __init__(self, path: str, data: bytes, shapes: Shapes = ()) -> None:
+    def __init__(self, path: str, data: bytes, whole_log_decoders: WholeLogDecoders = ()) -> None:
         """Store the document without decoding it.
 
         Args:
             path: The document's path in its source.
             data: The bytes of the document.
-            shapes: Decoders of structs that list every key a log may have, reject other keys,
-                and leave missing keys UNSET. They save a separate pass for the keys.
+            whole_log_decoders: The decoders that are tried before the keys alone are decoded.
         """
         self.path = path
         self.data = data
         first_byte = _NOT_BLANK.search(data)
         self.first = chr(data[first_byte.start()]) if first_byte else ""
-        self._shapes = shapes
+        self._whole_log_decoders = whole_log_decoders
         # Plain fields, because `cached_property` takes a lock for each of millions of documents.
         self._top: Mapping[str, Raw] | None = None
         self._keys: Set[str] | None = None
-        self._listed: Sequence[Raw] | None = None
-        self.shaped: Struct | None = None
+        self._list_entries: Sequence[Raw] | None = None
+        self.whole_log: Struct | None = None
 
     @property
     def top(self) -> Mapping[str, Raw]:
-        """The undecoded values of a JSON object by key; empty for any other document.
+        """The undecoded values of the document's JSON object by key; empty if it is no object.
 
-        If several objects follow one another, as in JSON lines, only the first one counts.
+        If the document has several objects, as JSON lines have, these are the values of the first.
         """
         if self._top is None:
-            self._top = _parse_top_level(self.data) if self.first == "{" else {}
+            self._top = _parse_first_json_object(self.data) if self.first == "{" else {}
         return self._top
 
     @property
     def keys(self) -> Set[str]:
-        """The keys of the JSON object, or of all objects in the JSON list, in any order."""
+        """The keys of the document's JSON object, or of all objects in its JSON list."""
         if self._keys is None:
             if self.first == "[":
                 self._keys = dict.fromkeys(
                     chain.from_iterable(map(parse_object, self.list_entries()))
                 ).keys()
             else:
-                self._keys = self._keys_by_shape() or self.top.keys()
+                self._keys = self._decode_whole_log_to_keys() or self.top.keys()
         return self._keys
 
-    def _keys_by_shape(self) -> Set[str]:
-        """Return the keys of a document that one of the shapes decodes, else none."""
-        for shape in self._shapes:
+    def _decode_whole_log_to_keys(self) -> Set[str]:
+        """Set `whole_log` with the first decoder that fits, and return its keys; else no keys."""
+        for decoder in self._whole_log_decoders:
             try:
-                log = shape.decode(self.data)
+                log = decoder.decode(self.data)
             except UNDECODABLE:
                 continue
-            self.shaped = log
+            self.whole_log = log
             values = zip(log.__struct_fields__, astuple(log), strict=True)
             return {name for name, value in values if value is not UNSET}
         return frozenset()
 
-    def has_keys(self, keys: Set[str], least: int) -> bool:
-        """Return whether the document is an object that has at least `least` of the keys.
+    def has_keys(self, keys: Set[str], min_keys: int) -> bool:
+        """Return whether the document is a JSON object with at least `min_keys` of these keys.
 
         Args:
             keys: The keys to look for.
-            least: The minimum number of them.
+            min_keys: The minimum number of them.
         """
-        return self.first == "{" and len(keys & self.keys) >= least
+        return self.first == "{" and len(keys & self.keys) >= min_keys
 
     def within(self, key: str) -> Set[str]:
-        """Return the keys of the object at a top-level key; empty if the value is not an object.
+        """Return the keys of the JSON object that is the value of a top-level key.
 
         Args:
-            key: The top-level key.
+            key: The top-level key. If its value is not an object, the result is empty.
         """
         return parse_object(bytes(self.top.get(key, b""))).keys()
 
     def list_entries(self) -> Iterator[bytes]:
-        """Return an iterator over the undecoded entries of the JSON list, if it is one."""
-        if self._listed is None:
+        """Return the undecoded entries of the document's JSON list; empty if it is no list."""
+        if self._list_entries is None:
             try:
-                self._listed = _LIST.decode(self.data)
+                self._list_entries = _LIST.decode(self.data)
             except UNDECODABLE:
-                self._listed = ()
-        return map(bytes, self._listed)
+                self._list_entries = ()
+        return map(bytes, self._list_entries)
 
-    def lists(self, key: str, *others: str) -> bool:
-        """Return whether an object in the JSON list has the key and one of any `others`.
+    def lists(self, key: str, *alternative_keys: str) -> bool:
+        """Return whether the document is a JSON list in which some object has these keys.
 
         Args:
-            key: The required key.
-            *others: Alternative keys, of which the same object needs at least one.
+            key: The key that the object must have.
+            *alternative_keys: The same object must have at least one of these, if any are passed.
         """
         return self.first == "[" and any(
-            key in entry and (not others or not entry.keys().isdisjoint(others))
+            key in entry and (not alternative_keys or not entry.keys().isdisjoint(alternative_keys))
             for entry in map(parse_object, self.list_entries())
         )
 
 
 def parse_truncated_object(head: bytes) -> dict[str, Any]:
-    """Return the values of the JSON object at the start of a file's first bytes.
+    """Parse the complete values of a JSON object of which only the first bytes are known.
 
     Args:
-        head: The first bytes of a file, which can end anywhere.
+        head: The first bytes of a file. They can end in the middle of a value.
 
     Returns:
-        The complete values by key; None for the last key if its value is truncated.
+        The values by key; the value of the last key is None if it is truncated.
     """
     text = head.decode(errors="replace").lstrip()
     members: dict[str, Any] = {}
@@ -413,15 +425,14 @@ def parse_truncated_object(head: bytes) -> dict[str, Any]:
 
 
 def _skip_whitespace(text: str, start: int) -> int:
-    """Return the index of the first character at or after `start` that is not whitespace."""
     match = _BLANK.match(text, start)
     return start if match is None else match.end()
 
 
-def _parse_top_level(data: bytes) -> Mapping[str, Raw]:
-    """Return the undecoded values of a document's first JSON object by key."""
+def _parse_first_json_object(data: bytes) -> Mapping[str, Raw]:
+    """Return the undecoded values, by key, of the first JSON object in the data."""
     end = data.find(b"\n")
-    # The first line of a log in lines is enough: a decoder would read all of it, and then fail.
+    # The first line of JSON lines is enough. A decoder would read all lines before it fails.
     if data[end + 1 : end + 2] == b"{" and end > 0 and (first := parse_object(data[:end])):
         return first
     try:
@@ -437,7 +448,7 @@ def parse_object(data: bytes) -> Mapping[str, Raw]:
     """Return the undecoded values of a JSON object by key; empty if the data is not an object.
 
     Args:
-        data: The JSON text, without whitespace at its start.
+        data: The JSON text; it must not begin with whitespace.
     """
     try:
         return _OBJECT.decode(data) if data[:1] == b"{" else {}
@@ -445,18 +456,20 @@ def parse_object(data: bytes) -> Mapping[str, Raw]:
         return {}
 
 
-# Checks of a game against its definition, because the contracts of tables allow in a column the
-# words of all games. Whether the game ended is stated in several places, which must agree.
+# Checks of a game against its definition. They are needed because the contract of a table allows
+# the roles and outcomes of all game types, and because several fields say if the game is finished.
 
 
 def check_against_game_definition(game: GameRecord) -> None:
-    """Check that the roles, event tables, outcome and winners of a game are those of its game type.
+    """Check that the game type exists and defines the game's roles, event tables and outcome.
+
+    The start time and the winners are checked too.
 
     Args:
         game: The game that a format has read.
 
     Raises:
-        InvalidDocumentError: If the game has a role, an outcome or a table that its type lacks.
+        InvalidDocumentError: If the game breaks one of these rules.
     """
     definition = game_definitions().get(game.game_type)
     if definition is None:
@@ -464,24 +477,24 @@ def check_against_game_definition(game: GameRecord) -> None:
     roles = {role.name for role in definition.roles}
     for seat in game.seats:
         if seat.role not in roles:
-            raise _unknown_value_error("a role", seat.role, roles, game)
+            raise _value_unknown_to_game_type_error("a role", seat.role, roles, game)
     for table in game.events:
         if table not in definition.tables:
-            raise _unknown_value_error("a table", table, definition.tables, game)
-    check_start(game)
-    check_end(game)
-    check_winners(game)
+            raise _value_unknown_to_game_type_error("a table", table, definition.tables, game)
+    check_start_time(game)
+    check_outcome(game)
+    check_results_state_winners(game)
 
 
-def check_start(game: GameRecord, json_path: str = "$") -> None:
-    """Check that the start of a game is a valid time in UTC.
+def check_start_time(game: GameRecord, json_path: str = "$") -> None:
+    """Check that the start time of a game can be stored in UTC.
 
     Args:
         game: The game that a format has read.
-        json_path: The JSON path of the start in the document.
+        json_path: The JSON path of the start time in the document.
 
     Raises:
-        InvalidDocumentError: If the start in UTC is outside the years 1 to 9999.
+        InvalidDocumentError: If the time in UTC is outside the years 1 to 9999.
     """
     try:
         _ = game.started_at and game.started_at.astimezone(UTC)
@@ -490,7 +503,7 @@ def check_start(game: GameRecord, json_path: str = "$") -> None:
         raise invalid_document_error(json_path, rule, str(game.started_at)) from error
 
 
-def check_end(game: GameRecord, json_path: str = "$") -> None:
+def check_outcome(game: GameRecord, json_path: str = "$") -> None:
     """Check that a finished game has an outcome of its game type, and an unfinished game has none.
 
     Args:
@@ -498,7 +511,7 @@ def check_end(game: GameRecord, json_path: str = "$") -> None:
         json_path: The JSON path of the outcome in the document.
 
     Raises:
-        InvalidDocumentError: If the outcome is missing, unknown, or that of an unfinished game.
+        InvalidDocumentError: If the outcome is missing, unknown, or set in an unfinished game.
     """
     outcome = game.outcome
     if outcome is not None and not game.is_finished:
@@ -507,18 +520,19 @@ def check_end(game: GameRecord, json_path: str = "$") -> None:
         )
     outcomes = {ending.outcome for ending in game_definitions()[game.game_type].endings}
     if game.is_finished and outcome not in outcomes:
-        raise _unknown_value_error("an outcome", outcome, outcomes, game, json_path)
+        raise _value_unknown_to_game_type_error("an outcome", outcome, outcomes, game, json_path)
 
 
-def check_winners(game: GameRecord, json_path: str = "$") -> None:
-    """Check that each result says who won if the game is finished, and does not otherwise.
+def check_results_state_winners(game: GameRecord, json_path: str = "$") -> None:
+    """Check that results say who won if the game is finished, and only then.
 
     Args:
         game: The game that a format has read.
         json_path: The JSON path of the results in the document.
 
     Raises:
-        InvalidDocumentError: If a result has or lacks `is_win` or `win_credit` against this rule.
+        InvalidDocumentError: If a result of a finished game lacks `is_win` or `win_credit`, or a
+            result of an unfinished game has one.
     """
     for result in game.results:
         if {result.is_win is not None, result.win_credit is not None} != {game.is_finished}:
@@ -534,14 +548,14 @@ def check_winners(game: GameRecord, json_path: str = "$") -> None:
             raise invalid_document_error(json_path, rule, has)
 
 
-def _unknown_value_error(
+def _value_unknown_to_game_type_error(
     noun: str,
     value: str | None,
     allowed_values: Iterable[str],
     game: GameRecord,
     json_path: str = "$",
 ) -> InvalidDocumentError:
-    """Return the error for a role, an outcome or a table that the game type does not define."""
+    """Return the error for a role, an outcome or a table that the game's type does not define."""
     rule = f"{noun} of {game.game_type} is one of: {', '.join(sorted(allowed_values)) or 'none'}"
     return invalid_document_error(
         json_path,

@@ -80,13 +80,13 @@ class Ending(Struct, frozen=True, forbid_unknown_fields=True):
     hidden_wins: bool | None = None
 
     def credit(self, side: str) -> float | None:
-        """Return the credit of a side; None if the outcome gives it none."""
+        """Return the credit, from 0 to 1, of a side; None if the outcome does not decide it."""
         if side == Side.HIDDEN:
             return self.hidden
         return self.civilian if side == Side.CIVILIAN else None
 
     def is_win(self, side: str) -> bool | None:
-        """Return whether a side won; None if the outcome does not decide it."""
+        """Return whether a side won with this outcome; None if the outcome does not decide it."""
         if side == Side.HIDDEN and self.hidden_wins is not None:
             return self.hidden_wins
         credit = self.credit(side)
@@ -137,31 +137,31 @@ class GameDefinition(Struct, frozen=True, eq=False):
     most_points_win: bool = False
 
     def role(self, name: str) -> Role | None:
-        """Return the role with this name; None if the game does not have it."""
+        """Return the role with this name; None if the game has no such role."""
         return next((role for role in self.roles if role.name == name), None)
 
-    def side(self, role: str) -> Side:
-        """Return the side of a role; `Side.NONE` for a role that the game does not have."""
-        matching_role = self.role(role)
-        return matching_role.side if matching_role else Side.NONE
+    def side(self, role_name: str) -> Side:
+        """Return the side of the role with this name; `Side.NONE` if the game has no such role."""
+        role = self.role(role_name)
+        return role.side if role else Side.NONE
 
     def ending(self, outcome: str | None) -> Ending | None:
-        """Return the ending with this outcome; None if the game cannot end so."""
+        """Return the ending with this outcome; None if the game has no such outcome."""
         return next((ending for ending in self.endings if ending.outcome == outcome), None)
 
     @property
     def competitions(self) -> tuple[str, ...]:
-        """The competitions of Win Rate for which the game's results count, in role order."""
+        """The names under which Win Rate counts the results of the game's roles, in role order."""
         return tuple(dict.fromkeys(role.competition for role in self.roles))
 
     @property
     def has_sides(self) -> bool:
-        """Whether some players are on a hidden side that the other players do not know."""
+        """Whether the game has a hidden side, such as the werewolves, which others must find."""
         return any(role.side == Side.HIDDEN for role in self.roles)
 
     @property
     def has_sought_roles(self) -> bool:
-        """Whether players vote to find players with certain roles."""
+        """Whether players vote to find the players of certain roles, such as the werewolves."""
         return any(role.is_sought for role in self.roles)
 
 
@@ -172,10 +172,10 @@ def game_without_roles(
     order: tuple[str, ...] = (),
     most_points_win: bool = False,
 ) -> GameDefinition:
-    """Return the definition of a game in which each player plays alone, in one competition.
+    """Return the definition of a game in which all players have the same role and play alone.
 
     Args:
-        name: The name of the game type and of the competition.
+        name: The name of the game type. Win Rate counts its results under this name.
         *endings: The ways in which a game can end.
         phases: The phases that no other game has.
         order: The turn order of a round.
@@ -187,7 +187,7 @@ def game_without_roles(
     )
 
 
-# Checks of a definition, alone and together with others.
+# Checks of a definition, and of its names against the names of other definitions.
 
 SourcedDefinition: TypeAlias = tuple[str, GameDefinition]
 """The package or file of a definition, and the definition."""
@@ -209,47 +209,67 @@ def _is_name(name: object) -> bool:
 
 
 def check_definition(
-    kind: GameDefinition, package: str, others: Iterable[SourcedDefinition] = ()
+    definition: GameDefinition, package: str, other_definitions: Iterable[SourcedDefinition] = ()
 ) -> None:
-    """Raise PluginError for the first mistake of a definition, alone or together with others."""
-    for mistake in chain(iter_mistakes(kind), iter_name_conflicts(kind, others)):
-        raise definition_error(kind, package, mistake)
+    """Raise PluginError if a definition has a mistake or a name of another definition.
+
+    Args:
+        definition: The definition.
+        package: The name of the package that contains the definition.
+        other_definitions: The definitions with which it must share no name.
+    """
+    mistakes = iter_mistake_messages(definition)
+    conflicts = iter_name_conflict_messages(definition, other_definitions)
+    for message in chain(mistakes, conflicts):
+        raise definition_error(definition, package, message)
 
 
-def definition_error(kind: GameDefinition, package: str, mistake: str) -> PluginError:
-    """Return the error for a mistake of a definition, with its game and package."""
+def definition_error(definition: GameDefinition, package: str, mistake: str) -> PluginError:
+    """Return the error for a mistake of a definition; it names the game and the package.
+
+    Args:
+        definition: The definition.
+        package: The name of the package that contains the definition.
+        mistake: The message about the mistake.
+    """
     of_package = "" if package == OWN_PACKAGE else f" of the package {package}"
-    return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
+    return PluginError(f"the game `{definition.name}`{of_package}: {mistake}")
 
 
-def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
-    """Yield a message for each mistake within a definition."""
-    if not _is_name(kind.name) or kind.name == ALL_GAME_TYPES:
+def iter_mistake_messages(definition: GameDefinition) -> Iterator[str]:
+    """Yield an error message for each invalid name, field, credit or column of a definition.
+
+    Args:
+        definition: The definition.
+    """
+    if not _is_name(definition.name) or definition.name == ALL_GAME_TYPES:
         yield f"the name of a game has {NAME_RULE}, and is not `{ALL_GAME_TYPES}`"
     for field, item_type in _TUPLE_FIELDS.items():
-        values = getattr(kind, field)
+        values = getattr(definition, field)
         if not isinstance(values, tuple) or not all(
             isinstance(entry, item_type) for entry in values
         ):
             yield (
-                f"`{field}` is a tuple of {item_type.__name__}: "
-                "mind the comma in one of a single member"
+                f"`{field}` is not a tuple of {item_type.__name__}: a tuple with a single member "
+                "needs a comma, as in `(member,)`"
             )
-    for role in kind.roles:
+    for role in definition.roles:
         texts: list[object] = [role.name, role.competition]
         if not all(isinstance(text, str) and text for text in texts):
             yield "a role has a name and a competition"
-    yield from _iter_repeated_names("roles", "name", [role.name for role in kind.roles])
-    yield from _iter_repeated_names(
-        "endings", "outcome", [ending.outcome for ending in kind.endings]
+    yield from _iter_repeated_name_messages(
+        "roles", "name", [role.name for role in definition.roles]
     )
-    for ending in kind.endings:
+    yield from _iter_repeated_name_messages(
+        "endings", "outcome", [ending.outcome for ending in definition.endings]
+    )
+    for ending in definition.endings:
         for credit in (ending.hidden, ending.civilian):
             if credit is not None and not 0 <= credit <= 1:
-                yield f"a credit is from 0 to 1, and one of `{ending.outcome}` is {credit}"
-    for name, table in kind.tables.items():
+                yield f"a credit is from 0 to 1, but a credit of `{ending.outcome}` is {credit}"
+    for name, table in definition.tables.items():
         if not _is_name(name):
-            yield f"the name of a table has {NAME_RULE}, and `{name}` has others"
+            yield f"the name of a table has {NAME_RULE}, but `{name}` has other characters"
         event = table.event.__name__
         fields = [
             entry for entry in table.event.__struct_fields__ if entry not in Event.__struct_fields__
@@ -257,31 +277,37 @@ def iter_mistakes(kind: GameDefinition) -> Iterator[str]:
         derived = [f"{entry}_seat" for entry in SEAT_COLUMNS if entry in fields]
         for column in table.columns:
             if column not in [*fields, *derived]:
-                yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
+                yield f"the column `{column}` of `{name}` is not a field of {event}"
         for entry in fields:
             if entry not in table.columns:
-                yield f"a field of {event} is a column of `{name}`, and `{entry}` is none"
+                yield f"the field `{entry}` of {event} is not a column of `{name}`"
 
 
-def iter_name_conflicts(kind: GameDefinition, others: Iterable[SourcedDefinition]) -> Iterator[str]:
-    """Yield a message for each other definition with the same name or competition."""
-    for source, other_definition in others:
-        if kind.name == other_definition.name:
+def iter_name_conflict_messages(
+    definition: GameDefinition, other_definitions: Iterable[SourcedDefinition]
+) -> Iterator[str]:
+    """Yield an error message for each game name or competition that another definition also has.
+
+    Args:
+        definition: The definition.
+        other_definitions: The definitions with which it is compared.
+    """
+    for source, other_definition in other_definitions:
+        if definition.name == other_definition.name:
             yield f"{source} has a game of this name too: rename this one, or leave it out"
-        for competition in kind.competitions:
+        for competition in definition.competitions:
             if competition in other_definition.competitions:
                 yield (
-                    f"its competition `{competition}` is one of the game "
-                    f"`{other_definition.name}`, and Win Rate would count the two as one: give it "
-                    "another name"
+                    f"the game `{other_definition.name}` also has the competition `{competition}`, "
+                    "so Win Rate would count their results together: rename the competition"
                 )
 
 
 def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
-    """Yield a message for each gap in a valid definition that leaves a metric without a value.
+    """Yield a warning for each missing side, sought role or credit that leaves a metric empty.
 
     Args:
-        definition: The definition; without sides it has no gaps.
+        definition: A valid definition. A game without sides needs none of these.
     """
     sides = [
         side for side in _METRIC_BY_SIDE if any(role.side == side for role in definition.roles)
@@ -295,16 +321,15 @@ def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
         for side in sides:
             if ending.credit(side) is None:
                 yield (
-                    f"`{ending.outcome}` does not say what the {side} side is credited with: games "
-                    "that end so are refused"
+                    f"`{ending.outcome}` does not say the credit of the {side} side: games with "
+                    "this outcome are rejected"
                 )
 
 
-def _iter_repeated_names(plural: str, attribute: str, names: list[str]) -> Iterator[str]:
-    """Yield a message for each name that occurs again in a list."""
+def _iter_repeated_name_messages(plural: str, attribute: str, names: list[str]) -> Iterator[str]:
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield f"no two {plural} have one {attribute}, and two have `{name}`"
+            yield f"several {plural} have the {attribute} `{name}`"
 
 
 # Definitions in TOML documents that the environment variable `MAGIC_GAMES` names.
@@ -316,7 +341,7 @@ GAMES_VARIABLE = "MAGIC_GAMES"
 
 
 class _RoleInFile(Struct, forbid_unknown_fields=True):
-    """A role in a TOML document; by default the roles of one side share one competition."""
+    """A role in a TOML document; by default the roles of a side share a competition."""
 
     name: str
     side: Side = Side.NONE
@@ -336,12 +361,18 @@ class _GameInFile(Struct, forbid_unknown_fields=True):
     most_points_win: bool = False
 
 
-def iter_games_from_environment(others: Iterable[SourcedDefinition]) -> Iterator[SourcedDefinition]:
-    """Yield each file named in `MAGIC_GAMES`, separated as in PATH, with the definition in it.
+def iter_definitions_from_environment_files(
+    other_definitions: Iterable[SourcedDefinition],
+) -> Iterator[SourcedDefinition]:
+    """Yield the file name and the definition in each file that `MAGIC_GAMES` names.
 
-    Raises PluginError for a repeated file and for an invalid or conflicting definition.
+    The variable separates files as PATH does. Raises PluginError if a file is named twice, if a
+    definition is invalid, or if it conflicts with another definition.
+
+    Args:
+        other_definitions: The definitions with which the files must share no name.
     """
-    definitions, paths = [*others], set()
+    definitions, paths = [*other_definitions], set()
     for name in filter(None, os.environ.get(GAMES_VARIABLE, "").split(os.pathsep)):
         if (path := Path(name).resolve()) in paths:
             raise PluginError(f"{GAMES_VARIABLE} names the file {name} twice: leave one out")
@@ -350,19 +381,21 @@ def iter_games_from_environment(others: Iterable[SourcedDefinition]) -> Iterator
         yield definitions[-1]
 
 
-def load_game_definition(file: Path, others: Iterable[SourcedDefinition] = ()) -> GameDefinition:
+def load_game_definition(
+    file: Path, other_definitions: Iterable[SourcedDefinition] = ()
+) -> GameDefinition:
     """Load a game definition from a TOML document.
 
     Args:
         file: The path of the document.
-        others: The definitions that it must not conflict with.
+        other_definitions: The definitions with which it must share no name.
 
     Returns:
         The definition.
 
     Raises:
-        PluginError: If the document is invalid, with each mistake and its place, or if another
-            definition has its name or one of its competitions.
+        PluginError: If the document is invalid, or if another definition has its name or one of its
+            competitions. The message lists all mistakes.
     """
     try:
         # Some editors begin a file with a byte order mark.
@@ -388,139 +421,146 @@ def load_game_definition(file: Path, others: Iterable[SourcedDefinition] = ()) -
         for role in game.roles
     )
     definition = GameDefinition(**msgspec.structs.asdict(game) | {"roles": roles})
-    if problems := [*iter_mistakes(definition), *iter_name_conflicts(definition, others)]:
+    if problems := [
+        *iter_mistake_messages(definition),
+        *iter_name_conflict_messages(definition, other_definitions),
+    ]:
         raise PluginError(f"{file}: the game `{definition.name}`: {'; '.join(problems)}")
     return definition
 
 
-# All definitions, of this folder, of packages and of the environment, and what follows from them.
+# All definitions, from this folder, from packages and from the environment, and their names.
 
 
 @cache
 def game_definitions() -> MappingProxyType[str, GameDefinition]:
-    """Return all game definitions by name: the games of MAgIC first, then others by name."""
+    """Return all game definitions by game type, those of MAgIC first and then by name."""
     magic_games = list(map(str, GameType))
-    definitions = {name: kind for name, _, kind in _all_definitions_with_source()}
-    others = sorted(definitions.keys() - set(magic_games))
-    return MappingProxyType({name: definitions[name] for name in (*magic_games, *others)})
+    definitions = {definition.name: definition for _, definition in _all_sourced_definitions()}
+    other_games = sorted(definitions.keys() - set(magic_games))
+    return MappingProxyType({name: definitions[name] for name in (*magic_games, *other_games)})
 
 
 @cache
-def _all_definitions_with_source() -> tuple[tuple[str, str, GameDefinition], ...]:
-    """Return the name, the package or file, and the definition of each game."""
-    return tuple(
-        (kind.name, source, kind)
-        for source, kind in (*_definitions_in_code(), *_definitions_from_environment())
-    )
+def _all_sourced_definitions() -> tuple[SourcedDefinition, ...]:
+    return (*_built_in_and_plugin_definitions(), *_definitions_from_environment())
 
 
-def game_type_tables(shared: Collection[str]) -> dict[str, EventTable]:
-    """Return the tables that only games of one type have, by name.
+def game_type_tables(shared_table_names: Collection[str]) -> dict[str, EventTable]:
+    """Return all tables that only the games of one type have, by table name.
 
     Args:
-        shared: The names of the tables of every lake.
+        shared_table_names: The names of the tables that every lake has.
 
     Raises:
-        PluginError: If two tables have the same name, or a table has the name of a shared one.
+        PluginError: If two tables have the same name, or a table has the name of a shared table.
     """
-    packages = {name: package for name, package, _ in _all_definitions_with_source()}
+    sources = {definition.name: source for source, definition in _all_sourced_definitions()}
     tables = [
-        (table, packages[name], kind)
-        for name, kind in game_definitions().items()
-        for table in kind.tables
+        (table, sources[game_type], definition)
+        for game_type, definition in game_definitions().items()
+        for table in definition.tables
     ]
-    for name, package, kind in tables:
-        if name in shared:
+    for table, package, definition in tables:
+        if table in shared_table_names:
             raise definition_error(
-                kind, package, f"a table of every lake is called `{name}`: rename it"
+                definition, package, f"a table of every lake is called `{table}`: rename it"
             )
-    return {name: kind.tables[name] for name, _, kind in check_unique_names("the table", tables)}
+    return {
+        table: definition.tables[table]
+        for table, _, definition in check_unique_names("the table", tables)
+    }
 
 
 @cache
-def _definitions_in_code() -> tuple[SourcedDefinition, ...]:
-    """Return the definitions of this folder and of plugins; raise PluginError for a mistake."""
+def _built_in_and_plugin_definitions() -> tuple[SourcedDefinition, ...]:
+    """Load and check the definitions in this folder and in plugins."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     values = (value for module in modules for value in vars(module).values())
     built_in = [(OWN_PACKAGE, value) for value in values if isinstance(value, GameDefinition)]
     definitions: list[SourcedDefinition] = []
-    for package, kind in (*built_in, *_iter_plugin_definitions()):
-        check_definition(kind, package, definitions)
-        definitions.append((package, kind))
+    for package, definition in (*built_in, *_iter_plugin_definitions()):
+        check_definition(definition, package, definitions)
+        definitions.append((package, definition))
     return tuple(definitions)
 
 
-def _iter_plugin_definitions() -> Iterator[tuple[str, GameDefinition]]:
-    """Yield the package and definition of each plugin."""
+def _iter_plugin_definitions() -> Iterator[SourcedDefinition]:
     for plugin in load_plugins(GAMES):
         if not isinstance(plugin.value, GameDefinition):
-            raise PluginError(f"{plugin}: it has to be a pipeline.games.GameDefinition")
+            raise PluginError(f"{plugin}: a game must be a pipeline.games.GameDefinition")
         yield plugin.package, plugin.value
 
 
 @cache
 def _definitions_from_environment() -> tuple[SourcedDefinition, ...]:
-    return tuple(iter_games_from_environment(_definitions_in_code()))
+    return tuple(iter_definitions_from_environment_files(_built_in_and_plugin_definitions()))
 
 
-def game_types_outside_files(files: Collection[str]) -> list[SourcedDefinition]:
-    """Return the package or file, and the definition, of each game that these files do not define.
+def game_types_outside_files(excluded_files: Collection[str]) -> list[SourcedDefinition]:
+    """Return the definitions of all games, except those that these TOML documents define.
 
     Args:
-        files: The paths of documents with game definitions.
+        excluded_files: The paths of the documents.
+
+    Returns:
+        The package or file of each definition, and the definition.
     """
-    paths = {Path(file).resolve() for file in files}
-    others = (
+    excluded_paths = {Path(file).resolve() for file in excluded_files}
+    definitions_in_other_files = (
         (file, definition)
         for file, definition in _definitions_from_environment()
-        if Path(file).resolve() not in paths
+        if Path(file).resolve() not in excluded_paths
     )
-    return [*_definitions_in_code(), *others]
+    return [*_built_in_and_plugin_definitions(), *definitions_in_other_files]
 
 
 def game_types_in_files() -> tuple[str, ...]:
-    """Return the game types that the documents named in `MAGIC_GAMES` define."""
-    return tuple(kind.name for _, kind in _definitions_from_environment())
+    """Return the names of the game types that the files named in `MAGIC_GAMES` define."""
+    return tuple(definition.name for _, definition in _definitions_from_environment())
 
 
 def game_definition(name: str) -> GameDefinition:
-    """Return the definition with this name.
+    """Return the definition of a game type.
 
     Args:
         name: The name of the game type.
 
     Raises:
-        KeyError: If no game has the name.
+        KeyError: If there is no game type with this name.
     """
     return game_definitions()[name]
 
 
 def game_type_names() -> tuple[str, ...]:
-    """Return the names of all game types: those of MAgIC first."""
+    """Return the names of all game types, those of MAgIC first."""
     return tuple(game_definitions())
 
 
 def game_types_with_sides() -> tuple[str, ...]:
-    """Return the game types in which some players are on a hidden side."""
+    """Return the names of the game types with a hidden side, such as werewolf or Chameleon."""
     return tuple(name for name, definition in game_definitions().items() if definition.has_sides)
 
 
 def game_types_with_sought_roles() -> tuple[str, ...]:
-    """Return the game types in which players vote to find players with certain roles."""
+    """Return the names of the game types in which players vote to find the players of a role."""
     return tuple(
         name for name, definition in game_definitions().items() if definition.has_sought_roles
     )
 
 
 def win_rate_competitions() -> tuple[str, ...]:
-    """Return the competitions of Win Rate in all game types."""
+    """Return the names of all competitions, under which the metric Win Rate counts results.
+
+    A competition is a game type, or the roles of a game type that win together.
+    """
     return tuple(
         name for definition in game_definitions().values() for name in definition.competitions
     )
 
 
 def game_type_of_competition(competition: str) -> str:
-    """Return the game type to which a competition of Win Rate belongs.
+    """Return the name of the game type to which a competition of the metric Win Rate belongs.
 
     Args:
         competition: The name of the competition.
@@ -533,7 +573,7 @@ def game_type_of_competition(competition: str) -> str:
 
 
 def role_names() -> tuple[str, ...]:
-    """Return the names of all roles of all games, each once."""
+    """Return the names of the roles of all game types, each once."""
     return tuple(
         dict.fromkeys(
             role.name for definition in game_definitions().values() for role in definition.roles
@@ -542,7 +582,7 @@ def role_names() -> tuple[str, ...]:
 
 
 def outcome_names() -> tuple[str, ...]:
-    """Return the names of all outcomes of all games, each once."""
+    """Return the names of the outcomes of all game types, each once."""
     return tuple(
         dict.fromkeys(
             ending.outcome
@@ -554,7 +594,7 @@ def outcome_names() -> tuple[str, ...]:
 
 @cache
 def phase_names() -> tuple[str, ...]:
-    """Return the phases of messages: first the shared phases, then those of single games."""
+    """Return the names of all phases of messages, those that several game types have first."""
     game_phases = (
         phase for definition in game_definitions().values() for phase in definition.phases
     )

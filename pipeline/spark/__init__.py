@@ -1,7 +1,6 @@
-"""The same work on Spark: a session, an ingest's workers, and the lake's tables and views in it.
+"""Ingests and queries on Spark: the session, the workers of an ingest, and views of a lake.
 
-The only part that imports pyspark, and only once Spark is asked for: it comes with the extra
-`spark`.
+Only this module imports pyspark, which the extra `spark` installs, and only if Spark is requested.
 """
 
 import atexit
@@ -61,10 +60,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkViews", "open_session", "spark_cluster"]
 
-# One Spark session a process: the one that runs already, or a new one on a master.
+# Each process has one Spark session: the one that already runs, or a new one on a master.
 
 MASTER = "SPARK_MASTER"
-"""The environment's variable that names a master."""
+"""The environment variable that contains the URL of the Spark master."""
 
 _HERE = Path(__file__).parent
 _EXTRA = ("pyspark", "sqlglot", "pandas")
@@ -74,11 +73,16 @@ _SECONDS = 10
 
 
 def open_session(master: str | None = None) -> "SparkSession":
-    """Return the Spark session of this process, or start one on the master.
+    """Return the running Spark session of this process, or start a new one.
 
-    The master is the one given, else $SPARK_MASTER, else this machine with all its cores. Raises
-    PipelineError without the extra; UsageError without Java, for a master that does not answer, and
-    for another master than that of the session that runs.
+    Args:
+        master: The URL of the Spark master. The default is $SPARK_MASTER, or else all cores of this
+            machine.
+
+    Raises:
+        PipelineError: If the extra `spark` is not installed.
+        UsageError: If there is no Java, if the master does not answer, or if a session already runs
+            on another master.
     """
     check_extra("Spark", "spark", _EXTRA)
     from pyspark.sql import SparkSession
@@ -86,21 +90,25 @@ def open_session(master: str | None = None) -> "SparkSession":
     running = SparkSession.getActiveSession()
     if running is None:
         return _start_session(master or os.environ.get(MASTER) or "local[*]")
-    its = running.conf.get("spark.master")
-    if master not in (None, its):
-        raise UsageError(f"Spark already runs on {its} in this process: stop it to use {master}")
+    running_master = running.conf.get("spark.master")
+    if master not in (None, running_master):
+        raise UsageError(
+            f"Spark already runs on {running_master} in this process: stop it to use {master}"
+        )
     return running
 
 
 def _check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if not shutil.which("java", path=f"{home}/bin" if home else None):
-        where = f"$JAVA_HOME, {home}, has no bin/java" if home else "there is no `java` on the PATH"
-        raise UsageError(f"Spark needs Java 17 or newer: {where}; install it or set JAVA_HOME")
+        reason = (
+            f"$JAVA_HOME, {home}, has no bin/java" if home else "there is no `java` on the PATH"
+        )
+        raise UsageError(f"Spark needs Java 17 or newer: {reason}; install it or set JAVA_HOME")
 
 
-def _check_answers(master: str) -> None:
-    """Raise UsageError if no address of a cluster can be reached; Spark would wait a minute."""
+def _check_master_is_reachable(master: str) -> None:
+    """Raise UsageError if no address of a `spark://` URL can be reached within 10 seconds."""
     addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
     reasons = []
     for host, _, port in addresses:
@@ -119,7 +127,7 @@ def _start_session(master: str) -> "SparkSession":
             "k8s://https://HOST:443"
         )
     if master.startswith("spark://"):
-        _check_answers(master)
+        _check_master_is_reachable(master)
     _check_java()
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -131,16 +139,16 @@ def _start_session(master: str) -> "SparkSession":
     settings = SparkConf().setMaster(master).setAppName("magic")
     settings.setAll([*_session_settings(master).items()])
     try:
-        with _set_environment(master):
+        with _temporary_environment_variables(master):
             with delay_interrupts():
-                stderr = {"stderr": _java_stderr()}
+                stderr = {"stderr": _java_stderr_target()}
                 gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
             atexit.register(_terminate_java, gateway.proc, applications)
-            with _allow_interrupt():
+            with _make_wait_interruptible():
                 context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line_message(error)}") from None
-    # py4j logs with a traceback what is also raised.
+    # py4j logs every exception with its traceback, and also raises it.
     logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
     applications.append(str(context.applicationId))
     atexit.register(_stop_session, context)
@@ -148,16 +156,20 @@ def _start_session(master: str) -> "SparkSession":
 
 
 def _stop_session(context: "SparkContext") -> None:
-    """Stop the session with its executors, before Java ends."""
+    """Stop the session and its executors without warnings; called before Java is terminated."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that Java ended before
+        warnings.simplefilter("ignore")  # Java may have ended before
         context.stop()
 
 
 def _terminate_java(java: Popen[bytes], applications: Sequence[str]) -> None:
-    """Terminate Java, which would only end by itself if it is not busy.
+    """Wait for Java to end, or kill it, and delete the work files of local executors.
 
-    What executors of a local cluster wrote, beside Spark's own files, goes as well.
+    Java does not end by itself while it is busy.
+
+    Args:
+        java: The process of Java.
+        applications: The ids of the Spark applications that wrote work files.
     """
     import pyspark
 
@@ -170,15 +182,14 @@ def _terminate_java(java: Popen[bytes], applications: Sequence[str]) -> None:
     work = Path(pyspark.__file__).parent / "work"
     for application in applications:
         shutil.rmtree(work / application, ignore_errors=True)
-    with suppress(OSError):  # another one runs, or it is not ours
+    with suppress(OSError):  # another application uses the folder, or this user may not delete it
         work.rmdir()
 
 
-def _java_stderr() -> int | None:
-    """Return where Java's stderr goes: to /dev/null, or to stderr if that is requested.
+def _java_stderr_target() -> int | None:
+    """Return the `stderr` argument for Java's process: None if the user configures Spark's log.
 
-    What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
-    wants that has a `log4j2.properties` of their own.
+    Without a `log4j2.properties` file the log is discarded, because errors are also raised.
     """
     home = os.environ.get("SPARK_HOME", "")
     folder = os.environ.get("SPARK_CONF_DIR", f"{home}/conf")
@@ -187,7 +198,7 @@ def _java_stderr() -> int | None:
 
 @contextmanager
 def cancel_jobs_on_interrupt(context: "SparkContext") -> Iterator[None]:
-    """Cancel all Spark jobs at Ctrl-C, because a cluster would continue them."""
+    """Cancel all Spark jobs if the body is interrupted with Ctrl-C; a cluster would go on."""
     try:
         yield
     except KeyboardInterrupt:
@@ -197,10 +208,10 @@ def cancel_jobs_on_interrupt(context: "SparkContext") -> Iterator[None]:
 
 
 @contextmanager
-def _allow_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end the wait for a Spark master."""
+def _make_wait_interruptible() -> Iterator[None]:
+    """Let Ctrl-C interrupt the body, which waits for a Spark master, without a logged traceback."""
     handler = signal.getsignal(signal.SIGINT)
-    # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
+    # polars also handles signals, in a way that makes a waiting call wait on after a signal.
     signal.siginterrupt(signal.SIGINT, True)
     level = logging.root.manager.disable
     logging.disable(logging.ERROR)  # py4j logs the interruption with its traceback
@@ -208,22 +219,22 @@ def _allow_interrupt() -> Iterator[None]:
         yield
     finally:
         logging.disable(level)
-        if current_thread() is main_thread():  # Spark's own asks Java in the midst of asking it
+        if current_thread() is main_thread():  # Spark's handler would call Java during another call
             signal.signal(signal.SIGINT, handler)
             signal.siginterrupt(signal.SIGINT, True)
 
 
-def is_local(master: str) -> bool:
-    """Return whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
+def is_local_master(master: str) -> bool:
+    """Return whether a master URL means this machine, such as `local[4]`."""
     return master.startswith("local")
 
 
 def _session_settings(master: str) -> dict[str, str]:
-    """Return the settings of a new session; a cluster's own settings are not changed."""
+    """Return the Spark settings of a new session; for a cluster these are only display settings."""
     settings = {"spark.ui.showConsoleProgress": "false"}
-    if is_local(master):
+    if is_local_master(master):
         settings |= {
-            # A checkout is on no interpreter's path but ours.
+            # Executors cannot import `pipeline` from a checkout without its path.
             "spark.executorEnv.PYTHONPATH": str(_HERE.parent.parent),
             "spark.driver.host": _LOOPBACK,
             "spark.driver.bindAddress": _LOOPBACK,
@@ -233,34 +244,33 @@ def _session_settings(master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _set_environment(master: str) -> Iterator[None]:
-    """Set the environment variables that Spark needs, unless they are set."""
-    # Executors run this very interpreter, which has what we need.
-    wanted = {"PYSPARK_PYTHON": sys.executable}
-    if is_local(master):
-        # A local cluster's own processes listen there, too.
-        wanted["SPARK_LOCAL_IP"] = _LOOPBACK
-    ours = {name: value for name, value in wanted.items() if name not in os.environ}
-    os.environ.update(ours)
+def _temporary_environment_variables(master: str) -> Iterator[None]:
+    """Set the environment variables that Spark needs during the body, unless the user set them."""
+    # Executors run the interpreter of this process, in which all packages are installed.
+    variables = {"PYSPARK_PYTHON": sys.executable}
+    if is_local_master(master):
+        # The processes of a local cluster also listen on this address.
+        variables["SPARK_LOCAL_IP"] = _LOOPBACK
+    unset_variables = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(unset_variables)
     try:
         yield
     finally:
-        for name in ours:
+        for name in unset_variables:
             del os.environ[name]
 
 
-# The lake's tables as Spark's, and our SQL, which is DuckDB's, in Spark's dialect.
+# Tables of a lake as Spark views, and the translation of DuckDB's SQL to Spark's dialect.
 
-# While one query is planned, or waits for its last task, others have the executors.
-_AT_ONCE = 8
+# Several queries run at the same time, so that executors are busy while another query is planned.
+_MAX_PARALLEL_QUERIES = 8
 
 
 class SparkViews:
-    """The lake's tables in one state, and views, as Spark views that are created when used.
+    """The tables of a lake and views on them, as Spark views that are created at their first use.
 
-    They are temporary views of a session of their own, so that another lake's, or those of whom the
-    session belongs to, stay what they are. The executors read the lake's files where they are: its
-    path or URL is the same on each of them. What is in an object store they read as we do.
+    They are temporary views of a separate session, so that the user's views do not change. The lake
+    must have the same path or URL on all executors, because they read its files.
     """
 
     def __init__(
@@ -268,70 +278,79 @@ class SparkViews:
     ) -> None:
         self.session = session.newSession()
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
-        # The one function of our SQL that Spark lacks.
-        self.session.udf.register("nfc_normalize", _nfc)
+        # This is the only function in magic's SQL that Spark does not have.
+        self.session.udf.register("nfc_normalize", _normalize_to_nfc)
         self._lake = lake
         self._views = views
-        self._made: set[str] = set()
+        self._created: set[str] = set()
 
     def run_query(self, sql: str) -> pl.DataFrame:
-        """Return the result of a query in magic's SQL dialect."""
+        """Run a query in magic's SQL dialect, which is DuckDB's, and return the result.
+
+        Args:
+            sql: The query.
+        """
         return self.run_queries([sql])[0]
 
     def run_queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
-        """Return the results of several queries, which the cluster runs in parallel.
+        """Run several queries in parallel, and return their results in the same order.
 
-        Raises QueryError where it fails to, and LakeError where an executor cannot read the lake's
-        files.
+        Args:
+            sqls: The queries.
+
+        Raises:
+            QueryError: If Spark cannot run a query.
+            LakeError: If an executor cannot read the lake's files.
         """
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
-            frames = [self.session.sql(self._translated(sql)) for sql in sqls]
+            frames = [self.session.sql(self._translate_and_create_views(sql)) for sql in sqls]
             with (
                 cancel_jobs_on_interrupt(self.session.sparkContext),
-                ThreadPoolExecutor(_AT_ONCE) as pool,
+                ThreadPoolExecutor(_MAX_PARALLEL_QUERIES) as pool,
             ):
                 return list(pool.map(lambda frame: pl.DataFrame(frame.toArrow()), frames))
         except (PySparkException, Py4JError) as error:
-            if ".parquet" in str(error):  # plans do not name files
+            if ".parquet" in str(error):  # only read errors name files
                 raise read_error(error) from None
             raise QueryError(f"Spark cannot compute this: {one_line_message(error)}") from None
 
-    def _translated(self, sql: str) -> str:
-        """The query for Spark, with every table and view made that it names."""
+    def _translate_and_create_views(self, sql: str) -> str:
+        """Translate a query to Spark's dialect, and create the views that it uses."""
         import sqlglot
 
         tree = sqlglot.parse_one(sql, read="duckdb")
         for table in tree.find_all(sqlglot.exp.Table):
             name = f"{table.db}.{table.name}".removeprefix("main.").removeprefix(".")
-            self._make(name)
+            self._create_view_at_first_use(name)
             table.set("db", None)  # a temporary view has no schema
-            table.set("this", sqlglot.exp.to_identifier(temporary_view_name(name)))
+            table.set("this", sqlglot.exp.to_identifier(view_name_without_schema(name)))
         return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
 
-    def _make(self, name: str) -> None:
-        if name in self._made:
+    def _create_view_at_first_use(self, name: str) -> None:
+        if name in self._created:
             return
-        self._made.add(name)
+        self._created.add(name)
         if name in self._views:
-            view = self.session.sql(self._translated(self._views[name].select))
-            view.createOrReplaceTempView(temporary_view_name(name))
+            select = self._translate_and_create_views(self._views[name].select)
+            self.session.sql(select).createOrReplaceTempView(view_name_without_schema(name))
         elif name in TABLES:
-            rows = viewed_table_select(self._lake, name, self._select)
-            self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
+            table_select = viewed_table_select(self._lake, name, self._create_view_of_stored_table)
+            select = self._translate_and_create_views(table_select)
+            self.session.sql(select).createOrReplaceTempView(name)
 
-    def _select(self, name: str) -> str:
-        """The SELECT of one of the lake's tables as it is stored, which has a view of its own."""
+    def _create_view_of_stored_table(self, name: str) -> str:
+        """Create the view `stored_NAME` of a table's files, and return a SELECT of its rows."""
         table = self.session.createDataFrame(arrow_schema(name).empty_table())
         if files := self._lake.table_files(name):
             if self._lake.path.is_local:
-                # Their names are meant as they are, and not on the cluster's default file system.
+                # File names contain no patterns, and are not on the cluster's default file system.
                 reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
                 table = reader.parquet(*(f"file://{file}" for file in files))
             else:
-                table = self._of_store(list(files), table.schema)
+                table = self._read_files_in_object_store(list(files), table.schema)
             for column, words in renamed_words(name).items():
                 table = table.replace(dict[Any, Any](words), subset=[column])
             if row_filter := self._lake.row_filter(name):
@@ -345,70 +364,78 @@ class SparkViews:
         table.createOrReplaceTempView(f"stored_{name}")
         return f"SELECT * FROM stored_{name}"
 
-    def _of_store(self, files: list[str], schema: "StructType") -> "DataFrame":
-        """The rows of files in an object store, which Spark itself reads with jars alone."""
+    def _read_files_in_object_store(self, files: list[str], schema: "StructType") -> "DataFrame":
+        """Return the rows of files that executors read with Python; Spark would need jars."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         names = self.session.sparkContext.parallelize([(file,) for file in files], len(files))
-        wanted = to_arrow_schema(schema, timezone="UTC")
+        file_schema = to_arrow_schema(schema, timezone="UTC")
 
-        def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for file in batch.column(0).to_pylist():
-                    yield from _rows(file, wanted)
+        def iter_rows(name_batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for name_batch in name_batches:
+                for file in name_batch.column(0).to_pylist():
+                    yield from _iter_batches_of_file(file, file_schema)
 
-        return self.session.createDataFrame(names, "file string").mapInArrow(rows, schema)
+        return self.session.createDataFrame(names, "file string").mapInArrow(iter_rows, schema)
 
 
-def _rows(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, some at a time. Runs on an executor."""
+def _iter_batches_of_file(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a Parquet file in batches with this schema; runs on an executor."""
     from pipeline.stores import open_file
 
-    with open_file(file) as opened:
-        for batch in pq.ParquetFile(opened).iter_batches(columns=schema.names):
+    with open_file(file) as opened_file:
+        for batch in pq.ParquetFile(opened_file).iter_batches(columns=schema.names):
             yield batch.select(schema.names).cast(schema)
 
 
-def _nfc(text: str | None) -> str | None:
+def _normalize_to_nfc(text: str | None) -> str | None:
     return None if text is None else normalize("NFC", text)
 
 
-def temporary_view_name(name: str) -> str:
-    """The name of a view, without a schema."""
+def view_name_without_schema(name: str) -> str:
+    """Return the name of the Spark view for a name that may contain a schema, such as `a.b`.
+
+    Args:
+        name: The name of a table or view of the lake.
+    """
     return name.replace(".", "__")
 
 
-# An ingest's workers on Spark: one stage without a shuffle, a worker for each of its partitions.
+# The workers of an ingest on Spark: one stage without a shuffle, with one worker per partition.
 #
-# Executors read the sources and write the lake's files where they are: both have the same path, or
-# URL, on each of them. Only the files that come back are committed, so an attempt that was killed,
-# or that another overtook, leaves no more than orphans for `magic maintain`.
+# Executors read the sources and write the lake's files, so both must have the same path or URL on
+# all executors. Only files that a completed task returns are committed. The files of a killed or
+# repeated attempt remain until `magic maintain` deletes them.
 
-# A worker's files should be neither many nor small; and lost work is what has to be done again.
+# Large partitions write few large files; small ones lose less work if an executor is killed.
 PARTITION_BYTES = 256 * 2**20
 
 
 def spark_cluster(master: str | None = None) -> WorkerTeam:
-    """The workers of a Spark cluster, by its master as `open_session` takes it."""
+    """Return the function that starts the workers of an ingest on a Spark cluster.
+
+    Args:
+        master: The URL of the Spark master, as for `open_session`.
+    """
 
     @contextmanager
-    def team(
-        job: IngestJob, units: Iterator[SourceFile]
+    def start_workers(
+        job: IngestJob, source_files: Iterator[SourceFile]
     ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
-        yield _Cluster(open_session(master).sparkContext, job), units
+        yield _Cluster(open_session(master).sparkContext, job), source_files
 
-    return team
+    return start_workers
 
 
 class _Part(NamedTuple):
-    """What one partition does: its worker's number and the tasks."""
+    """The number and the tasks of one worker, which are one Spark partition."""
 
     number: int
     tasks: list[WorkerTask]
 
 
 class _Cluster:
-    """Takes all tasks before the first is done, since Spark wants a whole stage."""
+    """The workers of an ingest on Spark, which run as one stage after all tasks are known."""
 
     takes_documents = False
 
@@ -421,63 +448,78 @@ class _Cluster:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        parts = balanced(list(tasks), self._context.defaultParallelism)
+        parts = split_into_balanced_parts(list(tasks), self._context.defaultParallelism)
         if not parts:
             return
-        job, known = self._job, None
+        job, known_games = self._job, None
         if job.known:
-            known = self._context.broadcast(Path(job.known).read_bytes())
+            known_games = self._context.broadcast(Path(job.known).read_bytes())
 
-        def work(
-            of_partition: Iterable[_Part],
-        ) -> Iterator[tuple[int, list[WorkerFindings], list[StagedFiles]]]:
-            return (_run_task(job, known.value if known else None, part) for part in of_partition)
+        def run_partition(
+            parts_of_partition: Iterable[_Part],
+        ) -> Iterator[tuple[list[WorkerFindings], list[StagedFiles]]]:
+            return (
+                _run_tasks_of_part(job, known_games.value if known_games else None, part)
+                for part in parts_of_partition
+            )
 
         try:
             with cancel_jobs_on_interrupt(self._context):
-                done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
+                partitions = self._context.parallelize(parts, len(parts))
+                results = partitions.mapPartitions(run_partition).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
                 f"the ingest failed on Spark: {one_line_message(error)}; nothing was changed; "
                 "fix the cause and run the same command again"
             ) from None
-        for _, results, staged in sorted(done, key=lambda item: item[0]):
-            yield from results
-            self._staged += staged
+        for findings, staged_files in results:  # in the order of the parts
+            yield from findings
+            self._staged += staged_files
 
     def finish(self) -> list[StagedFiles]:
         return self._staged
 
     def stop(self) -> None:
-        """Leaves the session to the process, which may have other uses for it."""
+        """Do nothing, because the Spark session can have other users in this process."""
 
 
-def _run_task(
-    job: IngestJob, known: bytes | None, part: _Part
-) -> tuple[int, list[WorkerFindings], list[StagedFiles]]:
-    """Runs on an executor: one worker, from its first task to its files."""
-    with TemporaryDirectory(prefix="magic-") as scratch:
-        if known is not None:
-            file = Path(scratch) / "known.npy"
-            file.write_bytes(known)
+def _run_tasks_of_part(
+    job: IngestJob, known_games: bytes | None, part: _Part
+) -> tuple[list[WorkerFindings], list[StagedFiles]]:
+    """Run the tasks of one worker on an executor, and return its findings and the files it wrote.
+
+    Args:
+        job: The ingest.
+        known_games: The contents of the file `job.known`, which the executor does not have.
+        part: The number of the worker and its tasks.
+    """
+    with TemporaryDirectory(prefix="magic-") as folder:
+        if known_games is not None:
+            file = Path(folder) / "known.npy"
+            file.write_bytes(known_games)
             job = replace(job, known=str(file))
         worker = Worker(job, part.number)
         try:
-            results = [worker.run_task(task) for task in part.tasks]
-            return part.number, results, worker.finish()
+            findings = [worker.run_task(task) for task in part.tasks]
+            return findings, worker.finish()
         finally:
             worker.stop()
 
 
-def balanced(tasks: list[WorkerTask], n_least: int) -> list[_Part]:
-    """The tasks dealt out by their bytes, the largest first, each to whoever has least."""
+def split_into_balanced_parts(tasks: list[WorkerTask], min_parts: int) -> list[_Part]:
+    """Divide the tasks of an ingest into parts with similar numbers of bytes.
+
+    Args:
+        tasks: The tasks. The largest comes first into the part that has the fewest bytes so far.
+        min_parts: The minimum number of parts, if there are as many tasks.
+    """
     n_bytes = sum(_n_bytes(task) for task in tasks)
-    n_parts = min(len(tasks), max(n_least, -(-n_bytes // PARTITION_BYTES)))
+    n_parts = min(len(tasks), max(min_parts, -(-n_bytes // PARTITION_BYTES)))
     parts = [(0, number, _Part(number, [])) for number in range(n_parts)]
     for task in sorted(tasks, key=_n_bytes, reverse=True):
-        n_dealt, number, part = heapq.heappop(parts)
+        n_bytes_of_part, number, part = heapq.heappop(parts)
         part.tasks.append(task)
-        heapq.heappush(parts, (n_dealt + _n_bytes(task), number, part))
+        heapq.heappush(parts, (n_bytes_of_part + _n_bytes(task), number, part))
     for _, _, part in parts:
         part.tasks.sort(key=lambda task: task.number)
     return [part for _, _, part in sorted(parts, key=lambda entry: entry[1])]

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from rawlogs import OUTAGE
 
 from pipeline.events import readings, text_parsing
-from pipeline.formats.hidden_roles import parse_guess
+from pipeline.formats.hidden_roles import parse_guessed_word
 from pipeline.formats.record_builder import player_number
 from pipeline.vocabulary import ParseStatus
 
@@ -179,7 +179,7 @@ GUESSES = [
 
 
 def test_word_that_a_guess_states() -> None:
-    assert as_read(lambda texts: [*map(parse_guess, texts)], GUESSES) == GUESSES
+    assert as_read(lambda texts: [*map(parse_guessed_word, texts)], GUESSES) == GUESSES
 
 
 AMOUNTS = [
@@ -338,7 +338,7 @@ WORDS = st.lists(
 def test_any_text_is_read_strictly(text: str) -> None:
     """What is read is given a value, what is not is given none, and shares are shares."""
     (share,) = shares([text])
-    for value, status in (*stated_players([text]), parse_guess(text), share):
+    for value, status in (*stated_players([text]), parse_guessed_word(text), share):
         assert (value is not None) == (status == OK)
     assert share[0] is None or 0 <= share[0] <= 1
     ((amount, status),) = stated_amounts([text])

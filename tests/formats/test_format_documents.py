@@ -11,7 +11,7 @@ from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_o
 from pipeline.events.contracts import GAME_TABLES, TABLES, broken_rules, table_schema
 from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
-from pipeline.formats import ignored_reason, read_game, whole_log_decoders
+from pipeline.formats import ignored_reason, read_game, whole_log_decoders_of_built_in_formats
 from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import GameRecord, InvalidDocumentError
 
@@ -67,7 +67,7 @@ def test_a_key_of_another_program_changes_nothing(build: Callable[..., Any]) -> 
 def test_keys_are_the_same_by_shape_and_by_all(log: dict[str, Any], lost: set[str]) -> None:
     data = encode({key: value for key, value in log.items() if key not in lost})
     assert (
-        set(DocumentSniffer("", data, whole_log_decoders()).keys)
+        set(DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()).keys)
         == set(DocumentSniffer("", data).keys)
         == set(log) - lost
     )

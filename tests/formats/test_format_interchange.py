@@ -26,7 +26,7 @@ from pipeline.events.frames import IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import find_splitter, ignored_reason, read_game
 from pipeline.formats.interchange import EXAMPLE, encode_game, schema
-from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES, Document
+from pipeline.formats.interchange.document import ACTS, FIELDS_OF_ALL_ROWS, TABLES, Document
 from pipeline.game_record import (
     TYPE_RULE,
     GameRecord,
@@ -109,7 +109,7 @@ def test_every_shared_archive_is_the_same_when_converted(shared: Path) -> None:
 def test_every_field_of_an_event_can_be_said() -> None:
     """One that an act lacks would be lost, in silence."""
     for table, declared in TABLES.items():
-        own = {field.name for field in fields(declared.event)} - {*OF_EVENT, "is_logged"}
+        own = {field.name for field in fields(declared.event)} - {*FIELDS_OF_ALL_ROWS, "is_logged"}
         assert own <= set(ACTS[table].__struct_fields__), table
     assert {*TABLES} == {*ACTS}
     not_events = {"roles", "games", "players", "messages", "results"}

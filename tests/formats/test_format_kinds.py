@@ -137,9 +137,9 @@ def test_two_formats_that_claim_a_document_are_named_with_their_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        pipeline.formats, "package_that_adds_format", {"a": None, "b": "other"}.__getitem__
+        pipeline.formats, "package_of_plugin_format", {"a": None, "b": "other"}.__getitem__
     )
-    assert pipeline.formats._several_claims_message(["a", "b"]) == (
+    assert pipeline.formats._claimed_by_several_formats_message(["a", "b"]) == (
         "the formats a and b of the package other claim it: this is a bug, please report it; "
         "without one of their packages the document is read"
     )

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.archives import iter_documents
 from pipeline.conversion import iter_converted
-from pipeline.formats import read_game, record_builder, whole_log_decoders
+from pipeline.formats import read_game, record_builder, whole_log_decoders_of_built_in_formats
 from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import InvalidDocumentError
 from pipeline.simulate import simulate
@@ -95,7 +95,9 @@ def mutant(data: bytes, chance: random.Random) -> bytes:
 
 
 def test_simulated_games(logs: list[bytes]) -> None:
-    assert all(DocumentSniffer("", data, whole_log_decoders()).keys for data in logs)
+    assert all(
+        DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()).keys for data in logs
+    )
     assert {json.loads(told(data))["game_type"] for data in logs} == {
         *("chameleon", "undercover", "cost_sharing", "prisoners_dilemma", "public_good")
     }
@@ -103,8 +105,8 @@ def test_simulated_games(logs: list[bytes]) -> None:
 
 
 def test_usual_logs_are_decoded_in_one_pass(logs: list[bytes]) -> None:
-    looks = [DocumentSniffer("", data, whole_log_decoders()) for data in logs]
-    assert all(look.keys and look.shaped for look in looks)
+    looks = [DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()) for data in logs]
+    assert all(look.keys and look.whole_log for look in looks)
 
 
 def test_mutants(logs: list[bytes]) -> None:

@@ -66,7 +66,7 @@ def found_by(check: str, lake: Path, table: str) -> bool:
     """Whether one check finds something: it alone is made, which is quick."""
     opened = open_lake(lake)
     if check in checks.FILES_FIND:
-        return check in checks.check_files(opened, table, 5).counts
+        return check in checks.check_files_of_table(opened, table, 5).counts
     chosen = [one for one in checks.all_checks() if one.name == check]
     assert chosen
     return bool(checks.run_checks(opened, chosen, 5, lambda _: None))

@@ -28,7 +28,7 @@ from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
-from pipeline.spark import balanced, spark_cluster
+from pipeline.spark import spark_cluster, split_into_balanced_parts
 
 TOP = Path(__file__).resolve().parent.parent.parent
 SAMPLE = TOP / "data" / "sample" / "results"
@@ -208,9 +208,9 @@ def test_a_lake_that_executors_cannot_write(spark, monkeypatch, tmp_path, capfd)
 
     def hide_and_deal(tasks, n_least):
         (lake / "messages").rename(tmp_path / "hidden")
-        return balanced(tasks, n_least)
+        return split_into_balanced_parts(tasks, n_least)
 
-    monkeypatch.setattr(CLUSTER, "balanced", hide_and_deal)
+    monkeypatch.setattr(CLUSTER, "split_into_balanced_parts", hide_and_deal)
     with pytest.raises(PipelineError) as failed:
         on_spark(SAMPLE / "chameleon", lake)
     (tmp_path / "hidden").rename(lake / "messages")
@@ -274,7 +274,7 @@ def test_tasks_are_dealt_out_by_their_bytes(sizes, n_least):
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CLUSTER, "PARTITION_BYTES", 1000)
-        parts = balanced(tasks, n_least)
+        parts = split_into_balanced_parts(tasks, n_least)
     assert [part.number for part in parts] == list(range(len(parts)))
     assert sorted(task for part in parts for task in part.tasks) == tasks
     n_bytes = sum(map(sum, sizes))

@@ -19,7 +19,7 @@ from pipeline.lake import open_lake
 from pipeline.metrics import NAMES as METRICS, metrics
 from pipeline.metrics.evidence import evidence, evidence_totals
 from pipeline.metrics.row_queries import metric_views
-from pipeline.spark import SparkViews, temporary_view_name
+from pipeline.spark import SparkViews, view_name_without_schema
 from pipeline.sql_files import SqlView
 from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, run_query
@@ -132,7 +132,7 @@ def test_every_view_and_table(spark, sample_lake):
             assert bool(of_spark.height) is (name not in WITHOUT_ROWS), name
             # Those made of it need not plan it again, which takes longer than all else.
             rows = on_spark.session.createDataFrame(of_spark.to_arrow())
-            rows.createOrReplaceTempView(temporary_view_name(name))
+            rows.createOrReplaceTempView(view_name_without_schema(name))
             assert_same(*(rows.sort(pl.all(), nulls_last=True) for rows in (of_spark, of_duckdb)))
 
 

@@ -122,13 +122,13 @@ def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
 WAITING = """
 import os, signal, socket, threading, time
 import polars
-from pipeline.spark import _allow_interrupt
+from pipeline.spark import _make_wait_interruptible
 here, there = socket.socketpair()
 threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
 threading.Timer(3, there.send, [b"an answer"]).start()
 began = time.monotonic()
 try:
-    with _allow_interrupt():
+    with _make_wait_interruptible():
         here.recv(9)
 except KeyboardInterrupt:
     print("interrupted" if time.monotonic() - began < 2 else "interrupted too late", flush=True)

@@ -1,7 +1,7 @@
-"""Interchange JSON: one game of any harness as one document, a format of magic's own.
+"""Interchange JSON, the format of magic's own, in which a document is one game of any system.
 
-`docs/interchange.md` describes it. `magic convert` writes it, and whoever has logs of a system that
-magic does not know can write it, in place of a format.
+`docs/interchange.md` describes it. `magic convert` writes it, and so can users with logs of a
+system for which magic has no format.
 """
 
 from pipeline.archives.splitting import Splitter, list_splitter
@@ -50,11 +50,14 @@ EXAMPLE = """\
   ]
 }
 """
-"""A small game, as a script writes it that has logs of its own."""
+"""The document of a small game, as a user's script can write it."""
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """The games of a JSON list; what is no list is cut as any JSON."""
+    """Return the function that splits a JSON list of interchange documents; None for other files.
+
+    Files that are no list are split as any other JSON.
+    """
     text = head.lstrip()
     is_list = (
         text[:1] == b"["
@@ -65,10 +68,13 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Return whether the document is a JSON object with the interchange version key."""
+    """Return whether the document is an interchange document, by its key `magic_interchange`."""
     return sniffer.first == "{" and VERSION_KEY in sniffer.keys
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Parse an interchange document into a game; the document names its models itself."""
+    """Read the game in an interchange document; `model` is not used, as the document names models.
+
+    Raises InvalidDocumentError if the document is invalid.
+    """
     return build_game(parse_document(sniffer.data))

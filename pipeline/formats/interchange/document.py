@@ -1,7 +1,7 @@
-"""One game as one JSON document: what it may say, declared once.
+"""The classes of an interchange document, which is one game in JSON.
 
-Decoding, encoding, the JSON Schema and the checks of types all follow from these classes. What is
-left out has the default that is given here, or is derived.
+Decoding, encoding, the JSON Schema and the checks of types follow from these classes. A field that
+a document omits has the default of its class, or it is derived by `reading`.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from pipeline.formats.sniffer import (
     UNDECODABLE,
     decode,
     invalid_document_error,
-    iter_keys_and_leaves,
+    iter_keys_and_leaves_with_path_and_depth,
 )
 from pipeline.game_record import (
     TYPE_RULE,
@@ -33,18 +33,19 @@ from pipeline.game_record import (
 )
 from pipeline.games import SEAT_COLUMNS, game_definitions
 
-# What players do, as a document says it: a row each of the table that `act` names.
+# The actions of players. Each is a row of the table that its key `act` names.
 #
-# A field that is left out is derived from the others, or from the game. One that is there is what
-# the log states. What it can be follows from the event and the columns of the act's table.
+# A field that a document has is what the log states. An omitted field is derived from the action's
+# other fields or from the game. Types and ranges are those of the table's event and columns.
 
-MOST = 2**31 - 1
-Round = Annotated[int, Meta(ge=0, le=MOST)]
-# What the game registered; if it is left out, the text decides.
-REGISTERED = {"votes": "target", "proposals": "share", "proposal_votes": "candidate"}
-# What a document says of an act that games share, its fields in order, each with what it is if it
-# is left out: UNSET is derived, and NODEFAULT cannot be. Later lines begin as those of a docstring.
-_SAID: dict[str, tuple[str, dict[str, Any]]] = {
+MAX_INT32 = 2**31 - 1
+Round = Annotated[int, Meta(ge=0, le=MAX_INT32)]
+# The field for what the game registered; if it is omitted, it is parsed from the event's text.
+REGISTERED_FIELD = {"votes": "target", "proposals": "share", "proposal_votes": "candidate"}
+# For each table that all games share: the description of an action, and the default of each field.
+# UNSET means that an omitted field is derived, and NODEFAULT that it cannot be omitted. The second
+# and later lines of a description are indented like those of a docstring.
+_DESCRIPTION_AND_DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "votes": (
         "A vote for a player, null if it names nobody; left out, the event's text decides.",
         {"target": UNSET},
@@ -120,69 +121,102 @@ class Act(
     outage: bool = False
 
 
-def struct_fields_of_event(
-    event: type[Struct], columns: Mapping[str, Column], left_out: Mapping[str, Any]
+def struct_field_definitions(
+    event_type: type[Struct],
+    columns: Mapping[str, Column],
+    default_by_field: Mapping[str, Any],
 ) -> list[tuple[str, Any, Any]]:
-    """Return the name, type and default of an event's fields for a struct of the document."""
-    of_event = {field.name: field for field in fields(event)}
+    """Return the name, type and default of each field, as `msgspec.defstruct` takes them.
+
+    Args:
+        event_type: The class that defines the types of the fields.
+        columns: The columns that limit the range of numbers.
+        default_by_field: The fields and their defaults.
+    """
+    event_fields = {field.name: field for field in fields(event_type)}
     return [
-        (name, _type_bounded_by_column(of_event[name].type, columns.get(name), default), default)
-        for name, default in left_out.items()
+        (
+            name,
+            _field_type_limited_to_column_range(
+                event_fields[name].type, columns.get(name), default
+            ),
+            default,
+        )
+        for name, default in default_by_field.items()
     ]
 
 
-def default_if_left_out(field: FieldInfo) -> Any:
-    """Return the default of an event's field; None for a nullable field without a default."""
+def default_of_omitted_field(field: FieldInfo) -> Any:
+    """Return the default of a field; None if it has no default but can be null.
+
+    Args:
+        field: The field of an event.
+    """
     can_be_null = field.default is NODEFAULT and NoneType in get_args(field.type)
     return None if can_be_null else field.default
 
 
-def _type_bounded_by_column(kind: Any, column: Column | None, default: Any) -> Any:
-    """Return a field's type, with numbers limited to the range of their column."""
-    member_types = [type_ for type_ in get_args(kind) if type_ is not NoneType] or [kind]
+def _field_type_limited_to_column_range(
+    field_type: Any, column: Column | None, default: Any
+) -> Any:
+    member_types = [type_ for type_ in get_args(field_type) if type_ is not NoneType] or [
+        field_type
+    ]
     if column is not None and member_types in ([int], [float]):
-        most = {"Int32": MOST, "Int64": 2**63 - 1}.get(str(column.dtype))
-        low = column.min if most is None or column.min is not None else -most - 1
-        high = most if column.max is None else column.max
+        type_max = {"Int32": MAX_INT32, "Int64": 2**63 - 1}.get(str(column.dtype))
+        low = column.min if type_max is None or column.min is not None else -type_max - 1
+        high = type_max if column.max is None else column.max
         number = Annotated[member_types[0], Meta(ge=low, le=high)]  # type: ignore[valid-type]
-        kind = number | None if NoneType in get_args(kind) else number
-    return kind | UnsetType if default is UNSET else kind
+        field_type = number | None if NoneType in get_args(field_type) else number
+    return field_type | UnsetType if default is UNSET else field_type
 
 
 def _define_act_class(table: str) -> type[Act]:
     event, columns = TABLES[table].event, TABLES[table].columns
     event_defaults = {
-        field.name: default_if_left_out(field)
+        field.name: default_of_omitted_field(field)
         for field in fields(event)
-        if field.name not in OF_EVENT
+        if field.name not in FIELDS_OF_ALL_ROWS
     }
-    meaning, left_out = _SAID.get(table, (TABLES[table].row, event_defaults))
-    title = event.__name__ if table in _SAID else "".join(map(str.capitalize, table.split("_")))
-    members = struct_fields_of_event(event, columns, left_out)
-    made = defstruct(title, members, bases=(Act,), frozen=True, kw_only=True, tag=table)
-    made.__doc__ = meaning
-    return cast(type[Act], made)
+    is_shared = table in _DESCRIPTION_AND_DEFAULTS
+    description, default_by_field = _DESCRIPTION_AND_DEFAULTS.get(
+        table, (TABLES[table].row, event_defaults)
+    )
+    title = event.__name__ if is_shared else "".join(map(str.capitalize, table.split("_")))
+    field_definitions = struct_field_definitions(event, columns, default_by_field)
+    act_class = defstruct(
+        title, field_definitions, bases=(Act,), frozen=True, kw_only=True, tag=table
+    )
+    act_class.__doc__ = description
+    return cast(type[Act], act_class)
 
 
-OF_EVENT = tuple(GameEvent.__struct_fields__)
-"""What a row has besides its own fields."""
-OWN_TABLES = {name: kind.name for kind in game_definitions().values() for name in kind.tables}
+FIELDS_OF_ALL_ROWS = tuple(GameEvent.__struct_fields__)
+"""The fields that the rows of all tables have."""
+GAME_TYPE_BY_OWN_TABLE = {
+    table: definition.name
+    for definition in game_definitions().values()
+    for table in definition.tables
+}
 TABLES = {
     **ACTION_TABLES,
-    **{name: game_definitions()[game_type].tables[name] for name, game_type in OWN_TABLES.items()},
+    **{
+        name: game_definitions()[game_type].tables[name]
+        for name, game_type in GAME_TYPE_BY_OWN_TABLE.items()
+    },
 }
 ACTS = {table: _define_act_class(table) for table in TABLES}
-TABLE_OF = {act: table for table, act in ACTS.items()}
+TABLE_BY_ACT_CLASS = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there
 # The fields that name players, one or several, who have seats.
-NAMING = {
+PLAYER_NAME_FIELDS = {
     table: [name for name in (*SEAT_COLUMNS, "candidate", "team") if name in act.__struct_fields__]
     for table, act in ACTS.items()
 }
 
 
-# The fields by which no two acts of a table are alike: a player leaves a game once.
-KEYS = {
+# The fields that identify an action in its table, such as seat and round.
+KEY_FIELDS = {
     name: tuple(
         field
         for field, is_part in {
@@ -200,7 +234,7 @@ KEYS = {
 
 VERSION: Literal[1] = 1
 Name = Annotated[str, Meta(min_length=1)]
-# Read as anything, since a game is not lost for it: see `pipeline.formats.record_builder`.
+# Any value is accepted, because an invalid amount does not reject the game: see `parse_usage`.
 Tokens = Annotated[Any, Meta(extra_json_schema={"type": ["integer", "null"], "minimum": 0})]
 Amount = Annotated[Any, Meta(extra_json_schema={"type": ["number", "null"], "minimum": 0})]
 
@@ -263,10 +297,10 @@ class Event(_Part, kw_only=True):
 
 Result = defstruct(
     "Result",
-    struct_fields_of_event(
+    struct_field_definitions(
         game_record.Result,
         RESULT_COLUMNS,
-        {field.name: default_if_left_out(field) for field in fields(game_record.Result)},
+        {field.name: default_of_omitted_field(field) for field in fields(game_record.Result)},
     ),
     bases=(_Part,),
     kw_only=True,
@@ -304,7 +338,7 @@ class Document(_Part, kw_only=True):
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of an interchange document as a dictionary."""
+    """Return the JSON Schema of interchange documents as a dictionary."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     described = msgspec.json.schema(Document)
     for definition in described["$defs"].values():
@@ -313,14 +347,14 @@ def schema() -> dict[str, Any]:
     return dialect | described
 
 
-# What JSON and its hash can be made of again.
-_LEAST, _MOST = -(2**63), 2**64 - 1
-# Far more than a setting needs, and far less than Python's functions can call themselves.
-_DEEPEST = 100
+# The integers that can be encoded as JSON and hashed.
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
+# The limit is far above what a setting needs, and far below Python's recursion limit.
+_MAX_DEPTH = 100
 _PAYOFFS = [keys[1] for keys in game_record.FIXED_SETTING_KEYS.values() if keys[0] == "payoffs"]
-# What a setting's keys have to be that are columns of `games`; all others are free. One that is not
-# here is a text, and none has to be there.
-_HELD: dict[str, Any] = {
+# The types of the setting's keys that are columns of `games`, if they are not strings. All of these
+# keys are optional, and all other keys can have any value.
+_TYPE_BY_SETTING_KEY: dict[str, Any] = {
     "rounds": Round,
     "multiplier": float,
     game_record.VARIANT_KEYS: list[str],
@@ -333,30 +367,39 @@ _KEYS = (
     *(keys[0] for keys in game_record.FIXED_SETTING_KEYS.values()),
 )
 Fixed = defstruct(
-    "Fixed", [(key, _HELD.get(key, str) | None, None) for key in dict.fromkeys(_KEYS)]
+    "Fixed",
+    [(key, _TYPE_BY_SETTING_KEY.get(key, str) | None, None) for key in dict.fromkeys(_KEYS)],
 )
-# Where there is a secret word, the topic is what it is about; else it can be anything.
+# In a setting with a secret word the topic of the word is a string. Other topics can be any value.
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
 def parse_document(data: bytes, json_path: str = "$") -> Document:
-    """Parse an interchange document; raise an error with all mistyped values."""
+    """Parse the JSON text of an interchange document; raise an error that lists all wrong types.
+
+    Args:
+        data: The JSON text.
+        json_path: The JSON path of the data in its file, for errors.
+
+    Raises:
+        InvalidDocumentError: If the text is not JSON, or values have a wrong type.
+    """
     try:
         return decode(Document, data, json_path)
     except InvalidDocumentError as error:
-        faults = _document_type_faults(data, json_path) if error.fault.rule == TYPE_RULE else []
+        faults = _type_faults_of_document(data, json_path) if error.fault.rule == TYPE_RULE else []
         raise InvalidDocumentError(*(faults or error.faults)) from error
 
 
-def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
+def _type_faults_of_document(data: bytes, json_path: str) -> list[RecordError]:
     try:
         value = msgspec.json.decode(data)
-    except UNDECODABLE:  # the decoder of documents got only as far as its first fault
+    except UNDECODABLE:  # the decoder of documents stopped before it, at a value of a wrong type
         return []
     faults = find_type_errors(value, Document, json_path)
     setting = value.get("setting") if isinstance(value, dict) else None
     if isinstance(setting, dict):
-        faults += _setting_type_faults(setting, f"{json_path}.setting")
+        faults += _type_faults_of_setting(setting, f"{json_path}.setting")
     return [
         replace(fault, message=f"{fault.message}: choose from {', '.join(ACTS)}")
         if fault.json_path.endswith(".act")
@@ -365,18 +408,24 @@ def _document_type_faults(data: bytes, json_path: str) -> list[RecordError]:
     ]
 
 
-def _setting_type_faults(setting: Mapping[str, Any], json_path: str) -> list[RecordError]:
+def _type_faults_of_setting(setting: Mapping[str, Any], json_path: str) -> list[RecordError]:
     return find_type_errors(setting, OfWords if "code" in setting else Fixed, json_path)
 
 
-def check_setting(setting: Mapping[str, Any]) -> None:
-    """Raise InvalidDocumentError for a setting that is too large, too deep or not storable."""
-    if faults := _setting_type_faults(setting, "$.setting"):
+def check_setting_can_be_stored(setting: Mapping[str, Any]) -> None:
+    """Check that a setting's known keys have their types and that it can be encoded and hashed.
+
+    Raises InvalidDocumentError for a key of another type, a value nested too deeply, or an integer
+    that is too large.
+    """
+    if faults := _type_faults_of_setting(setting, "$.setting"):
         raise InvalidDocumentError(*faults)
-    for path, depth, value in iter_keys_and_leaves(setting):
-        if depth > _DEEPEST:
-            rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
+    for path, depth, value in iter_keys_and_leaves_with_path_and_depth(setting):
+        if depth > _MAX_DEPTH:
+            rule = f"a setting has at most {_MAX_DEPTH} lists or objects inside of one another"
             raise invalid_document_error("$.setting", rule, "there are more")
-        if isinstance(value, int) and not _LEAST <= value <= _MOST:
-            rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
+        if isinstance(value, int) and not _MIN_INTEGER <= value <= _MAX_INTEGER:
+            rule = (
+                f"a whole number is from {_MIN_INTEGER} to {_MAX_INTEGER}: write another as a text"
+            )
             raise invalid_document_error(f"$.setting{path}", rule, str(value)[:60])

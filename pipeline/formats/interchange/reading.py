@@ -1,4 +1,4 @@
-"""Convert an interchange document to a game: derive omitted values, check rules."""
+"""Conversion of an interchange document to a game, with derived values and checks of rules."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,17 +12,17 @@ from msgspec.structs import asdict, replace
 from pipeline import games
 from pipeline.formats.interchange.document import (
     ACTS,
-    KEYS,
-    NAMING,
-    OWN_TABLES,
-    REGISTERED,
-    TABLE_OF,
+    GAME_TYPE_BY_OWN_TABLE,
+    KEY_FIELDS,
+    PLAYER_NAME_FIELDS,
+    REGISTERED_FIELD,
+    TABLE_BY_ACT_CLASS,
     TABLES,
     Document,
     End,
     Event,
     Seat,
-    check_setting,
+    check_setting_can_be_stored,
 )
 from pipeline.formats.record_builder import (
     EVERYONE,
@@ -37,12 +37,17 @@ from pipeline.formats.record_builder import (
     has_highest_score,
     is_private_thought,
     parse_usage,
+    results_by_model_and_role,
     results_of_tested_seats,
-    team_results,
     unknown_audience_faults,
     unseated_speaker_faults,
 )
-from pipeline.formats.sniffer import check_end, check_start, check_winners, invalid_document_error
+from pipeline.formats.sniffer import (
+    check_outcome,
+    check_results_state_winners,
+    check_start_time,
+    invalid_document_error,
+)
 from pipeline.game_record import (
     OUTAGE_MARK,
     Event as GameEvent,
@@ -54,28 +59,35 @@ from pipeline.game_record import (
 from pipeline.games import GameDefinition
 from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
 
-# What acts need not state, since it follows from others: the same for reading and writing.
-#
-# Rows are those of one table of one game, in the document's order, as their fields by name.
+# The fields of actions that a document may omit, because they can be derived. `writing` omits the
+# same fields. A row has the fields of an action by name.
 
 Row = Mapping[str, Any]
-DerivedRows = Sequence[Row]
+TableRows = Sequence[Row]
 
 
 class GameContext(NamedTuple):
-    """The facts of a game from which fields of its actions are derived.
+    """The facts about a game from which omitted fields of its actions are derived.
 
     Attributes:
-        seats: The seat numbers by player.
-        word: The secret word of the setting, if there is one.
+        seat_by_player: The seat number of each player.
+        secret_word: The secret word in the setting; None without one.
     """
 
-    seats: Mapping[str, int]
-    word: Any
+    seat_by_player: Mapping[str, int]
+    secret_word: Any
 
 
-def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> list[dict[str, Any]]:
-    """Return for each row of a table the values of the fields that a document may leave out."""
+def derive_omittable_fields(
+    table: str, rows: TableRows, context: GameContext
+) -> list[dict[str, Any]]:
+    """Return for each row of a table the derived values of the fields that a document may omit.
+
+    Args:
+        table: The name of the table of actions.
+        rows: The rows of this table in one game, in the order of the document.
+        context: The facts about the game.
+    """
     n_rows: Counter[tuple[int, int]] = Counter()
     values: list[dict[str, Any]] = []
     match table:
@@ -83,29 +95,32 @@ def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> l
             status = {True: ParseStatus.OK, False: ParseStatus.UNREADABLE}
             return [
                 {"parse_status": status[row["guess"] is not None]}
-                | ({"secret": around.word} if isinstance(around.word, str) else {})
+                | ({"secret": context.secret_word} if isinstance(context.secret_word, str) else {})
                 for row in rows
             ]
-        case "contributions":  # the least and the total of each round with all amounts
-            puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
-            of_rows = add_round_totals(puts, len(around.seats))
+        case "contributions":  # whether it is the round's smallest, and the total of the round
+            amounts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
             return [
-                {"is_least": amount.is_least, "round_total": amount.round_total}
-                for amount in of_rows
+                {"is_least": contribution.is_least, "round_total": contribution.round_total}
+                for contribution in add_round_totals(amounts, len(context.seat_by_player))
             ]
-        case "proposals":  # the place of each share in its proposal, and whether that is the last
+        case "proposals":  # the position of the share in its proposal, and whether that is the last
             proposals = [(row["seat"], row["round"]) for row in rows]
-            last = dict(sorted(proposals))
+            last_round_by_seat = dict(sorted(proposals))
             for row, (seat, round_) in zip(rows, proposals, strict=True):
                 n_rows[seat, round_] += 1
-                party, position = around.seats.get(row["party"]), n_rows[seat, round_]
-                is_last = last[seat] == round_
-                values.append({"party_seat": party, "position": position, "is_last": is_last})
+                values.append(
+                    {
+                        "party_seat": context.seat_by_player.get(row["party"]),
+                        "position": n_rows[seat, round_],
+                        "is_last": last_round_by_seat[seat] == round_,
+                    }
+                )
             return values
         case "proposal_votes":
-            final = max((row["round"] for row in rows), default=0)
-            return [{"is_final_round": row["round"] == final} for row in rows]
-        case "transfers" | "abilities":  # the number among those of the seat in the round
+            final_round = max((row["round"] for row in rows), default=0)
+            return [{"is_final_round": row["round"] == final_round} for row in rows]
+        case "transfers" | "abilities":  # the number of the action for its seat and round
             for row in rows:
                 key = row["seat"], row["round"]
                 n_rows[key] += 1
@@ -114,14 +129,14 @@ def derive_field_values(table: str, rows: DerivedRows, around: GameContext) -> l
     return [{} for _ in rows]
 
 
-# Each table's rows, their fields by name, UNSET where the document leaves one out.
-Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
-# A null for each text, and for each act without one the name of its table.
-Order: TypeAlias = "list[str | None]"
+# The rows of each table. A field that the document omits is UNSET.
+RowsByTable: TypeAlias = "dict[str, list[dict[str, Any]]]"
+# The order of a game's events: None for an event with a text, else the table of each action.
+EventOrder: TypeAlias = "list[str | None]"
 
 FORMAT = "interchange"
-# What a text is by which somebody does this.
-_PHASE_OF = {
+# The phase of a text by which a player acts, by the class of the action.
+_PHASE_BY_ACT_CLASS = {
     ACTS["votes"]: Phase.VOTE,
     ACTS["guesses"]: Phase.GUESS,
     ACTS["role_identifications"]: Phase.IDENTIFICATION,
@@ -131,16 +146,19 @@ _PHASE_OF = {
     ACTS["proposals"]: Phase.PROPOSAL,
     ACTS["proposal_votes"]: Phase.PROPOSAL_VOTE,
 }
-# Their class looks a phase up by a function, and this is asked of each message.
+# Constants, because the lookup of an enum's member is slow and is needed for each message.
 _MODERATION, _OTHER, _THOUGHT = Phase.MODERATION, Phase.OTHER, Phase.REFLECTION
-# What is said of a text, with the values of an event that does not say it.
-_OF_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": None}
+# The fields that only an event with a text may have, with their defaults.
+_DEFAULTS_WITHOUT_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": None}
 _AGREEMENTS = {"agreed": True, "not_agreed": False}
-_side = attrgetter("model", "role", "seat")
+_model_role_and_seat = attrgetter("model", "role", "seat")
 
 
 def build_game(document: Document) -> GameRecord:
-    """Build the game of a document; raise InvalidDocumentError if it breaks a rule."""
+    """Build the game record of an interchange document.
+
+    Raises InvalidDocumentError if the document breaks a rule.
+    """
     game_types = games.game_type_names()
     if document.game_type not in game_types:
         rule = (
@@ -148,23 +166,25 @@ def build_game(document: Document) -> GameRecord:
             "file that MAGIC_GAMES names"
         )
         raise invalid_document_error("$.game_type", rule, repr(document.game_type))
-    kind = games.game_definition(document.game_type)
-    check_setting(document.setting)
-    seats = _build_seats(document.seats, kind)
+    definition = games.game_definition(document.game_type)
+    check_setting_can_be_stored(document.setting)
+    seats = _build_seats(document.seats, definition)
     end = document.end or End()
-    if end.outcome is None and document.is_finished and len(kind.endings) == 1:
-        end = replace(end, outcome=kind.endings[0].outcome)
-    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    _place_eliminations(document.events)
-    _mark_outages(document.events)
+    if end.outcome is None and document.is_finished and len(definition.endings) == 1:
+        end = replace(end, outcome=definition.endings[0].outcome)
+    seat_by_player = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    _set_omitted_is_before_vote(document.events)
+    _convert_outages_to_marked_texts(document.events)
     faults: list[RecordError] = []
-    rows, order = _act_rows_and_order(document, numbers, kind, faults)
+    rows_by_table, order = _action_rows_by_table_and_event_order(
+        document, seat_by_player, definition, faults
+    )
     n_rounds = document.n_rounds
     if n_rounds is UNSET:
-        of_rows = (row["round"] for row in chain.from_iterable(rows.values()))
-        n_rounds = max(chain((event.round or 0 for event in document.events), of_rows), default=0)
+        rounds = (row["round"] for row in chain.from_iterable(rows_by_table.values()))
+        n_rounds = max(chain((event.round or 0 for event in document.events), rounds), default=0)
     game = GameRecord(
-        game_type=kind.name,
+        game_type=definition.name,
         system=document.system,
         format=FORMAT,
         format_version=document.format_version,
@@ -187,111 +207,128 @@ def build_game(document: Document) -> GameRecord:
         order=order if any(order) else (),
         faults=faults,
     )
-    check_start(game, "$.started_at")
-    check_end(game, "$.end.outcome")
-    _add_act_rows(game, rows, GameContext(numbers, game.word), document)
-    game.results = derive_results(game, _stated_or_derived_wins(document, game, kind))
+    check_start_time(game, "$.started_at")
+    check_outcome(game, "$.end.outcome")
+    _add_action_rows_to_game(game, rows_by_table, GameContext(seat_by_player, game.word), document)
+    game.results = derive_results(
+        game, _is_win_by_seat_stated_or_derived(document, game, definition)
+    )
     if document.results is not UNSET:
-        game.results = _build_stated_results(document.results, game, kind)
-        check_winners(game, "$.results")
+        game.results = _check_and_build_stated_results(document.results, game, definition)
+        check_results_state_winners(game, "$.results")
     audiences = [event.visible_to for event in document.events]
-    game.faults += unknown_audience_faults(audiences, numbers, "$.events")
-    # Nothing where no seat says it.
+    game.faults += unknown_audience_faults(audiences, seat_by_player, "$.events")
     if any(getattr(seat, name) is not None for seat in document.seats for name in USAGE_FIELDS):
-        keys = dict(zip(USAGE_FIELDS, USAGE_FIELDS, strict=True))
+        usage_keys = dict(zip(USAGE_FIELDS, USAGE_FIELDS, strict=True))
         game.usage = [
-            parse_usage(seat, keys, f"$.seats[{n}]", game.faults)
+            parse_usage(seat, usage_keys, f"$.seats[{n}]", game.faults)
             for n, seat in enumerate(document.seats)
         ]
-    at_event = [number for number, event in enumerate(document.events) if event.text is not None]
-    game.faults += unseated_speaker_faults(game.messages.course, "$.events", at_event)
+    text_indices = [n for n, event in enumerate(document.events) if event.text is not None]
+    game.faults += unseated_speaker_faults(game.messages.course, "$.events", text_indices)
     return game
 
 
-def derive_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
-    """Return the results that follow from the outcome or, without sides, from who won."""
-    kind = games.game_definition(game.game_type)
-    if kind.has_sides:
-        truths = (guess.is_correct for guess in game.guesses)
-        return team_results(game, kind, guess_is_correct=next(truths, None))
-    agreed = _is_agreed(game)
-    wins = wins if agreed is None else [agreed] * len(wins)
-    tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    return [replace(result, agreed=agreed) for result in results_of_tested_seats(game, tested)]
+def derive_results(game: GameRecord, wins_in_seat_order: list[bool | None]) -> list[Result]:
+    """Return the results of a game: from its outcome, or from the seats that won.
+
+    Args:
+        game: The game with its seats and outcome.
+        wins_in_seat_order: Whether each seat won; not used if the outcome decides.
+    """
+    definition = games.game_definition(game.game_type)
+    if definition.has_sides:
+        guess_results = (guess.is_correct for guess in game.guesses)
+        return results_by_model_and_role(game, definition, next(guess_results, None))
+    is_agreed = _is_negotiation_agreed(game)
+    is_win_by_tested_seat = {
+        number: is_win if is_agreed is None else is_agreed
+        for number, (seat, is_win) in enumerate(
+            zip(game.seats, wins_in_seat_order, strict=True), start=1
+        )
+        if seat.is_tested
+    }
+    return [
+        replace(result, agreed=is_agreed)
+        for result in results_of_tested_seats(game, is_win_by_tested_seat)
+    ]
 
 
-def _is_agreed(game: GameRecord) -> bool | None:
-    """Return whether a negotiation ended in agreement; None for other or unfinished games."""
+def _is_negotiation_agreed(game: GameRecord) -> bool | None:
+    """Return whether a Cost Sharing game ended in agreement; None for other or unfinished games."""
     is_negotiation = game.game_type == GameType.COST_SHARING
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 
 
-def _stated_or_derived_wins(
-    document: Document, game: GameRecord, kind: GameDefinition
+def _is_win_by_seat_stated_or_derived(
+    document: Document, game: GameRecord, definition: GameDefinition
 ) -> list[bool | None]:
-    """Return by seat who won: as stated, else by the scores or the outcome.
+    """Return whether each seat won, as the document states or else as the highest score implies.
 
-    Raises InvalidDocumentError if a statement is not allowed, or if nothing says who won.
+    Raises InvalidDocumentError if the statement contradicts the game, or if a tested seat of a
+    finished game has neither.
     """
     wins = [seat.is_win for seat in document.seats]
-    is_stated = wins.count(None) < len(wins)
-    for number, is_win in enumerate(wins if is_stated else ()):
-        if is_win is not None and (rule := _stated_win_problem(is_win, game, kind)):
+    for number, is_win in enumerate(wins):
+        if is_win is not None and (rule := _broken_rule_of_stated_win(is_win, game, definition)):
             raise invalid_document_error(f"$.seats[{number}].is_win", rule, str(is_win).lower())
-    if not game.is_finished or _is_agreed(game) is not None or kind.has_sides:
+    if not game.is_finished or _is_negotiation_agreed(game) is not None or definition.has_sides:
         return wins
-    if kind.most_points_win:
-        by_score = has_highest_score([seat.score for seat in document.seats])
+    if definition.most_points_win:
+        wins_by_score = has_highest_score([seat.score for seat in document.seats])
         wins = [
             derived_win if stated_win is None else stated_win
-            for stated_win, derived_win in zip(wins, by_score, strict=True)
+            for stated_win, derived_win in zip(wins, wins_by_score, strict=True)
         ]
     for number, (seat, is_win) in enumerate(zip(game.seats, wins, strict=True)):
         if is_win is None and seat.is_tested and document.results is UNSET:
             rule = "of a finished game it is known who won: each seat under test has `is_win`"
-            or_scores = ", or each seat has a `score`" if kind.most_points_win else ""
+            or_scores = ", or each seat has a `score`" if definition.most_points_win else ""
             raise invalid_document_error(
                 f"$.seats[{number}]", rule + or_scores, f"{seat.player!r} has none"
             )
     return wins
 
 
-def _stated_win_problem(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
-    """Return the rule that a seat with a stated win breaks; None if it breaks none."""
-    if kind.has_sides:
+def _broken_rule_of_stated_win(
+    is_win: bool, game: GameRecord, definition: GameDefinition
+) -> str | None:
+    """Return the rule that forbids the `is_win` of a seat in this game; None if it is allowed."""
+    if definition.has_sides:
         return "in a game with sides, the outcome says who won"
     if not game.is_finished:
         return "nobody has won an unfinished game"
     return (
-        None if _is_agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
+        None
+        if _is_negotiation_agreed(game) in (None, is_win)
+        else f"the outcome {game.outcome} says who won"
     )
 
 
-def phase_of_event(event: Event) -> str:
-    """Return the default phase of an event's text, which is that of its first action."""
+def default_phase_of_event(event: Event) -> str:
+    """Return the phase of an event that states none: by speaker and audience, or by its actions."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
     if is_private_thought(event.actor, event.visible_to):
         return _THOUGHT
     for act in event.acts:
-        if (phase := _PHASE_OF.get(type(act))) is not None:
+        if (phase := _PHASE_BY_ACT_CLASS.get(type(act))) is not None:
             return phase
     return _OTHER
 
 
-def _build_seats(document_seats: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
+def _build_seats(document_seats: list[Seat], definition: GameDefinition) -> list[PlayedSeat]:
     check_players([seat.player for seat in document_seats], "$.seats")
-    roles = [role.name for role in kind.roles]
+    roles = [role.name for role in definition.roles]
     seats = []
     for number, seat in enumerate(document_seats):
         role = roles[0] if seat.role is UNSET and len(roles) == 1 else seat.role
         if role is UNSET or role not in roles:
-            rule = f"a role of {kind.name} is one of {', '.join(roles)}"
+            rule = f"a role of {definition.name} is one of {', '.join(roles)}"
             has = "there is none" if role is UNSET else repr(role)
             raise invalid_document_error(f"$.seats[{number}].role", rule, has)
         is_tested = not seat.is_bot if seat.is_tested is UNSET else seat.is_tested
-        played = PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot)
-        seats.append(played)
+        seats.append(PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot))
     return seats
 
 
@@ -302,11 +339,11 @@ def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
             continue
         phase = event.phase
         if phase is UNSET:
-            phase = phase_of_event(event)
+            phase = default_phase_of_event(event)
         elif phase not in phase_names:
             rule = f"a phase is one of {', '.join(sorted(phase_names))}"
             raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
-        # By place: a document is made of these, and by name they take half as long again.
+        # Positional, because keyword arguments take 50% longer, and documents are mostly messages.
         yield LoggedMessage(
             MODERATOR if event.actor is None else event.actor,
             event.text,
@@ -318,28 +355,30 @@ def _iter_messages(events: list[Event]) -> Iterator[LoggedMessage]:
         )
 
 
-def _place_eliminations(events: list[Event]) -> None:
-    """Set for each elimination that does not state it whether it comes before its round's votes."""
-    voted = set[int | None]()
-    waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
+def _set_omitted_is_before_vote(events: list[Event]) -> None:
+    """Set `is_before_vote` of eliminations that omit it: true if the round's votes come later."""
+    rounds_with_votes = set[int | None]()
+    undecided: dict[int | None, list[tuple[list[Any], int]]] = {}
     for event in events:
-        for place, act in enumerate(event.acts):
-            table = TABLE_OF[type(act)]
+        for index, act in enumerate(event.acts):
+            table = TABLE_BY_ACT_CLASS[type(act)]
             round_ = event.round if act.round is UNSET else act.round
             if table == "votes":
-                voted.add(round_)
-                for acts, before in waiting.pop(round_, ()):
-                    acts[before] = replace(acts[before], is_before_vote=True)
+                rounds_with_votes.add(round_)
+                for acts, elimination_index in undecided.pop(round_, ()):
+                    elimination = acts[elimination_index]
+                    acts[elimination_index] = replace(elimination, is_before_vote=True)
             elif table == "eliminations" and act.is_before_vote is UNSET:
-                event.acts[place] = replace(act, is_before_vote=False)
-                if round_ not in voted:
-                    waiting.setdefault(round_, []).append((event.acts, place))
+                event.acts[index] = replace(act, is_before_vote=False)
+                if round_ not in rounds_with_votes:
+                    undecided.setdefault(round_, []).append((event.acts, index))
 
 
-def _mark_outages(events: list[Event]) -> None:
-    """Convert each outage to a text of its player that begins like one of the benchmark's logs.
+def _convert_outages_to_marked_texts(events: list[Event]) -> None:
+    """Mark the text of each event in which a model failed to answer, by its key `outage`.
 
-    Raises InvalidDocumentError for an event that also has other actions.
+    An event without a text gets one. Raises InvalidDocumentError if an event with an outage has an
+    action of another player or without `outage`.
     """
     for number, event in enumerate(events):
         if not any(act.outage for act in event.acts):
@@ -358,24 +397,27 @@ def _mark_outages(events: list[Event]) -> None:
             event.text = OUTAGE_MARK + (event.text or "")
 
 
-def _act_rows_and_order(
-    document: Document, numbers: dict[str, int], kind: GameDefinition, faults: list[RecordError]
-) -> tuple[Rows, Order]:
-    """Return the stated rows of all actions by table, and the order of all events.
+def _action_rows_by_table_and_event_order(
+    document: Document,
+    seat_by_player: dict[str, int],
+    definition: GameDefinition,
+    faults: list[RecordError],
+) -> tuple[RowsByTable, EventOrder]:
+    """Check all actions and return their rows by table, and the order of all events.
 
-    A second elimination of a player is a fault, not a row.
+    A second elimination of a player has no row; it adds a validation error.
     """
-    rows: Rows = {}
+    rows_by_table: RowsByTable = {}
     eliminated = set[int]()
-    order: Order = []
+    order: EventOrder = []
     n_texts = 0
-    allowed_names = {*numbers, *document.unseated, None, UNSET}
-    for number, event in enumerate(document.events):
-        index = None
+    allowed_names = {*seat_by_player, *document.unseated, None, UNSET}
+    for event_index, event in enumerate(document.events):
+        message_index = None
         if event.text is None:
-            _check_event_without_text(event, number)
+            _check_event_without_text(event, event_index)
         else:
-            index, n_texts = n_texts, n_texts + 1
+            message_index, n_texts = n_texts, n_texts + 1
             order.append(None)
             if event.acts and is_private_thought(event.actor or MODERATOR, event.visible_to):
                 rule = (
@@ -383,20 +425,21 @@ def _act_rows_and_order(
                     f"(the game itself is {MODERATOR}), or put the acts into an event without text"
                 )
                 raise invalid_document_error(
-                    f"$.events[{number}].visible_to", rule, "nobody, and there are acts"
+                    f"$.events[{event_index}].visible_to", rule, "nobody, and there are acts"
                 )
-        for place, act in enumerate(event.acts):
-            table = TABLE_OF[type(act)]
-            if (of_table := rows.get(table)) is None:
-                if OWN_TABLES.get(table, kind.name) != kind.name:
+        for action_index, act in enumerate(event.acts):
+            table = TABLE_BY_ACT_CLASS[type(act)]
+            json_path = _action_path(event_index, action_index)
+            if (table_rows := rows_by_table.get(table)) is None:
+                if GAME_TYPE_BY_OWN_TABLE.get(table, definition.name) != definition.name:
                     act_names = [
-                        name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name
+                        name
+                        for name in ACTS
+                        if GAME_TYPE_BY_OWN_TABLE.get(name, definition.name) == definition.name
                     ]
-                    rule = f"in {kind.name} an act is one of {', '.join(act_names)}"
-                    raise invalid_document_error(
-                        f"{_act_path(number, place)}.act", rule, repr(table)
-                    )
-                of_table = rows[table] = []
+                    rule = f"in {definition.name} an act is one of {', '.join(act_names)}"
+                    raise invalid_document_error(f"{json_path}.act", rule, repr(table))
+                table_rows = rows_by_table[table] = []
             row = asdict(act)
             if row.pop("outage") and "parse_status" in row:
                 row["parse_status"] = ParseStatus.OUTAGE
@@ -405,147 +448,154 @@ def _act_rows_and_order(
                 player = event.actor
             if row["round"] is UNSET:
                 row["round"] = event.round
-            row["seat"], row["message_index"] = numbers.get(player), index
-            if player != event.actor and index is not None and table != "eliminations":
+            row["seat"], row["message_index"] = seat_by_player.get(player), message_index
+            if player != event.actor and message_index is not None and table != "eliminations":
                 rule = (
                     "by a text, only who says it does something, though anybody can be out: "
                     "another's act is an event without a text"
                 )
-                raise invalid_document_error(
-                    f"{_act_path(number, place)}.player", rule, repr(player)
-                )
-            _check_act(table, row, player, allowed_names, (number, place))
+                raise invalid_document_error(f"{json_path}.player", rule, repr(player))
+            _check_action_and_correct_names(table, row, player, allowed_names, json_path)
             if table == "eliminations":
                 if row["seat"] in eliminated:
                     rule = "a player leaves the game once"
-                    faults.append(
-                        RecordError(_act_path(number, place), rule, f"{player!r} is out already")
-                    )
+                    faults.append(RecordError(json_path, rule, f"{player!r} is out already"))
                     continue
                 eliminated.add(row["seat"])
-            if index is None:
+            if message_index is None:
                 order.append(table)
-            of_table.append(row)
-    return rows, order
+            table_rows.append(row)
+    return rows_by_table, order
 
 
-def _check_act(
+def _check_action_and_correct_names(
     table: str,
     row: dict[str, Any],
     player: str | None,
     allowed_names: set[Any],
-    place: tuple[int, int],
+    json_path: str,
 ) -> None:
-    """Raise an error for an action without a player or round, or with an unknown name."""
+    """Check an action's player and round, and replace similar names by the names of players.
+
+    Raises InvalidDocumentError if one is missing, or if a name is not similar to an allowed name.
+    """
     if row["seat"] is None:
-        raise invalid_document_error(
-            _act_path(*place), "an act is by a player at the table", repr(player)
-        )
+        raise invalid_document_error(json_path, "an act is by a player at the table", repr(player))
     if row["round"] is None:
         rule = "an act has a round, its own or its event's"
-        raise invalid_document_error(_act_path(*place), rule, "neither has one")
-    for name in NAMING[table]:
+        raise invalid_document_error(json_path, rule, "neither has one")
+    for name in PLAYER_NAME_FIELDS[table]:
         if row[name] in allowed_names:
             continue
         row[name] = (
             find_player(row[name], {name: name for name in allowed_names if isinstance(name, str)})
             or row[name]
         )
-        if strangers := set(as_name_tuple(row[name])) - allowed_names:
+        if unknown_names := set(as_name_tuple(row[name])) - allowed_names:
             rule = "whoever is named has a seat, or is listed in `unseated`"
-            listed = ", ".join(map(repr, sorted(strangers)))
-            raise invalid_document_error(f"{_act_path(*place)}.{name}", rule, listed)
+            message = ", ".join(map(repr, sorted(unknown_names)))
+            raise invalid_document_error(f"{json_path}.{name}", rule, message)
 
 
-def _act_path(event: int, act: int) -> str:
-    return f"$.events[{event}].acts[{act}]"
+def _action_path(event_index: int, action_index: int) -> str:
+    return f"$.events[{event_index}].acts[{action_index}]"
 
 
-def _act_path_of_row(events: list[Event], table: str, number: int) -> str:
-    """Return the JSON path of the action that is the row of this number in its table."""
-    acts = (
-        (n, place, act) for n, event in enumerate(events) for place, act in enumerate(event.acts)
+def _action_path_of_row(events: list[Event], table: str, row_index: int) -> str:
+    paths = (
+        _action_path(event_index, action_index)
+        for event_index, event in enumerate(events)
+        for action_index, act in enumerate(event.acts)
+        if TABLE_BY_ACT_CLASS[type(act)] == table
     )
-    paths = (_act_path(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
-    return next(islice(paths, number, None))
+    return next(islice(paths, row_index, None))
 
 
-def _check_event_without_text(event: Event, number: int) -> None:
-    """Raise an error if an event without a text has no action, or has fields of a text."""
+def _check_event_without_text(event: Event, event_index: int) -> None:
+    """Check that an event without a text has an action, and no field that belongs to a text."""
     if not event.acts:
         raise invalid_document_error(
-            f"$.events[{number}]", "an event has a text, or acts, or both", "neither"
+            f"$.events[{event_index}]", "an event has a text, or acts, or both", "neither"
         )
-    for name, unsaid in _OF_TEXT.items():
-        if getattr(event, name) != unsaid:
-            rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
-            raise invalid_document_error(f"$.events[{number}].{name}", rule, "it has no text")
+    for name, default in _DEFAULTS_WITHOUT_TEXT.items():
+        if getattr(event, name) != default:
+            rule = f"only an event with a text has {', '.join(_DEFAULTS_WITHOUT_TEXT)}"
+            raise invalid_document_error(f"$.events[{event_index}].{name}", rule, "it has no text")
 
 
-def _add_act_rows(game: GameRecord, rows: Rows, around: GameContext, document: Document) -> None:
-    """Add the rows to the game, with their derived values."""
-    for table, of_table in sorted(rows.items()):
-        for row, values in zip(of_table, derive_field_values(table, of_table, around), strict=True):
+def _add_action_rows_to_game(
+    game: GameRecord, rows_by_table: RowsByTable, context: GameContext, document: Document
+) -> None:
+    """Set the omitted fields of all rows, check the rows, and add them to the game as events."""
+    n_seats = len(context.seat_by_player)
+    for table, rows in sorted(rows_by_table.items()):
+        for row, values in zip(rows, derive_omittable_fields(table, rows, context), strict=True):
             for name, value in values.items():
                 if row[name] is UNSET:
                     row[name] = value
-        _check_unique_acts(table, of_table, document.events)
-        for number, row in enumerate(of_table if table == "proposals" else ()):
-            if (row["party_seat"] or 0) > len(around.seats):
-                json_path = f"{_act_path_of_row(document.events, table, number)}.party_seat"
+        _check_no_repeated_action(table, rows, document.events)
+        for row_index, row in enumerate(rows if table == "proposals" else ()):
+            if (row["party_seat"] or 0) > n_seats:
+                json_path = f"{_action_path_of_row(document.events, table, row_index)}.party_seat"
                 raise invalid_document_error(
-                    json_path, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
+                    json_path, f"a seat is one of {n_seats}", str(row["party_seat"])
                 )
-        made = [_build_event(table, row) for row in of_table]
-        if table in OWN_TABLES:
-            game.events[table] = made
+        events = [_build_event(table, row) for row in rows]
+        if table in GAME_TYPE_BY_OWN_TABLE:
+            game.events[table] = events
         else:
-            getattr(game, table).extend(made)
+            getattr(game, table).extend(events)
 
 
-def _check_unique_acts(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
-    """Raise InvalidDocumentError if a player repeats an action in the same round."""
-    names, parts = KEYS[table], [of_table]
-    if table == "role_analyses":  # each measure of an act is a row of its own
-        parts = [[row for row in of_table if row[kind] is not None] for kind in AnalysisKind]
-    for rows in parts:
+def _check_no_repeated_action(
+    table: str, table_rows: list[dict[str, Any]], events: list[Event]
+) -> None:
+    """Raise InvalidDocumentError if two rows have the same key, such as seat and round."""
+    names, row_groups = KEY_FIELDS[table], [table_rows]
+    if table == "role_analyses":  # the two measures of an analysis are stored in separate rows
+        row_groups = [
+            [row for row in table_rows if row[measure] is not None] for measure in AnalysisKind
+        ]
+    for rows in row_groups:
         keys = list(map(itemgetter(*names), rows))
         if len(set(keys)) < len(keys):
-            second = rows[next(n for n, key in enumerate(keys) if key in keys[:n])]
+            repeated_row = rows[next(n for n, key in enumerate(keys) if key in keys[:n])]
             rule = f"no two rows have one {', '.join(names)}"
-            has = f"{rule} ({', '.join(f'{name} {second[name]}' for name in names)})"
+            message = f"{rule} ({', '.join(f'{name} {repeated_row[name]}' for name in names)})"
             if "round" in names:
-                has += (
+                message += (
                     ": if the game repeated it, as in a run-off, state the last, which the game "
                     "counted, or give the others a round of their own"
                 )
-            number = next(n for n, row in enumerate(of_table) if row is second)
-            raise invalid_document_error(
-                _act_path_of_row(events, table, number), f"the contract of {table}: {rule}", has
-            )
+            row_index = next(n for n, row in enumerate(table_rows) if row is repeated_row)
+            json_path = _action_path_of_row(events, table, row_index)
+            raise invalid_document_error(json_path, f"the contract of {table}: {rule}", message)
 
 
 def _build_event(table: str, row: dict[str, Any]) -> GameEvent:
-    if table in REGISTERED:
-        registered = REGISTERED[table]
-        row["is_logged"] = row[registered] is not UNSET
+    if table in REGISTERED_FIELD:
+        field = REGISTERED_FIELD[table]
+        row["is_logged"] = row[field] is not UNSET
         if not row["is_logged"]:
-            row[registered] = None
+            row[field] = None
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise invalid_document_error("$.setting.code", rule, "neither has it")
     return TABLES[table].event(**row)
 
 
-def _build_stated_results(
-    stated_results: list[Any], game: GameRecord, kind: GameDefinition
+def _check_and_build_stated_results(
+    stated_results: list[Any], game: GameRecord, definition: GameDefinition
 ) -> list[Result]:
-    """Return the stated results; raise an error unless they cover the sides under test."""
+    """Build the results that the document states, after checking them against the game.
+
+    There must be one result for each tested model and role, or for each tested seat.
+    """
     for number, result in enumerate(stated_results):
         json_path = f"$.results[{number}]"
-        if kind.role(result.role) is None:
+        if definition.role(result.role) is None:
             raise invalid_document_error(
-                f"{json_path}.role", f"the role is one of {kind.name}", repr(result.role)
+                f"{json_path}.role", f"the role is one of {definition.name}", repr(result.role)
             )
         for name in ("seat", "first_choice_seat"):
             if (getattr(result, name) or 0) > len(game.seats):
@@ -558,7 +608,7 @@ def _build_stated_results(
                 f"{json_path}.message_index", "it is that of a text", str(result.message_index)
             )
     stated_sides, derived_sides = (
-        Counter(map(_side, results)) for results in (stated_results, game.results)
+        Counter(map(_model_role_and_seat, results)) for results in (stated_results, game.results)
     )
     if stated_sides != derived_sides:
         rule = "there is one result for each side under test, by model, role and seat"

@@ -1,4 +1,4 @@
-"""Convert a game to an interchange document, which states only what `reading` would not derive."""
+"""Conversion of a game to an interchange document, which omits what `reading` can derive."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from msgspec.structs import asdict, replace
 from pipeline.formats.interchange import document as parts
 from pipeline.formats.interchange.document import (
     ACTS,
-    NAMING,
-    OWN_TABLES,
-    REGISTERED,
+    GAME_TYPE_BY_OWN_TABLE,
+    PLAYER_NAME_FIELDS,
+    REGISTERED_FIELD,
     VERSION,
     Act,
     Document,
@@ -21,9 +21,9 @@ from pipeline.formats.interchange.document import (
 )
 from pipeline.formats.interchange.reading import (
     GameContext,
-    derive_field_values,
+    default_phase_of_event,
+    derive_omittable_fields,
     derive_results,
-    phase_of_event,
 )
 from pipeline.formats.record_builder import EVERYONE, MODERATOR, as_name_tuple
 from pipeline.game_record import Event as Row, GameRecord, Usage
@@ -33,11 +33,11 @@ _RowAndAct = tuple[Row, Act]
 
 
 def encode_game(game: GameRecord, log_sha256: str | None = None) -> bytes:
-    """Encode a game as an interchange document in JSON on one line, without a line break.
+    """Encode a game as the JSON text of an interchange document, on one line without a line break.
 
     Args:
         game: The game.
-        log_sha256: The SHA-256 of the log's bytes.
+        log_sha256: The SHA-256 of the bytes of the log from which the game was read.
     """
     return json.encode(to_document(game, log_sha256))
 
@@ -47,10 +47,10 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
 
     Args:
         game: The game.
-        log_sha256: The SHA-256 of the log's bytes.
+        log_sha256: The SHA-256 of the bytes of the log from which the game was read.
     """
     events = _build_events(game)
-    # Unknown where there are sides, which win as a whole.
+    # In a game with sides the outcome says who won, so no seat states it.
     is_win_by_seat = {result.seat: result.is_win for result in game.results}
     has_sides = game_definition(game.game_type).has_sides
     wins = [None if has_sides else is_win_by_seat.get(n) for n in range(1, len(game.seats) + 1)]
@@ -81,13 +81,13 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
                 score=seat.final_score,
                 is_win=is_win if is_derived else None,
                 failure=game.failures.get(number),
-                **asdict(used),
+                **asdict(usage),
             )
-            for number, (seat, used, is_win) in enumerate(
+            for number, (seat, usage, is_win) in enumerate(
                 zip(game.seats, game.usage or [Usage()] * len(wins), wins, strict=True), start=1
             )
         ],
-        unseated=_names_without_seats(game),
+        unseated=_names_in_actions_without_seat(game),
         events=events,
         results=UNSET
         if is_derived
@@ -95,122 +95,131 @@ def to_document(game: GameRecord, log_sha256: str | None = None) -> Document:
     )
 
 
-def _names_without_seats(game: GameRecord) -> tuple[str, ...]:
-    """Return the names in actions that no player has, in the order of their use."""
-    named = [
+def _names_in_actions_without_seat(game: GameRecord) -> tuple[str, ...]:
+    """Return the names in actions, such as targets, that are not names of players."""
+    values = [
         getattr(row, name)
-        for table, names in NAMING.items()
+        for table, names in PLAYER_NAME_FIELDS.items()
         for name in names
         for row in _table_rows(game, table)
     ]
-    names = dict.fromkeys(name for value in named for name in as_name_tuple(value or ()))
+    names = dict.fromkeys(name for value in values for name in as_name_tuple(value or ()))
     players = {seat.player for seat in game.seats}
     return tuple(name for name in names if name not in players)
 
 
 def _build_events(game: GameRecord) -> list[Event]:
-    """Return the texts with their actions, and the actions without a text, in the game's order."""
-    acts_by_message, silent_acts_by_table = _acts_by_message_and_table(game)
-    silent = {
+    """Build an event for each text with its actions, and for each action without a text."""
+    acts_by_message, silent_acts_by_table = _actions_by_message_and_silent_actions_by_table(game)
+    silent_events_by_table = {
         table: iter(
             [
                 Event(actor=game.seats[row.seat - 1].player, round=row.round, acts=[act])
-                for row, act in of_table
+                for row, act in rows_and_acts
             ]
         )
-        for table, of_table in silent_acts_by_table.items()
+        for table, rows_and_acts in silent_acts_by_table.items()
     }
-    texts = (
+    text_events = (
         _build_text_event(game, index, acts_by_message.get(index, []))
         for index in range(len(game.messages))
     )
-    order = game.order or _iter_default_order(game, silent_acts_by_table)
-    return [next(texts if table is None else silent[table]) for table in order]
+    order = game.order or _iter_tables_of_events_in_default_order(game, silent_acts_by_table)
+    return [
+        next(text_events if table is None else silent_events_by_table[table]) for table in order
+    ]
 
 
-def _iter_default_order(
-    game: GameRecord, silent: Mapping[str, Sequence[_RowAndAct]]
+def _iter_tables_of_events_in_default_order(
+    game: GameRecord, silent_acts_by_table: Mapping[str, Sequence[_RowAndAct]]
 ) -> Iterator[str | None]:
-    """Yield the order of events if the log has none: actions without a text end their round."""
+    """Yield None for each text, and the table of each action without one at its round's end."""
     rounds = game.messages.course.round
-    place: dict[int, int] = {}
-    before = defaultdict(list)
-    for table, rows in silent.items():
-        for row, _ in rows:
-            if row.round not in place:
+    end_index_by_round: dict[int, int] = {}
+    tables_by_message_index = defaultdict(list)
+    for table, rows_and_acts in silent_acts_by_table.items():
+        for row, _ in rows_and_acts:
+            if row.round not in end_index_by_round:
                 later = (i for i, round_ in enumerate(rounds) if (round_ or 0) > row.round)
-                place[row.round] = next(later, len(rounds))
-            before[place[row.round]].append(table)
+                end_index_by_round[row.round] = next(later, len(rounds))
+            tables_by_message_index[end_index_by_round[row.round]].append(table)
     for index in range(len(rounds)):
-        yield from (*before[index], None)
-    yield from before[len(rounds)]
+        yield from (*tables_by_message_index[index], None)
+    yield from tables_by_message_index[len(rounds)]
 
 
 def _build_text_event(game: GameRecord, index: int, acts: list[_RowAndAct]) -> Event:
-    course = game.messages.course
-    player = course.player[index]
+    columns = game.messages.course
+    player = columns.player[index]
     event = Event(
         actor=None if player == MODERATOR else player,
-        # A default is left out only where it is the same object.
-        visible_to=EVERYONE if course.visible_to[index] == EVERYONE else course.visible_to[index],
-        round=course.round[index],
-        turn=course.turn[index],
-        msg_type=course.msg_type[index],
+        # msgspec omits a default only if the value is the same object.
+        visible_to=EVERYONE if columns.visible_to[index] == EVERYONE else columns.visible_to[index],
+        round=columns.round[index],
+        turn=columns.turn[index],
+        msg_type=columns.msg_type[index],
         text=game.messages.content[index],
-        # An act has its player and its round where they are not those of its message.
+        # An action states its player and its round only if they differ from those of its message.
         acts=[
             replace(
                 act,
                 player=UNSET if (actor := game.seats[row.seat - 1].player) == player else actor,
-                round=UNSET if row.round == course.round[index] else row.round,
+                round=UNSET if row.round == columns.round[index] else row.round,
             )
             for row, act in acts
         ],
     )
-    if phase_of_event(event) != course.phase[index]:
-        event.phase = str(course.phase[index])
+    if default_phase_of_event(event) != columns.phase[index]:
+        event.phase = str(columns.phase[index])
     return event
 
 
-def _acts_by_message_and_table(
+def _actions_by_message_and_silent_actions_by_table(
     game: GameRecord,
 ) -> tuple[dict[int, list[_RowAndAct]], dict[str, list[_RowAndAct]]]:
-    """Return the actions by the index of their message, and those without a message by table."""
+    """Return the actions with a message, by its index, and the actions without one, by table."""
     context = GameContext({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
-    spoken, silent = (
+    acts_by_message, silent_acts_by_table = (
         defaultdict[int, list[_RowAndAct]](list),
         defaultdict[str, list[_RowAndAct]](list),
     )
     for table in ACTS:
         rows = (
-            _table_rows(game, table) if game.order else _sort_by_message(_table_rows(game, table))
+            _table_rows(game, table)
+            if game.order
+            else _sort_rows_by_message(_table_rows(game, table))
         )
         fields = list(map(asdict, rows))
-        for row, stated in zip(rows, _iter_fields_to_state(table, fields, context), strict=True):
-            acts = silent[table] if row.message_index is None else spoken[row.message_index]
-            acts.append((row, ACTS[table](**stated)))
-    return spoken, silent
+        for row, act_fields in zip(
+            rows, _iter_underivable_fields(table, fields, context), strict=True
+        ):
+            acts = (
+                silent_acts_by_table[table]
+                if row.message_index is None
+                else acts_by_message[row.message_index]
+            )
+            acts.append((row, ACTS[table](**act_fields)))
+    return acts_by_message, silent_acts_by_table
 
 
 def _table_rows(game: GameRecord, table: str) -> list[Any]:
-    return game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
+    return game.events.get(table, []) if table in GAME_TYPE_BY_OWN_TABLE else getattr(game, table)
 
 
-def _sort_by_message(rows: list[Row]) -> list[Row]:
-    """Sort rows by their message; rows without a message come last."""
-    last = max((row.message_index or 0 for row in rows), default=0) + 1
-    return sorted(rows, key=lambda row: last if row.message_index is None else row.message_index)
+def _sort_rows_by_message(rows: list[Row]) -> list[Row]:
+    """Return rows in the order of their messages; rows without a message come last."""
+    return sorted(rows, key=lambda row: (row.message_index is None, row.message_index or 0))
 
 
-def _iter_fields_to_state(
+def _iter_underivable_fields(
     table: str, rows: list[dict[str, Any]], context: GameContext
 ) -> Iterator[dict[str, Any]]:
-    """Yield for each row the fields that an action must state because they cannot be derived."""
-    for row, values in zip(rows, derive_field_values(table, rows, context), strict=True):
+    """Yield for each row the fields that its action must state, as they cannot be derived."""
+    for row, values in zip(rows, derive_omittable_fields(table, rows, context), strict=True):
         act_fields = {
             name: value for name, value in row.items() if name in ACTS[table].__struct_fields__
         }
         del act_fields["round"]
-        if table in REGISTERED and not row["is_logged"]:
-            del act_fields[REGISTERED[table]]
+        if table in REGISTERED_FIELD and not row["is_logged"]:
+            del act_fields[REGISTERED_FIELD[table]]
         yield {n: value for n, value in act_fields.items() if n not in values or values[n] != value}

@@ -1,7 +1,7 @@
 """Format of MAgIC's game logs (arXiv 2311.08562), as `log_game` of its environments writes them.
 
-Each game has one module with the name of its game type. A module has `claims`, which recognizes the
-game's logs by their keys, and `game`, which reads them. The modules are discovered.
+Each game has a module with the name of its game type. In the module, `claims` recognizes the game's
+logs by their keys, and `game` reads a log. The modules are discovered.
 """
 
 from importlib import import_module
@@ -28,9 +28,9 @@ GAMES: tuple[ModuleType, ...] = tuple(
 SHAPE = msgspec.json.Decoder(BenchmarkLog)
 
 
-# Files of settings have keys of `_SETUP_KEYS` too, and none of an ending.
+# Files of settings also have these keys, but none of `_ENDING_KEYS`.
 _SETUP_KEYS = ("game_setting", "player_backends")
-# Of these a log has one at least: other programs call what was said a history, too.
+# A log has at least one of these keys. Logs of other programs can have the key `history` too.
 _MAGIC_KEYS = (
     *_SETUP_KEYS,
     *("chameleon", "undercover", "test_player_name", "win_flag", "nego_turn"),
@@ -40,10 +40,11 @@ _ENDING_KEYS = ("result", "win_flag", "scores", "nego_turn", "player_votes", "pl
 
 
 def claims(sniffer: DocumentSniffer) -> bool:
-    """Return whether the document is a MAgIC log, also if its history is missing.
+    """Return whether the document is a game log of MAgIC, even if its history is missing.
 
     Args:
-        sniffer: The document. Without a history it needs a key of the setup and one of the ending.
+        sniffer: The document. If it has no history, it must have a key that describes the setup of
+            the game and one that describes its end.
     """
     if sniffer.first != "{":
         return False
@@ -54,18 +55,18 @@ def claims(sniffer: DocumentSniffer) -> bool:
 
 
 def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
-    """Return the game in a MAgIC log.
+    """Read the game in a MAgIC log with the module of its game type.
 
     Args:
         sniffer: The document.
         model: Not used, because the logs name their models.
 
     Raises:
-        InvalidDocumentError: If the log has no history, is of no known game, or breaks a rule.
+        InvalidDocumentError: If the log has no history, has the keys of no game, or breaks a rule.
     """
     if "history" not in sniffer.keys:
         raise invalid_document_error("$", "`history` is present", "this MAgIC log has no `history`")
-    log = sniffer.shaped if isinstance(sniffer.shaped, Log) else decode(Log, sniffer.data)
+    log = sniffer.whole_log if isinstance(sniffer.whole_log, Log) else decode(Log, sniffer.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)

@@ -1,4 +1,4 @@
-"""Chameleon: one of three does not know the secret word; when caught, it may guess it."""
+"""MAgIC logs of Chameleon, in which one of three players does not know the secret word."""
 
 from msgspec import UNSET, Struct
 
@@ -8,7 +8,7 @@ from pipeline.game_record import GameRecord
 
 
 class Setting(Struct):
-    """The secret word, its topic and the chameleon's name, as the log's setting has them."""
+    """The `game_setting` of a Chameleon log: the secret word, its topic and the chameleon."""
 
     topic: str
     code: str
@@ -16,24 +16,26 @@ class Setting(Struct):
 
 
 def claims(log: Log) -> bool:
-    """Return whether the log has the field of Chameleon."""
+    """Return whether the log has the key `chameleon`, so that it is a Chameleon log."""
     return log.chameleon is not UNSET
 
 
 def game(log: Log) -> GameRecord:
-    """Return the game of a Chameleon log, with its votes, judgements and any guess.
+    """Read the game in a Chameleon log, with its votes, judgements and any guess of the word.
 
     Args:
         log: The log.
     """
     setting = decode_required(log.game_setting, Setting, "game_setting")
-    built = build_hidden_role_game(
+    game_record = build_hidden_role_game(
         log,
         hidden_roles.CHAMELEON,
         setting.chameleon_name,
         setting={"topic": setting.topic, "code": setting.code},
         votes_key="player_votes",
-        winners=("chameleon", "non-chameleon"),
+        allowed_results=("chameleon", "non-chameleon"),
     )
-    built.guesses = hidden_roles.build_guesses(built, hidden_roles.CHAMELEON, setting.code)
-    return built
+    game_record.guesses = hidden_roles.build_guesses(
+        game_record, hidden_roles.CHAMELEON, setting.code
+    )
+    return game_record

@@ -1,4 +1,4 @@
-"""Cost Sharing (`airportfee`): three airlines propose shares of a fee and vote until all agree."""
+"""MAgIC logs of Cost Sharing, in which airlines propose shares of a fee and vote on them."""
 
 import re
 import string
@@ -17,17 +17,17 @@ from pipeline.formats.magic.log import (
     Log,
     Proposals,
     ProposalVotes,
-    decode_optional,
+    checked_result,
+    decode_part_or_add_fault,
     decode_required,
-    logged_history,
-    parse_result,
-    to_cache_key,
-    value_or_none,
+    logged_columns,
+    none_if_unset,
+    to_hashable_bytes,
 )
 from pipeline.formats.record_builder import (
     MODERATOR,
     PUBLIC,
-    History,
+    LoggedColumns,
     ModelName,
     PromptedPhases,
     Timeline,
@@ -36,7 +36,7 @@ from pipeline.formats.record_builder import (
     check_unique_keys,
     messages_from_rows,
     results_of_tested_seats,
-    sort_by_seat,
+    sort_by_player_number,
 )
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat
@@ -53,9 +53,9 @@ _PROMPTS = {
     "Please continue a new round": Phase.PROPOSAL,
 }
 
-# A share ends with its line or before the next airline. That is looked for only where it may begin,
-# and once in a run of marks, and runs before a share are bounded, so that no text makes the search
-# slow. Case is ignored except in the first letter, by which a text is searched fast.
+# A share ends at the end of its line or before the next airline. No text can make the search slow:
+# the next airline is searched only at possible beginnings and once in a run of marks, and the runs
+# before a share are bounded. The case of the first letter counts, because that search is faster.
 _SHARE_LINE = re.compile(
     r"[Aa](?i:irline\s+([A-Z])\b)\W{0,40}?[:=]\W{0,40}?"
     r"(\S(?:[^\n \t,;*aA-]|(?![,;]?[ \t*-]*+(?i:airline\s+[A-Z]\b))(?:[ \t*-]++|.))*+)"
@@ -65,119 +65,138 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 
 def claims(log: Log) -> bool:
-    """Return whether the log has a proposal or a negotiation turn."""
-    return log.proposal is not UNSET or value_or_none(log.nego_turn) is not None
+    """Return whether the log has a proposal or a negotiation turn, so that it is Cost Sharing."""
+    return log.proposal is not UNSET or none_if_unset(log.nego_turn) is not None
 
 
-def _build_timeline(logged: History, prompted_phases: PromptedPhases) -> Timeline:
-    """Return the phase and round of each row; the moderator's prompts begin phases and rounds.
+def _phase_and_round_of_each_row(
+    logged_columns: LoggedColumns, prompted_phases: PromptedPhases
+) -> Timeline:
+    """Return the phase and round of each message; the moderator's prompts begin phases and rounds.
 
-    Thoughts of a PGM player are recognized only because they are private.
+    A message that is not public is a thought of a player who uses MAgIC's graphical model (PGM).
     """
     timeline = Timeline([], [])
-    prompts = iter(prompted_phases)
-    prompted = Phase.OTHER
-    spoken: set[str] = set()
+    next_phases = iter(prompted_phases)
+    prompted_phase = Phase.OTHER
+    speakers: set[str] = set()
     n_rounds = 0
-    for player, visible_to in zip(logged.player, logged.visible_to, strict=True):
-        phase: Phase = prompted
+    for player, visible_to in zip(logged_columns.player, logged_columns.visible_to, strict=True):
+        phase: Phase = prompted_phase
         if player == MODERATOR:
             phase = Phase.MODERATION
-            if prompt := next(prompts):
-                prompted = prompt
-                spoken.clear()
-                n_rounds += prompt is Phase.PROPOSAL
+            if next_phase := next(next_phases):
+                prompted_phase = next_phase
+                speakers.clear()
+                n_rounds += next_phase is Phase.PROPOSAL
         elif visible_to not in PUBLIC:
             phase = Phase.REFLECTION
-        elif player in spoken:
+        elif player in speakers:
             phase = Phase.OTHER
         else:
-            spoken.add(player)
+            speakers.add(player)
         timeline.phase.append(phase)
         timeline.round.append(n_rounds or None)
     return timeline
 
 
 def game(log: Log) -> GameRecord:
-    """Return the game of a Cost Sharing log, with the proposals and votes of every round.
+    """Read the game in a Cost Sharing log, with the proposals and votes of every round.
 
     Args:
         log: The log.
     """
-    seats = call_cached(_build_seats, to_cache_key(log.player_backends), log.test_player_name)
-    ended = parse_result(log, (AGREE, FAIL))
-    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    (tested,) = [seat for seat in seats if seat.is_tested]
+    seats = call_cached(_build_seats, to_hashable_bytes(log.player_backends), log.test_player_name)
+    result = checked_result(log, (AGREE, FAIL))
+    seat_by_player = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    (tested_seat,) = [seat for seat in seats if seat.is_tested]
     outcomes = {AGREE: Outcome.AGREED, FAIL: Outcome.NOT_AGREED, None: None}
-    built = GameRecord(
+    game_record = GameRecord(
         game_type=GameType.COST_SHARING,
         system=SYSTEM,
         format=FORMAT,
-        format_version=PGM if (tested.model or "").endswith(PGM_SUFFIX) else PLAIN,
-        setting={"topic": value_or_none(log.topic), "tested": tested.player},
+        format_version=PGM if (tested_seat.model or "").endswith(PGM_SUFFIX) else PLAIN,
+        setting={"topic": none_if_unset(log.topic), "tested": tested_seat.player},
         is_repeatable=True,
-        is_finished=ended is not None,
-        outcome=outcomes[ended],
+        is_finished=result is not None,
+        outcome=outcomes[result],
         n_rounds=0,
         seats=list(seats),
-        messages=messages_from_rows(logged_history(log), numbers, _build_timeline, _PROMPTS),
+        messages=messages_from_rows(
+            logged_columns(log), seat_by_player, _phase_and_round_of_each_row, _PROMPTS
+        ),
     )
-    course = built.messages.course
-    built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
-    built.faults += [
+    columns = game_record.messages.course
+    game_record.n_rounds = max((round_ or 0 for round_ in columns.round), default=0)
+    game_record.faults += [
         RecordError(
             f"$.history[{index}]",
             "a player speaks once when it is asked",
-            repr(course.player[index]),
+            repr(columns.player[index]),
         )
-        for index in course.message_indices(Phase.OTHER)
+        for index in columns.message_indices(Phase.OTHER)
     ]
-    built.proposals = _build_proposals(built, log, numbers)
-    built.proposal_votes = _build_votes(built, log, numbers)
-    agreed = None if ended is None else ended == AGREE
-    first_choice = _first_choice_seat(built, log, numbers) if agreed else None
-    built.results = [
-        replace(result_row, agreed=agreed, first_choice_seat=first_choice)
-        for result_row in results_of_tested_seats(built, {numbers[tested.player]: agreed})
+    game_record.proposals = _build_proposals(game_record, log, seat_by_player)
+    game_record.proposal_votes = _build_votes(game_record, log, seat_by_player)
+    is_agreed = None if result is None else result == AGREE
+    author_seat = (
+        _seat_of_agreed_proposal_author(game_record, log, seat_by_player) if is_agreed else None
+    )
+    game_record.results = [
+        replace(result_row, agreed=is_agreed, first_choice_seat=author_seat)
+        for result_row in results_of_tested_seats(
+            game_record, {seat_by_player[tested_seat.player]: is_agreed}
+        )
     ]
-    return built
+    return game_record
 
 
-def _build_seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
-    models = sort_by_seat(decode_required(backends, dict[str, ModelName], "player_backends"))
-    check_players(models, "$.player_backends", most=len(PARTIES))
-    check_unique_keys(backends, "$.player_backends")
-    if tested is UNSET or tested not in models:
+def _build_seats(
+    player_backends: bytes | UnsetType, tested_player: str | UnsetType
+) -> tuple[Seat, ...]:
+    models = sort_by_player_number(
+        decode_required(player_backends, dict[str, ModelName], "player_backends")
+    )
+    check_players(models, "$.player_backends", max_players=len(PARTIES))
+    check_unique_keys(player_backends, "$.player_backends")
+    if tested_player is UNSET or tested_player not in models:
         raise invalid_document_error(
-            "$.test_player_name", "it names a player that has a backend", repr(tested)
+            "$.test_player_name", "it names a player that has a backend", repr(tested_player)
         )
     return tuple(
-        Seat(player, model, PLAYER, is_tested=player == tested) for player, model in models.items()
+        Seat(player, model, PLAYER, is_tested=player == tested_player)
+        for player, model in models.items()
     )
 
 
-def _build_proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
-    """Return each player's proposals: the last one as logged, earlier ones parsed from texts."""
-    logged = (decode_optional(log.proposal, Proposals, "proposal", built.faults) or {}).copy()
-    n_seats = len(built.seats)
-    course, texts = built.messages.course, built.messages.content
-    indices = course.message_indices(Phase.PROPOSAL)
-    last = {course.seat[index]: index for index in indices}
+def _build_proposals(
+    game_record: GameRecord, log: Log, seat_by_player: Mapping[str, int]
+) -> list[Proposal]:
+    """Build each player's proposals; the last one is logged, the earlier ones are in the texts."""
+    logged_proposals = (
+        decode_part_or_add_fault(log.proposal, Proposals, "proposal", game_record.faults) or {}
+    ).copy()
+    n_seats = len(game_record.seats)
+    columns, texts = game_record.messages.course, game_record.messages.content
+    indices = columns.message_indices(Phase.PROPOSAL)
+    last_index_by_seat = {columns.seat[index]: index for index in indices}
     rows: list[Proposal] = []
     for index in indices:
-        seat, round_ = course.seat[index] or 0, course.round[index] or 1
-        is_last = last[seat] == index
-        registered = logged.pop(course.player[index], None) if is_last else None
-        if isinstance(registered, dict):
-            shares = call_cached(_shares_with_seats, tuple(registered.items()), n_seats)
+        seat, round_ = columns.seat[index] or 0, columns.round[index] or 1
+        is_last = last_index_by_seat[seat] == index
+        logged_shares = logged_proposals.pop(columns.player[index], None) if is_last else None
+        if isinstance(logged_shares, dict):
+            shares = call_cached(_shares_with_seats, tuple(logged_shares.items()), n_seats)
         else:
             shares = call_cached(_parse_shares, texts[index], n_seats)
         rows += _proposal_rows(shares, seat, round_, index, is_last=is_last)
-    for player, registered in logged.items():
-        # Logged, though no message of the player's is left: a history that was cut short.
-        if player in numbers and isinstance(registered, dict):
-            shares = _shares_with_seats(registered.items(), n_seats)
-            rows += _proposal_rows(shares, numbers[player], built.n_rounds or 1, None, is_last=True)
+    # Proposals are logged without a message if the history of the log is truncated.
+    for player, logged_shares in logged_proposals.items():
+        if player in seat_by_player and isinstance(logged_shares, dict):
+            shares = _shares_with_seats(logged_shares.items(), n_seats)
+            rows += _proposal_rows(
+                shares, seat_by_player[player], game_record.n_rounds or 1, None, is_last=True
+            )
     return rows
 
 
@@ -196,7 +215,7 @@ _Share: TypeAlias = tuple[str, int | None, int, str | None]
 
 def _parse_shares(text: str, n_seats: int) -> list[_Share]:
     text = remove_thoughts(text)
-    if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
+    if "  " in text or "\t" in text:  # a replacement is slow and seldom needed
         text = _SPACES.sub(" ", text)
     share_by_party: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
@@ -204,56 +223,65 @@ def _parse_shares(text: str, n_seats: int) -> list[_Share]:
     return _shares_with_seats((share_by_party or dict.fromkeys(PARTIES[:n_seats])).items(), n_seats)
 
 
-def _shares_with_seats(named: Iterable[tuple[str, str | None]], n_seats: int) -> list[_Share]:
+def _shares_with_seats(
+    parties_and_shares: Iterable[tuple[str, str | None]], n_seats: int
+) -> list[_Share]:
     shares: list[_Share] = []
-    for position, (name, text) in enumerate(named, start=1):
+    for position, (name, text) in enumerate(parties_and_shares, start=1):
         party = name.strip("* ")
         party_seat = _SEATS.get(party, n_seats + 1)
         shares.append((party, party_seat if party_seat <= n_seats else None, position, text))
     return shares
 
 
-def _build_votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
-    """Return the votes of each round: in the final round as logged, before it from texts."""
-    logged: ProposalVotes = {}
+def _build_votes(
+    game_record: GameRecord, log: Log, seat_by_player: dict[str, int]
+) -> list[ProposalVote]:
+    """Build the votes of all rounds; the candidates of the last round are logged."""
+    logged_votes: ProposalVotes = {}
     if log.vote is not UNSET:
-        logged = (decode_optional(log.vote, ProposalVotes, "vote", built.faults) or {}).copy()
-    course = built.messages.course
-    indices = course.message_indices(Phase.PROPOSAL_VOTE)
-    final = course.highest_round(Phase.PROPOSAL_VOTE)
+        logged_votes = (
+            decode_part_or_add_fault(log.vote, ProposalVotes, "vote", game_record.faults) or {}
+        ).copy()
+    columns = game_record.messages.course
+    indices = columns.message_indices(Phase.PROPOSAL_VOTE)
+    final_round = columns.highest_round(Phase.PROPOSAL_VOTE)
     rows = []
     for index in indices:
-        seat, round_, player = course.seat[index] or 0, course.round[index], course.player[index]
-        is_final = (round_ or 0) == final
-        is_logged = is_final and player in logged
-        candidate = _candidate_of_logged_vote(logged.pop(player)) if is_logged else None
+        seat, round_, player = columns.seat[index] or 0, columns.round[index], columns.player[index]
+        is_final = (round_ or 0) == final_round
+        is_logged = is_final and player in logged_votes
+        candidate = _candidate_of_logged_vote(logged_votes.pop(player)) if is_logged else None
         rows.append(ProposalVote(seat, round_ or 1, index, candidate, is_logged, is_final))
-    for player, registered in logged.items():
-        # A vote of 0 without a message was never cast: the game was cut off before.
-        candidate = _candidate_of_logged_vote(registered)
-        if candidate and player in numbers:
+    for player, logged_vote in logged_votes.items():
+        # The vote 0 without a message was never cast, because the game was stopped before.
+        candidate = _candidate_of_logged_vote(logged_vote)
+        if candidate and player in seat_by_player:
             rows.append(
                 ProposalVote(
-                    numbers[player], final or 1, None, candidate, True, is_final_round=True
+                    *(seat_by_player[player], final_round or 1, None, candidate, True),
+                    is_final_round=True,
                 )
             )
     return rows
 
 
-def _candidate_of_logged_vote(registered: str | int) -> str | None:
-    return registered or None if isinstance(registered, str) else None
+def _candidate_of_logged_vote(logged_vote: str | int) -> str | None:
+    return logged_vote or None if isinstance(logged_vote, str) else None
 
 
-def _first_choice_seat(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> int | None:
-    """Return the seat that the benchmark's script takes for the author of the agreed proposal.
+def _seat_of_agreed_proposal_author(
+    game_record: GameRecord, log: Log, seat_by_player: Mapping[str, int]
+) -> int | None:
+    """Return the seat whose proposal was agreed on, as the benchmark's script determines it.
 
-    That is the choice of the first logged vote. Without logged votes, it is the player whom the
-    last message but one names in the exact words of the template.
+    That is the candidate of the first logged vote. If no votes are logged, it is the player named
+    after "I vote for" in the last message but one. None if there is no such name.
     """
     if log.vote is not UNSET:
-        votes = decode_optional(log.vote, ProposalVotes, "vote", []) or {}
-        choice = next(iter(votes.values()), None)
-        return numbers.get(choice) if isinstance(choice, str) else None
-    closing = built.messages.content[-2] if len(built.messages) > 1 else ""
-    match = _TEMPLATE.search(closing)
-    return numbers.get(match[1]) if match else None
+        votes = decode_part_or_add_fault(log.vote, ProposalVotes, "vote", []) or {}
+        candidate = next(iter(votes.values()), None)
+        return seat_by_player.get(candidate) if isinstance(candidate, str) else None
+    last_text_but_one = game_record.messages.content[-2] if len(game_record.messages) > 1 else ""
+    match = _TEMPLATE.search(last_text_but_one)
+    return seat_by_player.get(match[1]) if match else None

@@ -1,4 +1,4 @@
-"""Prisoner's Dilemma (`prisoner`): three players choose to cooperate or to defect, five times."""
+"""MAgIC logs of the Prisoner's Dilemma, in which three players cooperate or defect five times."""
 
 from collections import Counter
 
@@ -16,14 +16,14 @@ from pipeline.game_record import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
 
 N_PLAYERS = 3
-# Python looks a member up in its enum slowly.
+# Constants, because Python looks a member of an enum up slowly.
 _COOPERATE, _DEFECT = Choice.COOPERATE, Choice.DEFECT
 
 
 class Payoffs(Struct, omit_defaults=True):
-    """The points in a round of three players.
+    """The points that a player gets in a round, by the player's choice and the number of defectors.
 
-    A player who cooperates while others defect gets nothing, unless another system's log differs.
+    In MAgIC's own logs, a player who cooperates while another player defects gets nothing.
     """
 
     cooperate: float
@@ -35,24 +35,24 @@ class Payoffs(Struct, omit_defaults=True):
 
 
 class Setting(Opponents, kw_only=True):
-    """The opponents and payoffs of a Prisoner's Dilemma log."""
+    """The `game_setting` of a Prisoner's Dilemma log: players and payoffs."""
 
     topic_values: Payoffs
 
 
 def claims(log: Log) -> bool:
-    """Return whether the log's setting has payoffs."""
+    """Return whether the log's `game_setting` has payoffs, as in the Prisoner's Dilemma."""
     return "topic_values" in setting_keys(log)
 
 
 def game(log: Log) -> GameRecord:
-    """Return the game of a Prisoner's Dilemma log, with each choice as the game registered it.
+    """Read the game in a Prisoner's Dilemma log, with the choices that MAgIC read from the texts.
 
     Args:
         log: The log.
     """
     setting = decode_required(log.game_setting, Setting, "game_setting")
-    built = build_point_game(
+    game_record = build_point_game(
         log,
         GameType.PRISONERS_DILEMMA,
         Phase.DECISION,
@@ -60,55 +60,57 @@ def game(log: Log) -> GameRecord:
         setting={"payoffs": msgspec.to_builtins(setting.topic_values)},
         n_rounds=None,
     )
-    built.decisions = build_decisions(built, setting.topic_values)
-    return built
+    game_record.decisions = build_decisions(game_record, setting.topic_values)
+    return game_record
 
 
-def build_decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
-    """Return the choice and points of each seat; points are None in a round that lacks a choice.
+def build_decisions(game_record: GameRecord, payoffs: Payoffs) -> list[Decision]:
+    """Build one decision with its points for each decision message of a game.
+
+    The points are None in a round in which a player's choice is missing.
 
     Args:
-        built: The game with its messages.
+        game_record: The game with its messages.
         payoffs: The points in a round.
     """
-    course, texts = built.messages.course, built.messages.content
-    indices = course.message_indices(Phase.DECISION)
-    choices = [parse_choice(texts[index]) for index in indices]
-    rounds = [course.round[index] for index in indices]
+    columns, texts = game_record.messages.course, game_record.messages.content
+    indices = columns.message_indices(Phase.DECISION)
+    choices = [parse_cooperate_or_defect(texts[index]) for index in indices]
+    rounds = [columns.round[index] for index in indices]
     n_choices = Counter(rounds)
     n_defectors = Counter(
         round_ for round_, choice in zip(rounds, choices, strict=True) if choice is _DEFECT
     )
     return [
         Decision(
-            course.seat[index] or 0,
+            columns.seat[index] or 0,
             round_ or 1,
             index,
             choice,
-            points_of_choice(payoffs, choice, n_defectors[round_])
-            if n_choices[round_] == len(built.seats) == N_PLAYERS
+            points_for_choice_in_round(payoffs, choice, n_defectors[round_])
+            if n_choices[round_] == len(game_record.seats) == N_PLAYERS
             else None,
         )
         for index, round_, choice in zip(indices, rounds, choices, strict=True)
     ]
 
 
-def parse_choice(text: str) -> Choice:
-    """Return the choice that the game reads from a text: to cooperate if it contains "cooperate".
+def parse_cooperate_or_defect(text: str) -> Choice:
+    """Return the choice that MAgIC's program reads from a text.
 
     Args:
-        text: The text of the player.
+        text: The text of the player: it cooperates if the text contains "cooperate", else defects.
     """
     return _COOPERATE if "cooperate" in text.lower() else _DEFECT
 
 
-def points_of_choice(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
-    """Return the points of a player in a round of three.
+def points_for_choice_in_round(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
+    """Return the points that one of three players gets for a choice in a round.
 
     Args:
         payoffs: The points in a round.
         choice: The player's choice.
-        n_defectors: The number of players who defect.
+        n_defectors: The number of the three players who defect.
     """
     if n_defectors == 0:
         return payoffs.cooperate

@@ -1,4 +1,4 @@
-"""Public Good (`public_good`): points put into a pool grow and are shared by all."""
+"""MAgIC logs of Public Good, in which players put points into a pool that grows and is shared."""
 
 import re
 from typing import Annotated
@@ -19,30 +19,30 @@ from pipeline.vocabulary import GameType, Phase
 
 
 class Setting(Opponents, kw_only=True):
-    """The opponents, number of rounds and multiplier of a Public Good log."""
+    """The `game_setting` of a Public Good log: players, number of rounds and multiplier."""
 
     game_round: Annotated[int, Meta(ge=0, le=1_000_000)]
     multiplier: float
     topic: str | None = None
 
 
-_FIRST_INTEGER = re.compile(r"\b\d+\b")
+_FIRST_INTEGER = re.compile(r"\b(\d+)\b")
 _TEMPLATE = re.compile(r"I contribute (\d+)")
 
 
 def claims(log: Log) -> bool:
-    """Return whether the log's setting has a multiplier."""
+    """Return whether the log's `game_setting` has a multiplier, as in Public Good."""
     return "multiplier" in setting_keys(log)
 
 
 def game(log: Log) -> GameRecord:
-    """Return the game of a Public Good log, with each contribution as the game registered it.
+    """Read the game in a Public Good log, with the contributions that MAgIC read from the texts.
 
     Args:
         log: The log.
     """
     setting = decode_required(log.game_setting, Setting, "game_setting")
-    built = build_point_game(
+    game_record = build_point_game(
         log,
         GameType.PUBLIC_GOOD,
         Phase.CONTRIBUTION,
@@ -54,25 +54,22 @@ def game(log: Log) -> GameRecord:
         },
         n_rounds=setting.game_round,
     )
-    texts, is_pgm = built.messages.content, built.format_version == PGM
-    indices = built.messages.course.message_indices(Phase.CONTRIBUTION)
-    amounts = [parse_contribution(texts[index], is_pgm) for index in indices]
-    built.contributions = build_contributions(built, amounts)
-    return built
+    texts, is_pgm_game = game_record.messages.content, game_record.format_version == PGM
+    indices = game_record.messages.course.message_indices(Phase.CONTRIBUTION)
+    amounts = [parse_contribution(texts[index], is_pgm_game) for index in indices]
+    game_record.contributions = build_contributions(game_record, amounts)
+    return game_record
 
 
-def parse_contribution(text: str, is_pgm: bool) -> float | None:
-    """Return the amount that the game reads from a player's text; None if it reads none.
+def parse_contribution(text: str, is_pgm_game: bool) -> float | None:
+    """Return the contributed amount that MAgIC's program reads from a text; None if it finds none.
 
-    Plain games take the first integer, even that of "Player 2". PGM games take the integer after
-    their template, even that of "5.5".
+    In plain games it reads the first integer, even the 2 of "Player 2". In PGM games it reads the
+    integer after "I contribute", even the 5 of "5.5".
 
     Args:
         text: The text of the player.
-        is_pgm: Whether the tested player is a PGM player.
+        is_pgm_game: Whether the tested player uses MAgIC's graphical model (PGM).
     """
-    if is_pgm:
-        match = _TEMPLATE.search(text)
-        return float(match[1]) if match else None
-    first = _FIRST_INTEGER.search(text)
-    return float(first[0]) if first else None
+    match = (_TEMPLATE if is_pgm_game else _FIRST_INTEGER).search(text)
+    return float(match[1]) if match else None

@@ -1,7 +1,7 @@
-"""Undercover: one of three holds another word than the others, and none knows which.
+"""MAgIC logs of Undercover, in which one of three players has another word than the rest.
 
-The moderator's last line may call the undercover the winner even when it was caught: the outcome
-is `win_flag`, never the text.
+The outcome is `win_flag`. The moderator's last text is not used, because it can name the undercover
+as the winner even if it was caught.
 """
 
 from msgspec import UNSET, Struct
@@ -12,7 +12,7 @@ from pipeline.game_record import GameRecord
 
 
 class Setting(Struct):
-    """The two secret words and the undercover's name, as the log's setting has them."""
+    """The `game_setting` of an Undercover log: the two secret words and the undercover."""
 
     undercover_code: str
     non_undercover_code: str
@@ -20,12 +20,12 @@ class Setting(Struct):
 
 
 def claims(log: Log) -> bool:
-    """Return whether the log has the field of Undercover."""
+    """Return whether the log has the key `undercover`, so that it is an Undercover log."""
     return log.undercover is not UNSET
 
 
 def game(log: Log) -> GameRecord:
-    """Return the game of an Undercover log, with its votes and the benchmark's judgements.
+    """Read the game in an Undercover log, with its votes and the benchmark's judgements.
 
     Args:
         log: The log.
@@ -40,5 +40,5 @@ def game(log: Log) -> GameRecord:
             "civilian_code": setting.non_undercover_code,
         },
         votes_key="player_vote",
-        winners=("undercover", "non-undercover"),
+        allowed_results=("undercover", "non-undercover"),
     )
