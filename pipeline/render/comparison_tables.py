@@ -209,7 +209,7 @@ def differences_over_common_settings_notes(
 
 
 def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
-    """Return notes on why differences are missing, and on which pairs share too few settings."""
+    """Return notes on why differences are missing, and on why pairs are unpaired."""
     label_columns = [
         name for name in rows.columns[: rows.columns.index("value")] if name not in hidden
     ]

@@ -1,7 +1,7 @@
 """The items of a transcript: messages and actions, each with the rows that metrics counted.
 
 Used by the terminal, the pages and the report to display a game; depends on the event tables and on
-the metrics' declarations of the tables that they count.
+the specs of the metrics, which name the tables that they count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
