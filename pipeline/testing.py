@@ -156,7 +156,7 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
     documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
     seen = [scan_document(document, number) for number, document in enumerate(documents)]
     batch = decode_documents(documents, seen, AssignedModels.from_argument(logs.model), GameIds())
-    strange = {document.found for document in batch.seen} - _STATUSES
+    strange = {document.status_alone for document in batch.seen} - _STATUSES
     assert not strange, f"documents are {strange}"
     assert len(batch.seen) == len(damaged), "not every document is accounted for"
     for fault in batch.faults:

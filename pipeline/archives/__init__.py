@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Self, cast
 
-from pipeline.archives.inspect_log import sample_members
+from pipeline.archives.inspect_log import iter_zipped_samples
 from pipeline.archives.members import (
     ExpansionLimit,
     Member,
@@ -26,7 +26,7 @@ from pipeline.archives.members import (
     iter_tar_members,
     iter_zip_members,
     reject_lfs_pointer,
-    spool_to_file,
+    write_to_temporary_file,
 )
 from pipeline.archives.sources import (
     INSPECT,
@@ -38,13 +38,13 @@ from pipeline.archives.sources import (
     check_size,
     describe_error,
     detect_wide_encoding,
-    escape_part_mark,
     file_type,
     is_lfs_pointer,
-    iter_files_in,
+    iter_files_of_source,
+    mark_as_file_if_like_part,
     printable_member_name,
+    reason_to_skip_by_name,
     resolve_sources,
-    skipped_reason,
     source_changed_error,
     too_large_message,
     unclaimed_text_reason,
@@ -86,46 +86,50 @@ class FilePart(NamedTuple):
 
 
 _NOTHING = "no document in it"
-_NO_INSPECT = "not a log: the name ends in .eval"
-_NESTED = "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
+_NOT_INSPECT_LOG = "not a log: the name ends in .eval"
+_NESTED_ARCHIVE = (
+    "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
+)
 
-Opened = AbstractContextManager[Readable]
+FileContext = AbstractContextManager[Readable]
 # Of the path and the first bytes of a file: how it is to be cut; null where nobody asks for it.
 Choose = Callable[[str, bytes], Splitter | None]
 
 # What a format is shown of a file; where none asks for it, the form of JSON is told by less.
 HEAD_BYTES = 1 << 16
-_FORM_BYTES = 1 << 12
+_JSON_SNIFF_BYTES = 1 << 12
 
 
 class ReadOptions(NamedTuple):
     """How to read a file: its path, the choice of its splitter, and limits of sizes in bytes."""
 
     path: str
-    choose: Choose
-    limit: int
-    expansion: ExpansionLimit
+    choose_splitter: Choose
+    max_document_bytes: int
+    expansion_limit: ExpansionLimit
 
 
-def iter_parts(opened: Opened, form: FileType, reading: ReadOptions) -> Iterator[FilePart]:
+def iter_parts_of_open_file(
+    opened: FileContext, form: FileType, reading: ReadOptions
+) -> Iterator[FilePart]:
     """Yield the documents in an open file; if reading fails, yield a broken part last."""
     last: str | None = None
     try:
         with opened as file:
             for part in (
-                _iter_archive_parts(file, form, reading)
+                _iter_parts_of_all_members(file, form, reading)
                 if form.is_archive
-                else _iter_documents_of_file(iter_chunks(file), "", form, reading)
+                else _iter_parts_of_unarchived_file(iter_chunks(file), "", form, reading)
             ):
                 last = part.path
                 yield part
         if last is None:
             yield FilePart("", reason=_NOTHING)
     except (*UNREADABLE, UnreadableArchiveError) as error:
-        yield _failed_part("", last, error)
+        yield _broken_part_after_error("", last, error)
 
 
-def _failed_part(path: str, last: str | None, error: BaseException) -> FilePart:
+def _broken_part_after_error(path: str, last: str | None, error: BaseException) -> FilePart:
     """Return the broken part that stands for the rest of a file after a read error."""
     reason = describe_error(error)
     if last is not None:
@@ -134,25 +138,29 @@ def _failed_part(path: str, last: str | None, error: BaseException) -> FilePart:
     return FilePart(f"{path}#2" if last == "" else path, None, reason, is_broken=True)
 
 
-def _iter_documents_of_file(
+def _iter_parts_of_unarchived_file(
     pieces: Iterator[bytes], path: str, form: FileType, reading: ReadOptions
 ) -> Iterator[FilePart]:
     """Yield the documents of a file that is not an archive."""
-    head, content = _peek_head(decompress(pieces, form.codec, reading.expansion))
-    splitter, head = reading.choose(reading.path + path, head), head[:_FORM_BYTES]
-    splitter = splitter or _default_splitter(form, head)
+    head, content = _read_head_and_restore_stream(
+        decompress(pieces, form.codec, reading.expansion_limit)
+    )
+    splitter, head = reading.choose_splitter(reading.path + path, head), head[:_JSON_SNIFF_BYTES]
+    splitter = splitter or _splitter_for_unclaimed_json(form, head)
     if splitter is None:
-        yield FilePart(escape_part_mark(path), reason=unclaimed_text_reason(head))
+        yield FilePart(mark_as_file_if_like_part(path), reason=unclaimed_text_reason(head))
         return
-    for key, data in splitter(content, reading.limit):
+    for key, data in splitter(content, reading.max_document_bytes):
         place = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
         if data is None:
-            yield FilePart(place, None, too_large_message(reading.limit), is_broken=True)
+            yield FilePart(
+                place, None, too_large_message(reading.max_document_bytes), is_broken=True
+            )
         else:
             yield FilePart(place, data)
 
 
-def _default_splitter(form: FileType, head: bytes) -> Splitter | None:
+def _splitter_for_unclaimed_json(form: FileType, head: bytes) -> Splitter | None:
     """Return the splitter for a JSON file that no format claims; None for other files."""
     if form.kind == "json" or is_lfs_pointer(head):
         return read_whole_file
@@ -167,7 +175,7 @@ def _default_splitter(form: FileType, head: bytes) -> Splitter | None:
     return iter_json_values if starts_like_json(head) else None
 
 
-def _peek_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def _read_head_and_restore_stream(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """Return the first bytes of a stream, and an iterator over the whole stream."""
     head = b""
     try:
@@ -187,59 +195,67 @@ def _iter_then_raise(head: bytes, error: Exception) -> Iterator[bytes]:
     raise error
 
 
-def _iter_archive_parts(file: Readable, form: FileType, reading: ReadOptions) -> Iterator[FilePart]:
+def _iter_parts_of_all_members(
+    file: Readable, form: FileType, reading: ReadOptions
+) -> Iterator[FilePart]:
     """Yield the documents of all members of an archive, each with a unique path."""
     distinct = UniqueNames()
     if form == INSPECT:
-        head = file.read(_FORM_BYTES)
+        head = file.read(_JSON_SNIFF_BYTES)
         cast(BinaryIO, file).seek(0)
         if not head.startswith(b"PK") and not is_lfs_pointer(head):
-            yield FilePart(escape_part_mark(""), reason=_NO_INSPECT)
+            yield FilePart(mark_as_file_if_like_part(""), reason=_NOT_INSPECT_LOG)
             return
     for member in _iter_members(file, form, reading):
         name = member.name.removeprefix("./")
-        yield from _iter_member_parts(
+        yield from _iter_parts_of_member(
             member, name, distinct.unique_name("/" + printable_member_name(name)), reading
         )
 
 
 def _iter_members(file: Readable, form: FileType, reading: ReadOptions) -> Iterator[Member]:
-    expansion = reading.expansion
+    expansion = reading.expansion_limit
     is_inspect = form.kind == INSPECT.kind
-    in_zip = partial(sample_members, limit=reading.limit) if is_inspect else iter_zip_members
+    in_zip = (
+        partial(iter_zipped_samples, limit=reading.max_document_bytes)
+        if is_inspect
+        else iter_zip_members
+    )
     if form.kind == "tar":
         pieces = reject_lfs_pointer(iter_chunks(file))
         yield from iter_tar_members(decompress(pieces, form.codec, expansion), expansion)
     elif form.codec is None:
         yield from in_zip(cast(BinaryIO, file), expansion)
     else:
-        with spool_to_file(decompress(iter_chunks(file), form.codec, expansion)) as unpacked:
+        with write_to_temporary_file(
+            decompress(iter_chunks(file), form.codec, expansion)
+        ) as unpacked:
             yield from in_zip(unpacked, expansion)
 
 
-def _iter_member_parts(
+def _iter_parts_of_member(
     member: Member, name: str, path: str, reading: ReadOptions
 ) -> Iterator[FilePart]:
     """Yield the documents of one member of an archive."""
     form = file_type(name)
     if member.open is None:
-        yield FilePart(escape_part_mark(path), reason="not a regular file")
-    elif reason := skipped_reason(name):
-        yield FilePart(escape_part_mark(path), reason=reason)
+        yield FilePart(mark_as_file_if_like_part(path), reason="not a regular file")
+    elif reason := reason_to_skip_by_name(name):
+        yield FilePart(mark_as_file_if_like_part(path), reason=reason)
     elif form.is_archive:
-        yield FilePart(path, None, _NESTED, is_broken=True)
+        yield FilePart(path, None, _NESTED_ARCHIVE, is_broken=True)
     else:
         last: str | None = None
         try:
             if form == PLAIN:
-                check_size(member.n_bytes, reading.limit)
-            for part in _iter_documents_of_file(member.open(), path, form, reading):
+                check_size(member.n_bytes, reading.max_document_bytes)
+            for part in _iter_parts_of_unarchived_file(member.open(), path, form, reading):
                 last = part.path.removeprefix(path)
                 yield part
             if last is None:
                 yield FilePart(path, reason=_NOTHING)
         except UNREADABLE as error:
-            yield _failed_part(path, last, error)
+            yield _broken_part_after_error(path, last, error)
 
 
 __all__ = [
@@ -249,10 +265,10 @@ __all__ = [
     "ExternalDocument",
     "SourceFile",
     "count_files_and_bytes",
-    "document_location",
     "iter_documents",
     "iter_file_documents",
     "iter_source_files",
+    "source_and_path_of_part",
 ]
 
 MAX_DOCUMENT_BYTES = 64 * 2**20
@@ -261,7 +277,7 @@ _NOT_REGULAR = "not a regular file"
 Sources = str | Path | Sequence[str | Path]
 
 
-def _choose_splitter_by_name(path: str, head: bytes) -> None:
+def _choose_no_splitter(path: str, head: bytes) -> None:
     """Return no splitter, so that the file name selects it."""
 
 
@@ -293,7 +309,7 @@ def iter_documents(
     *,
     max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
-    choose: Choose = _choose_splitter_by_name,
+    choose: Choose = _choose_no_splitter,
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on every machine.
 
@@ -314,7 +330,7 @@ def iter_documents(
 
 def iter_source_files(sources: Sources) -> Iterator[SourceFile]:
     """Yield the files of the sources with their sizes, as units of work."""
-    return chain.from_iterable(map(iter_files_in, resolve_sources(sources)))
+    return chain.from_iterable(map(iter_files_of_source, resolve_sources(sources)))
 
 
 def count_files_and_bytes(sources: Sources) -> tuple[int, int]:
@@ -329,7 +345,7 @@ def iter_file_documents(
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_expanded: int | None = None,
-    choose: Choose = _choose_splitter_by_name,
+    choose: Choose = _choose_no_splitter,
 ) -> Iterator[Document]:
     """Iterate over the documents of one thing on disk; `on_bytes` is called with its size."""
     report = on_bytes or (lambda _: None)
@@ -338,30 +354,30 @@ def iter_file_documents(
         yield Document(source, path, None, reason, is_broken)
         return
     name = file[file.rfind("/") + 1 :]
-    reason = skipped_reason(name)
+    reason = reason_to_skip_by_name(name)
     form = file_type(name)
     # A large log in JSON can be one that a format cuts while it is read.
     if reason is None and (form != PLAIN or n_bytes > max_document):
         metered = _ProgressFile(file, n_bytes, report)
         reading = ReadOptions(path, choose, max_document, ExpansionLimit(n_bytes, max_expanded))
-        yield from _iter_file_parts(unit, file, metered, form, reading)
+        yield from _iter_split_or_unpacked_documents(unit, file, metered, form, reading)
         metered.report_unread_bytes()
         return
     if n_bytes:
         report(n_bytes)
     if reason:
-        yield Document(source, escape_part_mark(path), None, reason)
+        yield Document(source, mark_as_file_if_like_part(path), None, reason)
     else:
-        yield from _iter_single_file(unit, file, max_document, choose)
+        yield from _iter_documents_of_plain_json(unit, file, max_document, choose)
 
 
-def _iter_file_parts(
-    unit: SourceFile, file: str, opened: Opened, form: FileType, reading: ReadOptions
+def _iter_split_or_unpacked_documents(
+    unit: SourceFile, file: str, opened: FileContext, form: FileType, reading: ReadOptions
 ) -> Iterator[Document]:
     """Yield the documents of a file that has to be split, decompressed or unpacked."""
     before, is_read = file_version(file), form.kind != "text"
     if is_regular_file(file):
-        for part in iter_parts(opened, form, reading):
+        for part in iter_parts_of_open_file(opened, form, reading):
             is_read |= part.data is not None
             yield _document_of_part(unit, part)
     else:
@@ -371,7 +387,7 @@ def _iter_file_parts(
         raise source_changed_error(file)
 
 
-def _iter_single_file(
+def _iter_documents_of_plain_json(
     unit: SourceFile, file: str, limit: int, choose: Choose
 ) -> Iterator[Document]:
     """Yield the document of a plain file, or its parts if a format splits it."""
@@ -390,11 +406,11 @@ def _iter_single_file(
         yield Document(source, path, data, _NOT_REGULAR if data is None else None)
         return
     reading = ReadOptions(path, choose, limit, ExpansionLimit(len(data)))
-    for part in iter_parts(io.BytesIO(data), PLAIN, reading):
+    for part in iter_parts_of_open_file(io.BytesIO(data), PLAIN, reading):
         yield _document_of_part(unit, part)
 
 
-def document_location(unit: SourceFile, path: str) -> tuple[str, str]:
+def source_and_path_of_part(unit: SourceFile, path: str) -> tuple[str, str]:
     """Return the source and the path of a part of a file."""
     if unit.is_source and path.startswith("/"):
         return f"{unit.source}/{unit.path}", path[1:]
@@ -402,7 +418,9 @@ def document_location(unit: SourceFile, path: str) -> tuple[str, str]:
 
 
 def _document_of_part(unit: SourceFile, part: FilePart) -> Document:
-    return Document(*document_location(unit, part.path), part.data, part.reason, part.is_broken)
+    return Document(
+        *source_and_path_of_part(unit, part.path), part.data, part.reason, part.is_broken
+    )
 
 
 class _ProgressFile:
@@ -410,7 +428,7 @@ class _ProgressFile:
 
     def __init__(self, file: str, size: int, report: Callable[[int], None]) -> None:
         self._name = file
-        self._left = size
+        self._n_unreported_bytes = size
         self._report = report
 
     def __enter__(self) -> Self:
@@ -424,15 +442,15 @@ class _ProgressFile:
     def read(self, size: int = -1, /) -> bytes:
         """Read from the file, and report the number of bytes."""
         data = self._file.read(size)
-        self._add(len(data))
+        self._report_up_to_size(len(data))
         return data
 
     def report_unread_bytes(self) -> None:
         """Report the bytes that were not read."""
-        self._add(self._left)
+        self._report_up_to_size(self._n_unreported_bytes)
 
-    def _add(self, n_bytes: int) -> None:
-        n_bytes = min(n_bytes, self._left)
+    def _report_up_to_size(self, n_bytes: int) -> None:
+        n_bytes = min(n_bytes, self._n_unreported_bytes)
         if n_bytes > 0:
-            self._left -= n_bytes
+            self._n_unreported_bytes -= n_bytes
             self._report(n_bytes)

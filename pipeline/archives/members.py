@@ -43,19 +43,19 @@ class UniqueNames:
 
     def __init__(self) -> None:
         self._hashes: set[int] = set()
-        self._times: dict[str, int] = {}  # only of names that came twice
+        self._last_number_by_name: dict[str, int] = {}  # only of names that came twice
 
     def unique_name(self, name: str) -> str:
         """Return the name, with a number if it was used before."""
-        if self._is_new(name):
+        if self._record_if_new(name):
             return name
-        number = self._times.get(name, 1) + 1
-        while not self._is_new(f"{name} ({number})"):
+        number = self._last_number_by_name.get(name, 1) + 1
+        while not self._record_if_new(f"{name} ({number})"):
             number += 1
-        self._times[name] = number
+        self._last_number_by_name[name] = number
         return f"{name} ({number})"
 
-    def _is_new(self, name: str) -> bool:
+    def _record_if_new(self, name: str) -> bool:
         """Return whether a name is new, and record it."""
         n_before = len(self._hashes)
         self._hashes.add(hash(name))
@@ -70,13 +70,13 @@ _PIECE_BYTES = 1 << 10
 _CHUNK_BYTES = 1 << 16
 _CHECKSUM_BYTES = 8
 # What a header of xz may ask for: as much as is the rule for zstd, and twice what `xz -9` needs.
-_XZ_MEMORY = 1 << 27
+_MAX_XZ_MEMORY_BYTES = 1 << 27
 # Of 40 bytes of bzip2 46 MB can come: of a piece of it so much is taken at a time.
-_MOST_AT_ONCE = 1 << 20
+_MAX_PIECE_BYTES = 1 << 20
 # By default a file may come to so many times its size on disk; logs come to some 10 to 60 times.
 # A small result does no harm, however large the factor.
-_MOST_TIMES = 200
-_LEAST, _MOST = 2**30, 2**40
+_DEFAULT_MAX_EXPANSION = 200
+_MIN_EXPANDED_BYTES, _MAX_EXPANDED_BYTES = 2**30, 2**40
 
 
 class Readable(Protocol):
@@ -86,7 +86,7 @@ class Readable(Protocol):
         """Return at most `size` bytes; return no bytes at the end."""
 
 
-class _Unit(Protocol):
+class _StreamDecompressor(Protocol):
     """A decompressor of one gzip member, zstd frame, xz stream or bzip2 stream."""
 
     def decompress(self, data: bytes, /) -> bytes: ...
@@ -98,10 +98,10 @@ class _Unit(Protocol):
     def unused_data(self) -> bytes: ...
 
 
-_UNITS: dict[str, Callable[[], _Unit]] = {
+_NEW_DECOMPRESSORS: dict[str, Callable[[], _StreamDecompressor]] = {
     "gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     "zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
-    "xz": partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY),
+    "xz": partial(lzma.LZMADecompressor, memlimit=_MAX_XZ_MEMORY_BYTES),
     "bz2": bz2.BZ2Decompressor,
 }
 
@@ -110,8 +110,12 @@ class ExpansionLimit:
     """A limit of the decompressed bytes of one file, against decompression bombs."""
 
     def __init__(self, n_bytes: int, limit: int | None = None) -> None:
-        self._limit = min(max(n_bytes * _MOST_TIMES, _LEAST), _MOST) if limit is None else limit
-        self._left = self._limit
+        self._limit = (
+            min(max(n_bytes * _DEFAULT_MAX_EXPANSION, _MIN_EXPANDED_BYTES), _MAX_EXPANDED_BYTES)
+            if limit is None
+            else limit
+        )
+        self._n_remaining_bytes = self._limit
 
     def iter_within_limit(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the pieces.
@@ -119,11 +123,11 @@ class ExpansionLimit:
         Raises:
             UnreadableArchiveError: If the decompressed bytes exceed the limit.
         """
-        return map(self._count, pieces)  # which holds none of them, and one can be large
+        return map(self._count_and_check, pieces)  # which holds none of them, and one can be large
 
-    def _count(self, piece: bytes) -> bytes:
-        self._left -= len(piece)
-        if self._left < 0:
+    def _count_and_check(self, piece: bytes) -> bytes:
+        self._n_remaining_bytes -= len(piece)
+        if self._n_remaining_bytes < 0:
             raise UnreadableArchiveError(
                 f"it expands to more than {format_size(self._limit)}; raise --max-expanded "
                 "to read it"
@@ -146,7 +150,9 @@ def decompress(
     """
     if codec is None:
         return pieces
-    return expansion.iter_within_limit(iter_decompressed_units(reject_lfs_pointer(pieces), codec))
+    return expansion.iter_within_limit(
+        decompress_concatenated_streams(reject_lfs_pointer(pieces), codec)
+    )
 
 
 def reject_lfs_pointer(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -157,9 +163,9 @@ def reject_lfs_pointer(pieces: Iterator[bytes]) -> Iterator[bytes]:
     return chain((first,), pieces)
 
 
-def iter_decompressed_units(pieces: Iterator[bytes], codec: str) -> Iterator[bytes]:
+def decompress_concatenated_streams(pieces: Iterator[bytes], codec: str) -> Iterator[bytes]:
     """Yield the contents of concatenated compressed streams, which may be padded with zeros."""
-    new_unit = _UNITS[codec]
+    new_unit = _NEW_DECOMPRESSORS[codec]
     unit = new_unit()
     for piece in _iter_small_pieces(pieces):
         left = piece
@@ -169,20 +175,20 @@ def iter_decompressed_units(pieces: Iterator[bytes], codec: str) -> Iterator[byt
                 if not left:
                     break
                 unit = new_unit()
-            yield from _iter_unit_contents(unit, left)
+            yield from _iter_stream_contents(unit, left)
             left = unit.unused_data
     if not unit.eof:
         raise EOFError("the compressed data is cut short")
 
 
-def _iter_unit_contents(unit: _Unit, data: bytes) -> Iterator[bytes]:
+def _iter_stream_contents(unit: _StreamDecompressor, data: bytes) -> Iterator[bytes]:
     if not isinstance(unit, bz2.BZ2Decompressor):
         yield unit.decompress(data)
         return
     try:
-        yield unit.decompress(data, _MOST_AT_ONCE)
+        yield unit.decompress(data, _MAX_PIECE_BYTES)
         while not (unit.eof or unit.needs_input):
-            yield unit.decompress(b"", _MOST_AT_ONCE)
+            yield unit.decompress(b"", _MAX_PIECE_BYTES)
     except OSError:  # that of bzip2, not of the disk
         raise RejectedInputError("the compressed data is damaged") from None
 
@@ -198,9 +204,9 @@ def _iter_small_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 # The members of a tar in its own order, read once from front to back.
 
-_MOST_OF_A_HEADER = 1 << 16
+_MAX_TAR_HEADER_BYTES = 1 << 16
 # Older releases of Python search a header of digits only for hours.
-_DIGITS = re.compile(rb"(?<!\d)\d{100}")
+_HUNDRED_DIGITS = re.compile(rb"(?<!\d)\d{100}")
 
 
 def iter_tar_members(pieces: Iterator[bytes], expansion: ExpansionLimit) -> Iterator[Member]:
@@ -224,7 +230,7 @@ def iter_tar_members(pieces: Iterator[bytes], expansion: ExpansionLimit) -> Iter
                 filled = expansion.iter_within_limit(iter_chunks(sparse))
                 yield Member(header.name, header.size, partial(_reraise_as_tar_error, filled))
             else:
-                content = partial(_reraise_as_tar_error, stream.pieces(header.size))
+                content = partial(_reraise_as_tar_error, stream.iter_pieces(header.size))
                 yield Member(header.name, header.size, content)
         if any(chunk.strip(b"\0") for chunk in iter_chunks(stream)):
             raise tarfile.ReadError("there is more data after the end of the archive")
@@ -244,25 +250,25 @@ class _ForwardFile:
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._piece = b""
-        self._next = 0  # what is to be read next of the piece
-        self._n_before = 0  # bytes in the pieces before it
+        self._position_in_piece = 0  # what is to be read next of the piece
+        self._n_bytes_before_piece = 0  # bytes in the pieces before it
 
     def tell(self) -> int:
-        return self._n_before + self._next
+        return self._n_bytes_before_piece + self._position_in_piece
 
     def read(self, size: int) -> bytes:
         """Return `size` bytes, or fewer at the end."""
-        if size > _MOST_OF_A_HEADER:
+        if size > _MAX_TAR_HEADER_BYTES:
             raise tarfile.ReadError(f"a header of {size:,} bytes")
-        data = self._some(size)
+        data = self._read_from_current_piece(size)
         if len(data) < size:
             held = [data]
             missing = size - len(data)
-            while missing and (data := self._some(missing)):
+            while missing and (data := self._read_from_current_piece(missing)):
                 held.append(data)
                 missing -= len(data)
             data = b"".join(held)
-        if size > tarfile.BLOCKSIZE and _DIGITS.search(data):
+        if size > tarfile.BLOCKSIZE and _HUNDRED_DIGITS.search(data):
             raise tarfile.ReadError("a header with a number of a hundred digits")
         return data
 
@@ -271,39 +277,39 @@ class _ForwardFile:
         missing = position - self.tell()
         if missing < 0:
             raise tarfile.ReadError("a member that ends before it begins")
-        while missing and (n_bytes := self._pass(missing)):
+        while missing and (n_bytes := self._skip_within_current_piece(missing)):
             missing -= n_bytes
 
-    def pieces(self, size: int) -> Iterator[bytes]:
+    def iter_pieces(self, size: int) -> Iterator[bytes]:
         """Yield the next `size` bytes in pieces.
 
         Raises:
             EOFError: If the data end too early.
         """
         while size > 0:
-            data = self._some(min(size, _MOST_AT_ONCE))
+            data = self._read_from_current_piece(min(size, _MAX_PIECE_BYTES))
             if not data:
                 raise tarfile.ReadError("the archive is cut short")
             size -= len(data)
             yield data
 
-    def _some(self, size: int) -> bytes:
+    def _read_from_current_piece(self, size: int) -> bytes:
         """Return bytes of the current piece; return no bytes only at the end."""
-        n_bytes = self._pass(size)
-        return self._piece[self._next - n_bytes : self._next]
+        n_bytes = self._skip_within_current_piece(size)
+        return self._piece[self._position_in_piece - n_bytes : self._position_in_piece]
 
-    def _pass(self, size: int) -> int:
+    def _skip_within_current_piece(self, size: int) -> int:
         """Advance within the pieces, and return the number of bytes that were skipped."""
-        left = len(self._piece) - self._next
+        left = len(self._piece) - self._position_in_piece
         while not left:
             # The old piece is let go first: it can be large, and so can the next.
-            self._n_before, self._piece, self._next = self.tell(), b"", 0
+            self._n_bytes_before_piece, self._piece, self._position_in_piece = self.tell(), b"", 0
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
             self._piece, left = piece, len(piece)
         n_bytes = min(size, left)
-        self._next += n_bytes
+        self._position_in_piece += n_bytes
         return n_bytes
 
 
@@ -326,19 +332,19 @@ class _StrictTarHeader(tarfile.TarInfo):
 
 _ZSTANDARD = 93  # Python's own library reads it from 3.14 on
 _IS_ENCRYPTED = 1  # bit of a zip member's flags
-_IS_SPECIAL = 0x61  # encrypted in one way or another, or a patch
-_HEADER = struct.Struct("<4s22xHH")
-_LONGEST_POINTER = 1 << 10
-_MOST_IN_MEMORY = 1 << 26
-_MOST_UNPACKED = 1 << 32
-_WRONG = "the member's size or checksum is wrong"
+_IS_ENCRYPTED_OR_PATCH = 0x61  # encrypted in one way or another, or a patch
+_ZIP_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_MAX_POINTER_BYTES = 1 << 10
+_MAX_BYTES_IN_MEMORY = 1 << 26
+_MAX_UNPACKED_BYTES = 1 << 32
+_WRONG_SIZE_OR_CHECKSUM = "the member's size or checksum is wrong"
 
 
 def iter_zip_members(file: BinaryIO, expansion: ExpansionLimit) -> Iterator[Member]:
     """Yield the members of a zip archive; a failure in one does not affect the others."""
     if not zipfile.is_zipfile(file):
         file.seek(0)
-        if is_lfs_pointer(file.read(_LONGEST_POINTER)):
+        if is_lfs_pointer(file.read(_MAX_POINTER_BYTES)):
             raise RejectedInputError(POINTER)
         raise zipfile.BadZipFile(
             "no directory at its end: it is cut short, or it is not a zip file"
@@ -359,9 +365,9 @@ def iter_zip_members(file: BinaryIO, expansion: ExpansionLimit) -> Iterator[Memb
 def _iter_zip_content(
     file: BinaryIO, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, expansion: ExpansionLimit
 ) -> Iterator[bytes]:
-    is_plain = not entry.flag_bits & _IS_SPECIAL
+    is_plain = not entry.flag_bits & _IS_ENCRYPTED_OR_PATCH
     is_usual = is_plain and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-    if is_usual and max(entry.compress_size, entry.file_size) <= _MOST_AT_ONCE:
+    if is_usual and max(entry.compress_size, entry.file_size) <= _MAX_PIECE_BYTES:
         pieces = _iter_small_zip_member(file, entry)
     elif is_plain and entry.compress_type == _ZSTANDARD:
         pieces = _iter_zstandard_member(file, entry)
@@ -372,41 +378,41 @@ def _iter_zip_content(
 
 def _iter_small_zip_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield a small member in one piece, which is faster than the streams of `zipfile`."""
-    file.seek(_member_data_offset(file, entry))
+    file.seek(_offset_of_member_data(file, entry))
     data = file.read(entry.compress_size)
     if entry.compress_type == zipfile.ZIP_DEFLATED:
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.file_size + 1)
     if len(data) != entry.file_size or zlib.crc32(data) != entry.CRC:
-        raise zipfile.BadZipFile(_WRONG)
+        raise zipfile.BadZipFile(_WRONG_SIZE_OR_CHECKSUM)
     yield data
 
 
-def _member_data_offset(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
+def _offset_of_member_data(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
     """Return the offset of a member's data in the file."""
     file.seek(entry.header_offset)
-    signature, n_name, n_extra = _HEADER.unpack(file.read(_HEADER.size))
+    signature, n_name, n_extra = _ZIP_LOCAL_HEADER.unpack(file.read(_ZIP_LOCAL_HEADER.size))
     if signature != b"PK\3\4":
         raise zipfile.BadZipFile("the directory points to a member that is not there")
-    return entry.header_offset + _HEADER.size + int(n_name) + int(n_extra)
+    return entry.header_offset + _ZIP_LOCAL_HEADER.size + int(n_name) + int(n_extra)
 
 
 def _iter_zstandard_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     n_bytes = checksum = 0
-    for piece in iter_decompressed_units(_iter_compressed_member(file, entry), "zst"):
+    for piece in decompress_concatenated_streams(_iter_compressed_member(file, entry), "zst"):
         n_bytes += len(piece)
         checksum = zlib.crc32(piece, checksum)
         yield piece
     if (n_bytes, checksum) != (entry.file_size, entry.CRC):
-        raise zipfile.BadZipFile(_WRONG)
+        raise zipfile.BadZipFile(_WRONG_SIZE_OR_CHECKSUM)
 
 
 def _iter_compressed_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield a member's compressed data in pieces; other members may be read in between."""
-    place = _member_data_offset(file, entry)
+    place = _offset_of_member_data(file, entry)
     end = place + entry.compress_size
     while place < end:
         file.seek(place)
-        piece = file.read(min(end - place, _MOST_AT_ONCE))
+        piece = file.read(min(end - place, _MAX_PIECE_BYTES))
         if not piece:
             return
         yield piece
@@ -416,20 +422,20 @@ def _iter_compressed_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[
 def _iter_member_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     if entry.flag_bits & _IS_ENCRYPTED:
         raise NotImplementedError("encrypted")
-    n_bytes = min(entry.file_size + 1, _MOST_AT_ONCE)
+    n_bytes = min(entry.file_size + 1, _MAX_PIECE_BYTES)
     with archive.open(entry) as member:
         while piece := member.read(n_bytes):
             yield piece
 
 
-def spool_to_file(pieces: Iterator[bytes]) -> BinaryIO:
+def write_to_temporary_file(pieces: Iterator[bytes]) -> BinaryIO:
     """Write the pieces to a temporary file, because a zip directory is at the end."""
-    file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY))  # noqa: SIM115
+    file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_MAX_BYTES_IN_MEMORY))  # noqa: SIM115
     try:
         n_bytes = 0
         for piece in pieces:
             n_bytes += file.write(piece)
-            if n_bytes > _MOST_UNPACKED:
+            if n_bytes > _MAX_UNPACKED_BYTES:
                 raise RejectedInputError("a compressed zip of more than 4 GiB: decompress it first")
         return file
     except BaseException:

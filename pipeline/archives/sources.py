@@ -23,20 +23,25 @@ from pipeline.stores import is_remote, list_objects, local_path, object_size
 
 # What a file's name says: the form that it has, or why it is no log.
 
-_KINDS = {
+_KIND_BY_EXTENSION = {
     **{".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"},
     # Of these a document is only what a format asks for.
     **dict.fromkeys((".csv", ".tsv", ".txt", ".log"), "text"),
     ".eval": "inspect",
 }
-_CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
-_SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz", ".tbz2": ".tar.bz2"}
+_CODEC_BY_EXTENSION = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
+_LONG_FORM_OF_EXTENSION = {
+    ".tgz": ".tar.gz",
+    ".tzst": ".tar.zst",
+    ".txz": ".tar.xz",
+    ".tbz2": ".tar.bz2",
+}
 # What people pack logs with, and we do not read.
-_PACKED_OTHERWISE = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
-_UNPACK = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
-_HIDDEN = {"__MACOSX", "_delta_log"}
-_AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `UniqueNames` numbers them
-_LONGEST_LABEL = 4096  # no file system's paths are longer
+_UNSUPPORTED_ARCHIVE_EXTENSIONS = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
+_UNPACK_HINT = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
+_HIDDEN_FOLDER_NAMES = {"__MACOSX", "_delta_log"}
+_REPETITION_NUMBERS = re.compile(r"( \([0-9]+\))+$")  # as `UniqueNames` numbers them
+_MAX_NAME_LENGTH = 4096  # no file system's paths are longer
 
 
 class FileType(NamedTuple):
@@ -70,11 +75,15 @@ PLAIN = FileType("json", None)
 INSPECT = FileType("inspect", None)
 NO_LOG = FileType(None, None)
 # What it is, its content says.
-_NO_ENDING = FileType("text", None)
-_FORMS = {
-    kind + codec: FileType(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS
+_WITHOUT_EXTENSION = FileType("text", None)
+_TYPE_BY_EXTENSION = {
+    kind + codec: FileType(_KIND_BY_EXTENSION[kind], _CODEC_BY_EXTENSION[codec])
+    for kind in _KIND_BY_EXTENSION
+    for codec in _CODEC_BY_EXTENSION
 }
-_FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
+_TYPE_BY_EXTENSION |= {
+    short: _TYPE_BY_EXTENSION[long] for short, long in _LONG_FORM_OF_EXTENSION.items()
+}
 
 
 def file_type(name: str) -> FileType:
@@ -86,25 +95,25 @@ def file_type(name: str) -> FileType:
 @lru_cache(maxsize=1024)
 def _file_type_of_name(name: str) -> FileType:
     if name and "." not in name:
-        return _NO_ENDING
-    before, last = _last_two_extensions(name.lower())
-    return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
+        return _WITHOUT_EXTENSION
+    before, last = _second_last_and_last_extension(name.lower())
+    return _TYPE_BY_EXTENSION.get(last) or _TYPE_BY_EXTENSION.get(before + last, NO_LOG)
 
 
-def skipped_reason(path: str) -> str | None:
+def reason_to_skip_by_name(path: str) -> str | None:
     """Return the reason why a file or member is no log by its name, or None if it can be one."""
     *folders, name = path.split("/")
-    if any(map(is_hidden_folder, folders)):
+    if any(map(is_hidden_folder_name, folders)):
         return "hidden folder"
     if name.startswith("."):
         return "hidden file"
     if file_type(name).kind is None:
-        way_out = _UNPACK if name.lower().endswith(_PACKED_OTHERWISE) else ""
-        return f"not a log: {_describe_extension(name)}{way_out}"
+        way_out = _UNPACK_HINT if name.lower().endswith(_UNSUPPORTED_ARCHIVE_EXTENSIONS) else ""
+        return f"not a log: {_extension_message(name)}{way_out}"
     return None
 
 
-def escape_part_mark(path: str) -> str:
+def mark_as_file_if_like_part(path: str) -> str:
     """Return the path of a file that is no log, changed if it looks like a part: `a.jsonl#1`."""
     before, sign, number = path.rpartition("#")
     form = file_type(before)
@@ -120,21 +129,21 @@ def containing_file_path(path: str) -> str:
 
 def containing_file_type(path: str) -> FileType:
     """Return the type of the file that contains a document."""
-    return file_type(_AGAIN.sub("", containing_file_path(path)))
+    return file_type(_REPETITION_NUMBERS.sub("", containing_file_path(path)))
 
 
 def containing_file_extension(path: str) -> str:
     """Return the extension of the file that contains a document, if it is a known one."""
     file = containing_file_path(path)
-    before, last = _last_two_extensions(_AGAIN.sub("", file).lower())
-    ending = last if last in _KINDS else before
-    kind = _KINDS.get(ending)
+    before, last = _second_last_and_last_extension(_REPETITION_NUMBERS.sub("", file).lower())
+    ending = last if last in _KIND_BY_EXTENSION else before
+    kind = _KIND_BY_EXTENSION.get(ending)
     return ending if kind == "text" or (kind == "jsonl" and file == path) else ".json"
 
 
-def is_hidden_folder(name: str) -> bool:
+def is_hidden_folder_name(name: str) -> bool:
     """Return whether a folder is hidden, such as `.git` or the log of a Delta table."""
-    return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))
+    return name in _HIDDEN_FOLDER_NAMES or (name.startswith(".") and name not in (".", ".."))
 
 
 def to_valid_utf8(name: str) -> str:
@@ -144,12 +153,12 @@ def to_valid_utf8(name: str) -> str:
 
 def printable_member_name(name: str) -> str:
     """Return a member's name with escaped characters, shortened if it is very long."""
-    if len(name) > _LONGEST_LABEL:
-        name = f"{name[: _LONGEST_LABEL // 2]}…{name[-_LONGEST_LABEL // 2 :]}"
+    if len(name) > _MAX_NAME_LENGTH:
+        name = f"{name[: _MAX_NAME_LENGTH // 2]}…{name[-_MAX_NAME_LENGTH // 2 :]}"
     return to_valid_utf8(name)
 
 
-def _last_two_extensions(name: str) -> tuple[str, str]:
+def _second_last_and_last_extension(name: str) -> tuple[str, str]:
     """Return the last two extensions of a path; empty strings if it has fewer."""
     _, *endings = name[name.rfind("/") + 1 :].lstrip(".").split(".")
     if not endings or not endings[-1]:
@@ -158,10 +167,10 @@ def _last_two_extensions(name: str) -> tuple[str, str]:
     return before and "." + before, "." + endings[-1]
 
 
-def _describe_extension(name: str) -> str:
+def _extension_message(name: str) -> str:
     """Return the extension of a file, and for a compressed file also the one before it."""
-    before, last = _last_two_extensions(name)
-    ending = before + last if last.lower() in _CODECS else last
+    before, last = _second_last_and_last_extension(name)
+    ending = before + last if last.lower() in _CODEC_BY_EXTENSION else last
     return f"the name ends in {to_valid_utf8(ending)}" if ending else "the name has no ending"
 
 
@@ -192,21 +201,26 @@ REASON_UNKNOWN_TEXT = "not a log: text that no format reads"
 POINTER = (
     "a Git LFS pointer in place of the file: run `git lfs pull` in its repository, then ingest it"
 )
-_BEGIN_OF_POINTER = (b"version https://git-lfs", b"version https://hawser")
-_PACKED = {
+_POINTER_STARTS = (b"version https://git-lfs", b"version https://hawser")
+_COMPRESSION_BY_MAGIC_NUMBER = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "Zstandard",
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
 }
-_MARKS = {
+_ENCODING_BY_BYTE_ORDER_MARK = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
 # Without a mark: which of the first four bytes are not zero, if two letters stand there, or one.
-_WIDE = {(0, 2): "UTF-16LE", (1, 3): "UTF-16BE", (0,): "UTF-32LE", (3,): "UTF-32BE"}
+_ENCODING_BY_NONZERO_BYTES = {
+    (0, 2): "UTF-16LE",
+    (1, 3): "UTF-16BE",
+    (0,): "UTF-32LE",
+    (3,): "UTF-32BE",
+}
 
 
 def source_changed_error(file: str) -> SourceError:
@@ -226,7 +240,7 @@ class RejectedInputError(ValueError):
 
 
 # What these say is about the file. Of other errors the text is about Python's own functions.
-_OF_THE_FILE = (
+_ERRORS_ABOUT_THE_FILE = (
     OSError,
     UnreadableArchiveError,
     RejectedInputError,
@@ -243,7 +257,7 @@ def describe_error(error: BaseException) -> str:
     """Return the message of an error in a few words, for an OSError without its path."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    if isinstance(error, _OF_THE_FILE) and str(error):
+    if isinstance(error, _ERRORS_ABOUT_THE_FILE) and str(error):
         return str(error)
     if isinstance(error, EOFError):
         return "it is cut short"
@@ -271,25 +285,31 @@ def format_size(n_bytes: int) -> str:
 
 def is_lfs_pointer(head: bytes) -> bool:
     """Return whether a file is a Git LFS pointer to a file that was not downloaded."""
-    return head.startswith(_BEGIN_OF_POINTER)
+    return head.startswith(_POINTER_STARTS)
 
 
 def detect_wide_encoding(head: bytes) -> str | None:
     """Return the encoding of text in UTF-16 or UTF-32, or None."""
-    for mark, encoding in _MARKS.items():
+    for mark, encoding in _ENCODING_BY_BYTE_ORDER_MARK.items():
         if head.startswith(mark):
             return encoding
     first = head[:4]
     letters = first.replace(b"\0", b"")
     is_text = len(first) == 4 and letters.isascii() and letters.decode().isprintable()
-    return _WIDE.get(tuple(n for n, byte in enumerate(first) if byte)) if is_text else None
+    return (
+        _ENCODING_BY_NONZERO_BYTES.get(tuple(n for n, byte in enumerate(first) if byte))
+        if is_text
+        else None
+    )
 
 
 def encoding_problem(head: bytes) -> str | None:
     """Return why the text is not UTF-8 and what to do, or None if it may be UTF-8."""
     if is_lfs_pointer(head):
         return POINTER
-    if packed := next((name for sign, name in _PACKED.items() if head.startswith(sign)), None):
+    if packed := next(
+        (name for sign, name in _COMPRESSION_BY_MAGIC_NUMBER.items() if head.startswith(sign)), None
+    ):
         return f"still compressed with {packed}: unpack it, or name it so, then ingest it"
     if encoding := detect_wide_encoding(head):
         return f"text in {encoding}: convert it by `iconv -f {encoding} -t UTF-8`, then ingest it"
@@ -332,28 +352,28 @@ def resolve_sources(sources: str | Path | Sequence[str | Path]) -> list[str]:
     """Return the absolute paths and URLs to read, without those inside another one."""
     named = [sources] if isinstance(sources, (str, Path)) else sources
     matches = {
-        str(source): _match_pattern_unless_exists(local_path(str(source))) for source in named
+        str(source): _existing_path_or_pattern_matches(local_path(str(source))) for source in named
     }
     faults = [_unmatched_message(source) for source, paths in matches.items() if not paths]
     unique = dict.fromkeys(_absolute_path(path) for paths in matches.values() for path in paths)
     roots = [path for path in unique if not _is_inside_another_source(path, unique)]
-    faults += [fault for root in roots if (fault := _empty_source_message(root))]
+    faults += [fault for root in roots if (fault := _message_if_source_is_empty(root))]
     if faults:
         raise SourceError("; ".join(faults))
     return roots
 
 
-def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
+def iter_files_of_source(root: str | Path) -> Iterator[SourceFile]:
     """Yield the files in a folder, without hidden and linked folders, or the file itself."""
     root = str(root)
     if is_remote(root):
-        return _iter_objects(root)
+        return _iter_remote_objects(root)
     path = Path(root)
     if path.is_dir():
-        return _iter_folder(_printable_path(path), root)
+        return _iter_folder(_path_in_valid_utf8(path), root)
     label, is_outside = (
-        _printable_path(path.parent),
-        path.is_symlink() and _links_outside(root, path.parent),
+        _path_in_valid_utf8(path.parent),
+        path.is_symlink() and _is_link_target_outside_folder(root, path.parent),
     )
     return iter(
         [
@@ -361,7 +381,7 @@ def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
                 label,
                 to_valid_utf8(path.name),
                 root,
-                _size_on_disk(root),
+                _file_size_or_zero(root),
                 None,
                 False,
                 True,
@@ -371,7 +391,7 @@ def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
     )
 
 
-def _match_pattern_unless_exists(source: str) -> list[str]:
+def _existing_path_or_pattern_matches(source: str) -> list[str]:
     """Return the source if it exists, and otherwise the paths that match it as a pattern."""
     if not source:
         raise UsageError(f"the path of a source {EMPTY_PATH_HINT}")
@@ -418,7 +438,7 @@ def _is_inside_another_source(path: str, roots: dict[str, None]) -> bool:
     for hop in [path, *_parent_folders(path)] if is_folder else _parent_folders(path):
         if hop != path and hop in roots:
             return True
-        if is_hidden_folder(hop.rpartition("/")[2]):
+        if is_hidden_folder_name(hop.rpartition("/")[2]):
             return False
     return False
 
@@ -431,9 +451,9 @@ def _parent_folders(path: str) -> list[str]:
     return ["/".join([store, *names[:end]]) for end in range(len(names) - 1, 1, -1)]
 
 
-def _empty_source_message(root: str) -> str | None:
+def _message_if_source_is_empty(root: str) -> str | None:
     """Return why a source contains no files, or None if it contains some."""
-    for entry in iter_files_in(root):
+    for entry in iter_files_of_source(root):
         if entry.path == "." and entry.is_broken:
             return f"{entry.source!r}: the folder cannot be listed ({entry.reason})"
         if entry.file is not None or entry.is_broken:
@@ -448,7 +468,7 @@ def _empty_source_message(root: str) -> str | None:
     )
 
 
-def _iter_objects(url: str) -> Iterator[SourceFile]:
+def _iter_remote_objects(url: str) -> Iterator[SourceFile]:
     """Yield the objects below a URL, or the object at the URL."""
     source, _, name = url.rpartition("/")
     try:
@@ -458,7 +478,7 @@ def _iter_objects(url: str) -> Iterator[SourceFile]:
         hidden = None
         for key, n_bytes in list_objects(url):
             names = key.split("/")
-            ends = (n for n, name in enumerate(names[:-1], 1) if is_hidden_folder(name))
+            ends = (n for n, name in enumerate(names[:-1], 1) if is_hidden_folder_name(name))
             folder = next(("/".join(names[:n]) + "/" for n in ends), None)
             if folder is None:
                 yield SourceFile(url, key, f"{url}/{key}", n_bytes)
@@ -479,24 +499,26 @@ class _Folder(NamedTuple):
 def _iter_folder(source: str, root: str) -> Iterator[SourceFile]:
     """Yield the files of a folder and its subfolders in the order of their paths."""
     # Those begun are held here and not by calls in calls: folders can be nested deeper than these.
-    begun = [_list_folder(source, root, _Folder(root, ""))]
+    begun = [_iter_folder_entries(source, root, _Folder(root, ""))]
     while begun:
         entry = next(begun[-1], None)
         if entry is None:
             begun.pop()
         elif isinstance(entry, _Folder):
-            begun.append(_list_folder(source, root, entry))
+            begun.append(_iter_folder_entries(source, root, entry))
         else:
             yield entry
 
 
-def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile | _Folder]:
+def _iter_folder_entries(source: str, root: str, folder: _Folder) -> Iterator[SourceFile | _Folder]:
     """Yield the files directly in a folder, and its subfolders at their positions."""
     file, prefix = folder
     try:
         with os.scandir(file) as listing:
             # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
-            entries = sorted((entry.name + "/" * _is_folder(entry), entry) for entry in listing)
+            entries = sorted(
+                (entry.name + "/" * _is_folder_or_link_to_one(entry), entry) for entry in listing
+            )
     except FileNotFoundError:
         raise source_changed_error(file) from None
     except OSError as error:
@@ -507,11 +529,15 @@ def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile
     for name, entry in entries:
         path = prefix + name
         if not name.endswith("/"):
-            is_outside = entry.is_symlink() and _links_outside(entry.path, root)
+            is_outside = entry.is_symlink() and _is_link_target_outside_folder(entry.path, root)
             yield SourceFile(
-                source, to_valid_utf8(path), entry.path, _size_on_disk(entry), is_outside=is_outside
+                source,
+                to_valid_utf8(path),
+                entry.path,
+                _file_size_or_zero(entry),
+                is_outside=is_outside,
             )
-        elif is_hidden_folder(entry.name):
+        elif is_hidden_folder_name(entry.name):
             yield SourceFile(source, to_valid_utf8(path), None, 0, "hidden folder")
         elif entry.is_symlink():
             yield SourceFile(
@@ -521,19 +547,19 @@ def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile
             yield _Folder(entry.path, path)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_folder_or_link_to_one(entry: os.DirEntry[str]) -> bool:
     """Return whether an entry is a folder or a link to one; a circular link is not."""
     if entry.is_symlink():
         return os.path.isdir(entry.path)  # noqa: PTH112 - `is_dir` can raise
     return entry.is_dir()
 
 
-def _links_outside(link: str, root: str | Path) -> bool:
+def _is_link_target_outside_folder(link: str, root: str | Path) -> bool:
     """Return whether the target of a link is outside of the folder."""
     return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
 
 
-def _size_on_disk(file: str | os.DirEntry[str]) -> int:
+def _file_size_or_zero(file: str | os.DirEntry[str]) -> int:
     """Return the size of a file, or 0 if it no longer exists."""
     try:
         return (os.stat(file) if isinstance(file, str) else file.stat()).st_size  # noqa: PTH116
@@ -541,5 +567,5 @@ def _size_on_disk(file: str | os.DirEntry[str]) -> int:
         return 0
 
 
-def _printable_path(path: Path) -> str:
+def _path_in_valid_utf8(path: Path) -> str:
     return to_valid_utf8(path.as_posix())

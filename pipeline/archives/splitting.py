@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _CHUNK_BYTES = 1 << 16
-_LINE_BYTES = 1 << 20  # of a longer line so many are looked at together
+_MAX_LINE_PIECE_BYTES = 1 << 20  # of a longer line so many are looked at together
 # Each row carries its header: with a longer one, a row could cost more than a document.
-_HEADER_BYTES = 1 << 14
+_MAX_CSV_HEADER_BYTES = 1 << 14
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # No end of a line can be in a text of JSON, so each is whole on its line.
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
-_CUT = "Input data was truncated"
-_OF_NUMBER = b"0123456789.-+eE"
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_TRUNCATED_JSON_MESSAGE = "Input data was truncated"
+_NUMBER_CHARACTERS = b"0123456789.-+eE"
 
 
 class DocumentPart(NamedTuple):
@@ -46,7 +46,7 @@ def read_whole_file(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPar
     """
     failures: list[Exception] = []
     data = read_bytes_within_limit(_iter_until_error(pieces, failures), limit)
-    if not failures or (data.lstrip()[:1] in (b"{", b"[") and _json_error(data) is None):
+    if not failures or (data.lstrip()[:1] in (b"{", b"[") and _json_error_message(data) is None):
         yield DocumentPart(None, data)
     if failures:
         raise failures[0]
@@ -61,7 +61,7 @@ def _iter_until_error(pieces: Iterator[bytes], failures: list[Exception]) -> Ite
 
 def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each line that is not blank as a document."""
-    file = _to_file(pieces)
+    file = _file_over_pieces(pieces)
     number = 0
     while line := file.readline(limit + 1):
         number += 1
@@ -69,34 +69,34 @@ def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
             while line and not line.endswith(b"\n"):
                 line = file.readline(_CHUNK_BYTES)
             yield DocumentPart(number, None)
-        elif not _is_blank(line):
+        elif not _has_only_whitespace(line):
             yield DocumentPart(number, line.rstrip(b"\r\n"))
         else:
-            number += _skip_blank_lines(file)
+            number += _skip_and_count_blank_lines(file)
 
 
 def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each JSON value of a file; a single value is the whole file."""
-    file, held, number, depth = _to_file(pieces), _PartBuffer(limit), 1, 0
-    _skip_blank_lines(file)
+    file, held, number, depth = _file_over_pieces(pieces), _PartBuffer(limit), 1, 0
+    _skip_and_count_blank_lines(file)
     while line := file.readline(limit + 1):
-        if not depth and _is_blank(line):
-            _skip_blank_lines(file)
+        if not depth and _has_only_whitespace(line):
+            _skip_and_count_blank_lines(file)
             continue
         held.append_bytes(line)
-        bare = _TEXT.sub(b"", line)
+        bare = _JSON_STRING.sub(b"", line)
         depth += bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
         if depth > 0:
             continue
         try:
-            _skip_blank_lines(file)
+            _skip_and_count_blank_lines(file)
             is_alone = number == 1 and not file.peek()
         except Exception:
-            yield from held.cut(number)
+            yield from held.take_part(number)
             raise
-        yield from held.cut(None if is_alone else number)
+        yield from held.take_part(None if is_alone else number)
         number, depth = number + 1, 0
-    yield from held.cut(None if number == 1 else number)
+    yield from held.take_part(None if number == 1 else number)
 
 
 def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
@@ -104,23 +104,23 @@ def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
         held, number = _PartBuffer(limit), 0
-        for line, following, is_start in _iter_line_pairs(_to_file(pieces)):
+        for line, following, is_start in _iter_lines_with_next_line(_file_over_pieces(pieces)):
             if is_start and begin.match(line + following):
-                yield from held.cut(number)
+                yield from held.take_part(number)
                 number += 1
             held.append_bytes(line)
-        yield from held.cut(number)
+        yield from held.take_part(number)
 
     return split
 
 
 def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each row of a CSV file, together with the header, as a document."""
-    records = _iter_csv_records(pieces, limit)
+    records = _iter_csv_records_within_limit(pieces, limit)
     header = next(records, b"")
-    if header is None or len(header) > _HEADER_BYTES:
+    if header is None or len(header) > _MAX_CSV_HEADER_BYTES:
         raise RejectedInputError(
-            f"the header of the table is larger than {format_size(_HEADER_BYTES)}"
+            f"the header of the table is larger than {format_size(_MAX_CSV_HEADER_BYTES)}"
         )
     for number, record in enumerate(records, start=1):
         data = None if record is None else header + b"\n" + record
@@ -134,7 +134,9 @@ def list_splitter(key: str | None = None) -> Splitter:
         data = read_bytes_within_limit(pieces, limit)
         json = data.removeprefix(BYTE_ORDER_MARK)
         try:
-            listed = _LIST.decode(json if key is None else _OBJECT.decode(json)[key])
+            listed = _LIST_DECODER.decode(
+                json if key is None else _OBJECT_DECODER.decode(json)[key]
+            )
         except (msgspec.DecodeError, KeyError, RecursionError, UnicodeDecodeError):
             yield DocumentPart(None, data)
             return
@@ -159,36 +161,45 @@ def read_bytes_within_limit(pieces: Iterator[bytes], limit: int) -> bytes:
     return held[0] if len(held) == 1 else b"".join(held)
 
 
-_LIST = msgspec.json.Decoder(list[msgspec.Raw])
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST_DECODER = msgspec.json.Decoder(list[msgspec.Raw])
+_OBJECT_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-_RAW = msgspec.json.Decoder(msgspec.Raw)
+_RAW_DECODER = msgspec.json.Decoder(msgspec.Raw)
 
 
 def is_multiline_json(head: bytes) -> bool:
     """Return whether a JSON file has one value over several lines."""
     first, _, rest = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")
     second = rest.partition(b"\n")[0].strip()
-    return bool(second) and _json_error(first) == _CUT and _is_json_prefix(first + second)
+    return (
+        bool(second)
+        and _json_error_message(first) == _TRUNCATED_JSON_MESSAGE
+        and _is_json_or_truncated_json(first + second)
+    )
 
 
 def starts_like_json(head: bytes) -> bool:
     """Return whether a file starts with a JSON object, a list of objects, or JSON Lines."""
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     is_opened = head[:1] == b"{" or (head[:1] == b"[" and head[1:].lstrip()[:1] == b"{")
-    return is_opened and (_is_json_prefix(head) or _is_json_prefix(head.partition(b"\n")[0]))
+    return is_opened and (
+        _is_json_or_truncated_json(head) or _is_json_or_truncated_json(head.partition(b"\n")[0])
+    )
 
 
-def _is_json_prefix(data: bytes) -> bool:
+def _is_json_or_truncated_json(data: bytes) -> bool:
     """Return whether the bytes are a JSON value or the truncated start of one."""
-    return _json_error(data) in (None, _CUT) or _json_error(data.rstrip(_OF_NUMBER)) == _CUT
+    return (
+        _json_error_message(data) in (None, _TRUNCATED_JSON_MESSAGE)
+        or _json_error_message(data.rstrip(_NUMBER_CHARACTERS)) == _TRUNCATED_JSON_MESSAGE
+    )
 
 
-def _json_error(data: bytes) -> str | None:
+def _json_error_message(data: bytes) -> str | None:
     """Return why the bytes are no JSON value, or None if they are one."""
     try:
-        _RAW.decode(data)
+        _RAW_DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         return str(error)
     return None
@@ -209,46 +220,46 @@ class _PartBuffer:
         else:
             self._pieces.append(piece)
 
-    def cut(self, number: int | None) -> Iterator[DocumentPart]:
+    def take_part(self, number: int | None) -> Iterator[DocumentPart]:
         """Yield the part without its final line breaks unless it is blank, and start the next."""
         data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
         self._pieces, self._n_bytes = [], 0
-        if data is None or not _is_blank(data):
+        if data is None or not _has_only_whitespace(data):
             yield DocumentPart(number, data)
 
 
-def _is_blank(data: bytes) -> bool:
+def _has_only_whitespace(data: bytes) -> bool:
     """Return whether the bytes contain only whitespace or a byte order mark."""
     return not data.removeprefix(BYTE_ORDER_MARK).strip()
 
 
-def _iter_line_pairs(
+def _iter_lines_with_next_line(
     file: "io.BufferedReader[_IteratorFile]",
 ) -> Iterator[tuple[bytes, bytes, bool]]:
     """Yield each line with the next line, and whether the line is complete from its start."""
     is_start = True
-    line = file.readline(_LINE_BYTES)
+    line = file.readline(_MAX_LINE_PIECE_BYTES)
     while line:
-        following = file.readline(_LINE_BYTES)
+        following = file.readline(_MAX_LINE_PIECE_BYTES)
         yield line, following, is_start
         is_start = line.endswith(b"\n")
         line = following
 
 
-def _iter_csv_records(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
+def _iter_csv_records_within_limit(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
     """Yield the records of a CSV file; None for one that is larger than the limit."""
-    file, held = _to_file(pieces), _PartBuffer(limit)
+    file, held = _file_over_pieces(pieces), _PartBuffer(limit)
     is_quoted = False
-    while line := file.readline(_LINE_BYTES):
+    while line := file.readline(_MAX_LINE_PIECE_BYTES):
         held.append_bytes(line)
         # A quote within quotes is written twice, so an odd number leaves one open.
         is_quoted ^= line.count(b'"') % 2 == 1
         if line.endswith(b"\n") and not is_quoted:
-            yield from (record for _, record in held.cut(0))
-    yield from (record for _, record in held.cut(0))
+            yield from (record for _, record in held.take_part(0))
+    yield from (record for _, record in held.take_part(0))
 
 
-def _skip_blank_lines(file: "io.BufferedReader[_IteratorFile]") -> int:
+def _skip_and_count_blank_lines(file: "io.BufferedReader[_IteratorFile]") -> int:
     """Skip blank lines, and return their number."""
     n_lines = 0
     while ahead := file.peek():
@@ -261,7 +272,7 @@ def _skip_blank_lines(file: "io.BufferedReader[_IteratorFile]") -> int:
     return n_lines
 
 
-def _to_file(pieces: Iterator[bytes]) -> "io.BufferedReader[_IteratorFile]":
+def _file_over_pieces(pieces: Iterator[bytes]) -> "io.BufferedReader[_IteratorFile]":
     return io.BufferedReader(_IteratorFile(pieces), _CHUNK_BYTES)
 
 
@@ -270,7 +281,7 @@ class _IteratorFile(io.RawIOBase):
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._ready = memoryview(b"")
+        self._unread_bytes = memoryview(b"")
 
     def readable(self) -> bool:
         """Return True, as `io` requires it."""
@@ -278,13 +289,13 @@ class _IteratorFile(io.RawIOBase):
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         """Fill the buffer from the current piece; return 0 at the end."""
-        while not self._ready:
+        while not self._unread_bytes:
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
-            self._ready = memoryview(piece)
+            self._unread_bytes = memoryview(piece)
         target = memoryview(buffer).cast("B")
-        n_bytes = min(len(target), len(self._ready))
-        target[:n_bytes] = self._ready[:n_bytes]
-        self._ready = self._ready[n_bytes:]
+        n_bytes = min(len(target), len(self._unread_bytes))
+        target[:n_bytes] = self._unread_bytes[:n_bytes]
+        self._unread_bytes = self._unread_bytes[n_bytes:]
         return n_bytes

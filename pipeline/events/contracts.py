@@ -58,7 +58,7 @@ class Table:
         return cls._columns
 
     @classmethod
-    def rules(cls) -> dict[str, pl.Expr]:
+    def defined_rules(cls) -> dict[str, pl.Expr]:
         """Return the rules that the class defines as expressions, by name."""
         return cls._rules
 
@@ -83,7 +83,7 @@ def contract_rules(table: type[Table]) -> dict[str, pl.Expr]:
         for name, column in table.columns().items()
         for requirement, is_satisfied in _column_rules(column, pl.col(name))
     }
-    return column_rules | table.rules()
+    return column_rules | table.defined_rules()
 
 
 def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
@@ -98,10 +98,10 @@ def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr
         yield f"is one of {', '.join(column.words)}", value.is_in(column.words)
     if column.regex is not None:
         yield f"matches {column.regex}", value.str.contains(column.regex)
-    yield from _type_rules(value, column.dtype)
+    yield from _dtype_rules(value, column.dtype)
 
 
-def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
+def _dtype_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
     """Yield the rules of a type: floats are finite, list elements and struct fields not null."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
@@ -109,7 +109,7 @@ def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Ex
         element = pl.element()
         for requirement, is_satisfied in (
             ("is not null", element.is_not_null()),
-            *_type_rules(element, dtype_instance(dtype.inner)),
+            *_dtype_rules(element, dtype_instance(dtype.inner)),
         ):
             yield (
                 f"has elements of which each {requirement}",
@@ -119,7 +119,7 @@ def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Ex
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for requirement, is_satisfied in _type_rules(inner, dtype_instance(field.dtype)):
+            for requirement, is_satisfied in _dtype_rules(inner, dtype_instance(field.dtype)):
                 yield f"has a {field.name} that {requirement}", is_satisfied
 
 
@@ -148,7 +148,7 @@ def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]
     """
     violations = rows.select(
         (~is_satisfied).fill_null(value=False).alias(rule)
-        for rule, is_satisfied in _rules_with_key(table).items()
+        for rule, is_satisfied in _rules_and_key_uniqueness(table).items()
     )
     return {violation.name: violation for violation in violations if violation.any()}
 
@@ -165,11 +165,11 @@ def columns_by_rule(table: type[Table]) -> dict[str, list[str]]:
     columns = table.columns().keys()
     return {
         rule: [name for name in dict.fromkeys(is_satisfied.meta.root_names()) if name in columns]
-        for rule, is_satisfied in _rules_with_key(table).items()
+        for rule, is_satisfied in _rules_and_key_uniqueness(table).items()
     }
 
 
-def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
+def _rules_and_key_uniqueness(table: type[Table]) -> dict[str, pl.Expr]:
     """Return the rules of a table, and the rule that its primary key is unique."""
     key = table.primary_key()
     if not key:
@@ -179,7 +179,7 @@ def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
     }
 
 
-def satisfies_contract(table: type[Table]) -> pl.Expr:
+def certainly_satisfies_contract(table: type[Table]) -> pl.Expr:
     """Return an expression that tests quickly whether rows satisfy a contract.
 
     Keys are compared by their hashes, so a false result does not prove that a rule is broken. In
@@ -205,7 +205,7 @@ OLDEST_VERSION = 9
 SHA256_LENGTH = 64
 
 
-class OfGame(Table):
+class GameRow(Table):
     """Base class of the tables whose rows belong to a game."""
 
     game_id = column.identifier_column(
@@ -224,7 +224,7 @@ class OfGame(Table):
     )
 
 
-class PlayerRow(OfGame):
+class PlayerRow(GameRow):
     """Base class of the tables whose rows belong to a player."""
 
     player = column.text_column("the player's name in the log", nullable=True)
@@ -256,7 +256,7 @@ class SeatActionRow(PlayerRow):
     )
 
 
-class Games(OfGame):
+class Games(GameRow):
     """One game."""
 
     sha256 = column.digest_column(
@@ -503,14 +503,14 @@ _ACTION_TABLES = {
     for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()
 }
 TABLES = _TABLES_BEFORE_ACTIONS | _ACTION_TABLES | _TABLES_AFTER_ACTIONS
-GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
+GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, GameRow))
 
 
 GAME_ROW = "game"
 
 
 @cache
-def shared_columns(table: str) -> frozenset[str]:
+def columns_shared_within_game_or_player(table: str) -> frozenset[str]:
     """Return the columns whose values are equal for all rows of a game or of a player.
 
     Args:
@@ -522,7 +522,7 @@ def shared_columns(table: str) -> frozenset[str]:
     contract = TABLES[table]
     if issubclass(contract, (SeatActionRow, Messages)):
         return frozenset(PlayerRow.columns())
-    return frozenset(OfGame.columns()) if contract is Players else frozenset()
+    return frozenset(GameRow.columns()) if contract is Players else frozenset()
 
 
 @cache
@@ -538,7 +538,7 @@ def contract_without_shared_columns(table: str) -> type[Table]:
         The table's own contract if it shares no columns. Otherwise a contract without the shared
         columns, in which the integer column `GAME_ROW` identifies the game.
     """
-    contract, shared_names = TABLES[table], shared_columns(table)
+    contract, shared_names = TABLES[table], columns_shared_within_game_or_player(table)
     if not shared_names:
         return contract
     columns = {

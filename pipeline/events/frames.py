@@ -25,7 +25,7 @@ from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
     GAME_TYPE_TABLES,
-    OfGame,
+    GameRow,
     PlayerRow,
     contract_without_shared_columns,
     empty_table,
@@ -35,8 +35,8 @@ from pipeline.events.contracts import (
 from pipeline.events.readings import (
     IS_NUMBERED,
     Setting,
-    read_analyses,
-    read_identifications,
+    judge_role_analyses_by_text,
+    judge_role_identifications_by_text,
     setting_with_id,
 )
 from pipeline.game_record import (
@@ -53,7 +53,7 @@ from pipeline.game_record import (
 from pipeline.games import SEAT_COLUMNS
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
-_GAME_COLUMNS = tuple(OfGame.columns())
+_GAME_COLUMNS = tuple(GameRow.columns())
 _PLAYER_COLUMNS = tuple(name for name in PlayerRow.columns() if name not in _GAME_COLUMNS)
 _MESSAGE_COLUMNS = tuple(
     field.name for field in fields(MessageColumns) if field.name in table_schema("messages")
@@ -107,7 +107,7 @@ class EventFrames(Struct):
 
     tables: dict[str, pa.Table]
     invalid_games: dict[str, RecordError]
-    read_votes: dict[str, tuple[int, int]] = {}
+    parsed_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
         """Return a table with the columns and types of its contract.
@@ -152,14 +152,14 @@ class _Batch:
         # The numbers of the games that have an event of a seat that does not exist.
         self._games_with_invalid_seats: set[int] = set()
         self._n_players = games["n_players"]
-        self._first_player = _first_row_numbers(self._n_players)
-        self._first_message = _first_row_numbers(games["n_messages"])
-        players = self._player_rows()
+        self._first_player = _first_row_numbers_of_groups(self._n_players)
+        self._first_message = _first_row_numbers_of_groups(games["n_messages"])
+        players = self._build_player_rows()
         self._player_columns = {name: _encode_strings(players[name]) for name in _PLAYER_COLUMNS}
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
         # The games in which not all players are called `Player N`.
         self.games_with_custom_names = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
-        messages = self._message_rows()
+        messages = self._build_message_rows()
         self._content, self._message_status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
         for table, event_class in _EVENT_CLASSES.items():
@@ -169,17 +169,17 @@ class _Batch:
                 getattr(game, table) if is_record_field else game.events.get(table, ())
                 for game in self._games
             ]
-            self.tables[table] = self._event_rows(table, event_class, events_by_game)
+            self.tables[table] = self._build_event_rows(table, event_class, events_by_game)
 
     def build_table(self, table: str) -> pa.Table:
         """Return a table with all columns of its contract; built once."""
         if self.tables[table].is_empty():
             return arrow.to_arrow_table(empty_table(table))
         if table not in self._built_tables:
-            self._built_tables[table] = self._add_shared_columns(table)
+            self._built_tables[table] = self._arrow_table_with_shared_columns(table)
         return self._built_tables[table]
 
-    def _add_shared_columns(self, table: str) -> pa.Table:
+    def _arrow_table_with_shared_columns(self, table: str) -> pa.Table:
         """Return a table's rows with the columns of their message, their game and their player."""
         rows, schema = self.tables[table], table_schema(table)
         message_columns = self._message_columns if _MESSAGE_ROW in rows else {}
@@ -209,13 +209,13 @@ class _Batch:
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
-            rows = self._validated_columns(table)
-            if rows.select(_is_table_valid(table)).item():
+            rows = self._columns_to_validate(table)
+            if rows.select(_table_validity_expression(table)).item():
                 continue
             violations = contracts.broken_rules(contract_without_shared_columns(table), rows)
             if violations:
                 game_ids = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
-                errors |= _record_errors(table, rows, game_ids, violations)
+                errors |= _errors_of_invalid_games(table, rows, game_ids, violations)
         return errors
 
     def count_parsed_votes(self) -> dict[str, tuple[int, int]]:
@@ -227,7 +227,7 @@ class _Batch:
         games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
         return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
-    def _validated_columns(self, table: str) -> pl.DataFrame:
+    def _columns_to_validate(self, table: str) -> pl.DataFrame:
         """Return the columns of a table that its contract without shared columns checks."""
         columns = contract_without_shared_columns(table).columns()
         rows = self.tables[table]
@@ -235,34 +235,34 @@ class _Batch:
             rows = pl.DataFrame(self.build_table(table))
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
-    def add_seat(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    def add_seat_and_is_sought(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """Add `<name>_seat` and `is_sought` of the player whose name is in the column `name`."""
         seats = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
         return rows.join(seats, on=[GAME_ROW, name], how="left", maintain_order="left")
 
-    def message_texts(self, rows: pl.DataFrame) -> pl.Series:
+    def texts_of_messages(self, rows: pl.DataFrame) -> pl.Series:
         """Return the text of each row's message, as `text`."""
-        return self._content.gather(self._message_numbers(rows)).alias("text")
+        return self._content.gather(self._message_positions_in_batch(rows)).alias("text")
 
-    def message_answers(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
+    def message_texts_without_thoughts(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
         """Return the text of each row's message without the model's thoughts, as `answer`."""
-        return text_parsing.remove_thoughts_before_answers(self.message_texts(rows), phase).alias(
-            "answer"
-        )
+        return text_parsing.remove_thoughts_before_answers(
+            self.texts_of_messages(rows), phase
+        ).alias("answer")
 
-    def message_statuses(self, rows: pl.DataFrame) -> pl.Series:
+    def parse_statuses_of_messages(self, rows: pl.DataFrame) -> pl.Series:
         """Return the parse status of each row's message; null if the row has no message."""
-        return self._message_status.gather(self._message_numbers(rows))
+        return self._message_status.gather(self._message_positions_in_batch(rows))
 
-    def player_values(self, rows: pl.DataFrame, name: str) -> pl.Series:
+    def seat_values_of_players(self, rows: pl.DataFrame, name: str) -> pl.Series:
         """Return the values of a column of `seats`, one for each row's player."""
         return self.seats[name].gather(rows[_PLAYER_ROW])
 
-    def game_type_column(self, rows: pl.DataFrame) -> pl.Series:
+    def game_types_of_rows(self, rows: pl.DataFrame) -> pl.Series:
         """Return the type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
-    def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
+    def messages_of_phase_without_thoughts(self, phase: Phase) -> pl.DataFrame:
         """Return the messages of a phase in all games, without the thoughts in `content`."""
         messages_of_phase = (
             self.tables["messages"]
@@ -274,29 +274,31 @@ class _Batch:
             text_parsing.remove_thoughts_before_answers(messages_of_phase["content"], phase)
         )
 
-    def _message_numbers(self, rows: pl.DataFrame) -> pl.Series:
+    def _message_positions_in_batch(self, rows: pl.DataFrame) -> pl.Series:
         """Return the position of each row's message among all messages of the batch."""
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
-    def _event_rows(
+    def _build_event_rows(
         self, table: str, event_class: type[Struct], events_by_game: Sequence[Sequence[Event]]
     ) -> pl.DataFrame:
         """Build the rows of an event table, with all derived columns."""
         if not any(events_by_game):
-            return _empty_rows(table)
+            return _empty_table_before_derivation(table)
         rows = _frame_from_structs(table, event_class, chain.from_iterable(events_by_game))
-        located_rows = self._add_player_numbers(rows.with_columns(_group_numbers(events_by_game)))
-        return _DERIVED.get(table, _derive_actions)(located_rows, self)
+        located_rows = self._add_player_row_numbers(
+            rows.with_columns(_group_number_of_each_member(events_by_game))
+        )
+        return _COLUMN_DERIVATIONS.get(table, _derive_action_columns)(located_rows, self)
 
-    def _player_rows(self) -> pl.DataFrame:
+    def _build_player_rows(self) -> pl.DataFrame:
         """Build the rows of `players`: each game's seats with their rank, usage and failure."""
         seats_by_game = [game.seats for game in self._games]
         rows = _frame_from_structs("players", Seat, chain.from_iterable(seats_by_game))
-        rows = rows.with_columns(_group_numbers(seats_by_game))
+        rows = rows.with_columns(_group_number_of_each_member(seats_by_game))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
-        rows = rows.with_columns(self.game_type_column(rows), seat=seat, score_rank=rank)
+        rows = rows.with_columns(self.game_types_of_rows(rows), seat=seat, score_rank=rank)
         usage = chain.from_iterable(
             game.usage or (Usage(),) * len(game.seats) for game in self._games
         )
@@ -310,15 +312,17 @@ class _Batch:
             rows.with_columns(*_frame_from_structs("players", Usage, usage), failure)
         )
 
-    def _message_rows(self) -> pl.DataFrame:
+    def _build_message_rows(self) -> pl.DataFrame:
         """Build the rows of `messages`, and keep the columns that games share for later."""
         messages_by_game = [game.messages for game in self._games]
         content = list(chain.from_iterable(map(attrgetter("content"), messages_by_game)))
         rows = _typed_frame("messages", {"content": content}).with_columns(
-            _group_numbers(messages_by_game)
+            _group_number_of_each_member(messages_by_game)
         )
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
-        status = pl.when(text_parsing.is_outage(pl.col("content"))).then(_OUTAGE).otherwise(_OK)
+        status = (
+            pl.when(text_parsing.is_outage_message(pl.col("content"))).then(_OUTAGE).otherwise(_OK)
+        )
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_rows, distinct_rows = _distinct_message_rows(
             [messages.course for messages in messages_by_game]
@@ -328,9 +332,9 @@ class _Batch:
         }
         message_row = first_rows.gather(rows[GAME_ROW]) + rows["message_index"]
         rows = pl.concat([rows, distinct_rows[message_row]], how="horizontal")
-        return self._add_player_numbers(rows.with_columns(message_row.alias(_MESSAGE_ROW)))
+        return self._add_player_row_numbers(rows.with_columns(message_row.alias(_MESSAGE_ROW)))
 
-    def _add_player_numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _add_player_row_numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Add the number of each row's player; note games with a seat that does not exist."""
         # Seats outside of the range would refer to players of other games.
         last = self._n_players.gather(rows[GAME_ROW])
@@ -344,12 +348,12 @@ class _Batch:
 
 
 @cache
-def _is_table_valid(table: str) -> pl.Expr:
+def _table_validity_expression(table: str) -> pl.Expr:
     """Return the expression that tests quickly whether a table's rows are valid."""
-    return contracts.satisfies_contract(contract_without_shared_columns(table))
+    return contracts.certainly_satisfies_contract(contract_without_shared_columns(table))
 
 
-def _record_errors(
+def _errors_of_invalid_games(
     table: str, rows: pl.DataFrame, game_ids: pl.Series, violations: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
     """Return, for each game with invalid rows, the broken rules and an example of each."""
@@ -362,7 +366,7 @@ def _record_errors(
             rule: rows.filter(violations[rule] & (game_ids == game_id)) for rule in violations
         }
         examples = {
-            rule: f"{rule} ({_format_example(invalid, columns[rule])})"
+            rule: f"{rule} ({_format_first_row_and_count(invalid, columns[rule])})"
             for rule, invalid in rows_by_rule.items()
             if invalid.height
         }
@@ -371,7 +375,7 @@ def _record_errors(
     return errors
 
 
-def _format_example(rows: pl.DataFrame, columns: Sequence[str]) -> str:
+def _format_first_row_and_count(rows: pl.DataFrame, columns: Sequence[str]) -> str:
     """Format the values of the first row and the number of rows."""
     values = [
         f"{name} {_format_short_value(rows[name].item(0))}" for name in columns if name != GAME_ROW
@@ -394,7 +398,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     }
     identity_fields = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
     columns |= {name: list(map(attrgetter(name), batch)) for name in identity_fields}
-    settings = _setting_rows(batch)
+    settings = _setting_columns(batch)
     copied_fields = [
         name for name in table_schema("games") if name not in columns and name not in settings
     ]
@@ -403,7 +407,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
-def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
+def _setting_columns(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     """Return the columns of `games` that the setting determines, computed once per setting."""
     games = [identified.game for identified in batch]
     settings = [setting_with_id(game.game_type, game.setting) for game in games]
@@ -447,27 +451,29 @@ def _distinct_message_rows(
     sizes = pl.Series(
         [len(message_columns.player) for message_columns in columns_numbers], dtype=pl.Int64
     )
-    first_rows = _first_row_numbers(sizes).gather(row_numbers)
+    first_rows = _first_row_numbers_of_groups(sizes).gather(row_numbers)
     return first_rows, _typed_frame("messages", columns).with_columns(visible_to=visible_to)
 
 
-def _derive_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_vote_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the target, parse status and correctness of votes."""
-    rows = _add_stated_players(rows, batch)
+    rows = _add_players_named_in_text(rows, batch)
     rows = rows.with_columns(
-        _registered_or_stated_player("target"), _vote_status("target"), stated_target=_STATED_PLAYER
+        _logged_player_or_only_named_player("target"),
+        _vote_parse_status("target"),
+        stated_target=_STATED_PLAYER,
     )
     # If a vote is not logged and its text is undecided, its correctness is unknown.
     if_known = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
-    rows = batch.add_seat(rows, "target").with_columns(
+    rows = batch.add_seat_and_is_sought(rows, "target").with_columns(
         is_correct=if_known.then(pl.col("is_sought").fill_null(value=False)),
         is_valid=if_known.then(is_valid.fill_null(value=False)),
     )
-    return _invalidate_votes_for_eliminated(rows, batch)
+    return _invalidate_votes_for_eliminated_players(rows, batch)
 
 
-def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _invalidate_votes_for_eliminated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Mark votes as invalid if their target was eliminated before the vote."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
@@ -481,23 +487,26 @@ def _invalidate_votes_for_eliminated(rows: pl.DataFrame, batch: _Batch) -> pl.Da
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
-def _derive_proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_proposal_vote_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the candidate and parse status of votes for proposals."""
-    rows = _add_stated_players(rows, batch)
-    rows = rows.with_columns(_registered_or_stated_player("candidate"), _vote_status("candidate"))
-    return batch.add_seat(rows, "candidate")
+    rows = _add_players_named_in_text(rows, batch)
+    rows = rows.with_columns(
+        _logged_player_or_only_named_player("candidate"), _vote_parse_status("candidate")
+    )
+    return batch.add_seat_and_is_sought(rows, "candidate")
 
 
-def _add_stated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_players_named_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the names of the players that each row's text names, as the list `stated`."""
     rows = rows.with_columns(
-        batch.message_answers(rows, Phase.VOTE), batch.player_values(rows, "player")
+        batch.message_texts_without_thoughts(rows, Phase.VOTE),
+        batch.seat_values_of_players(rows, "player"),
     )
     rows = _add_columns_per_distinct_row(
-        rows, ["answer", "player"], stated=text_parsing.stated_players
+        rows, ["answer", "player"], stated=text_parsing.parse_players_named_by_votes
     )
     return (
-        rows if batch.games_with_custom_names.is_empty() else _add_stated_custom_names(rows, batch)
+        rows if batch.games_with_custom_names.is_empty() else _add_custom_names_in_text(rows, batch)
     )
 
 
@@ -519,7 +528,7 @@ def _add_columns_per_distinct_row(
     return rows.join(distinct_rows, on=columns, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _add_stated_custom_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_custom_names_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Replace `stated` in games with custom player names by the names found in the text."""
     rows = rows.with_row_index("row")
     rows_to_parse = rows.join(batch.games_with_custom_names, on=GAME_ROW, how="semi").rename(
@@ -529,7 +538,7 @@ def _add_stated_custom_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         return rows
     seats = batch.seats.join(batch.games_with_custom_names, on=GAME_ROW, how="semi")
     stated_seats = rows_to_parse.select(
-        "row", GAME_ROW, number=text_parsing.stated_seats(rows_to_parse, seats)
+        "row", GAME_ROW, number=text_parsing.parse_seats_named_by_votes(rows_to_parse, seats)
     )
     names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
     # The seats of an ambiguous name have no player, but they count as stated names.
@@ -544,12 +553,12 @@ def _add_stated_custom_names(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
-def _registered_or_stated_player(name: str) -> pl.Expr:
+def _logged_player_or_only_named_player(name: str) -> pl.Expr:
     """Return the player that the log registers, or else the only one that the text names."""
     return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
-def _vote_status(name: str) -> pl.Expr:
+def _vote_parse_status(name: str) -> pl.Expr:
     """Return how clearly a vote's text names the registered player, or any if none is logged."""
     registered = pl.col(name)
     is_text_missing = pl.col("answer").is_null() & registered.is_not_null()
@@ -559,104 +568,113 @@ def _vote_status(name: str) -> pl.Expr:
         .then(_OK)  # no text contradicts the log
         .when(is_contradicted)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
-        .otherwise(text_parsing.status_by_count(pl.col("stated")))
+        .otherwise(text_parsing.parse_status_by_value_count(pl.col("stated")))
     )
-    return text_parsing.status_unless_outage(pl.col("answer"), status).alias("parse_status")
+    return text_parsing.outage_else_parse_status(pl.col("answer"), status).alias("parse_status")
 
 
-def _derive_actions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_action_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the parse status, and the seat of each player that a column names."""
-    rows = _add_message_status(rows, batch)
+    rows = _add_parse_status_of_message(rows, batch)
     for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
-        rows = batch.add_seat(rows, name)
+        rows = batch.add_seat_and_is_sought(rows, name)
     return rows
 
 
-def _add_message_status(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _add_parse_status_of_message(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the parse status of each row's message."""
     # An answer counts as logged, even if a strict parse of the text gives another result.
-    return rows.with_columns(batch.message_statuses(rows).fill_null(str(ParseStatus.OK)))
+    return rows.with_columns(batch.parse_statuses_of_messages(rows).fill_null(str(ParseStatus.OK)))
 
 
-def _derive_identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_identification_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the claimed role of identifications, and whether it is correct."""
-    rows = _add_message_status(rows, batch)
+    rows = _add_parse_status_of_message(rows, batch)
     rows_to_parse = rows.with_columns(
-        batch.player_values(rows, "player"),
-        batch.player_values(rows, "side"),
-        batch.game_type_column(rows),
+        batch.seat_values_of_players(rows, "player"),
+        batch.seat_values_of_players(rows, "side"),
+        batch.game_types_of_rows(rows),
     )
-    parsed = read_identifications(rows_to_parse, batch.messages_of_phase(Phase.IDENTIFICATION))
+    parsed = judge_role_identifications_by_text(
+        rows_to_parse, batch.messages_of_phase_without_thoughts(Phase.IDENTIFICATION)
+    )
     return rows.with_columns(parsed["claimed_role"], parsed["is_correct_as_read"])
 
 
-def _derive_analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_analysis_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Split analyses by kind, and add whether each is correct according to its text."""
-    rows = _add_message_status(rows, batch).with_columns(
+    rows = _add_parse_status_of_message(rows, batch).with_columns(
         kind=pl.lit(list(AnalysisKind), _STRING_LIST), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
     rows_to_parse = rows.with_columns(
-        batch.player_values(rows, "player"),
-        batch.game_type_column(rows),
-        batch.player_values(rows, "side"),
+        batch.seat_values_of_players(rows, "player"),
+        batch.game_types_of_rows(rows),
+        batch.seat_values_of_players(rows, "side"),
     )
-    parsed = read_analyses(rows_to_parse, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
+    parsed = judge_role_analyses_by_text(
+        rows_to_parse, batch.messages_of_phase_without_thoughts(Phase.ANALYSIS), batch.seats
+    )
     return rows.with_columns(parsed["is_own_view_stated"], parsed["is_correct_as_read"])
 
 
-def _derive_decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_decision_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the parse status of decisions."""
-    rows = rows.with_columns(batch.message_texts(rows), batch.message_answers(rows, Phase.DECISION))
+    rows = rows.with_columns(
+        batch.texts_of_messages(rows), batch.message_texts_without_thoughts(rows, Phase.DECISION)
+    )
     answer = pl.col("answer")
-    status = text_parsing.choice_status(answer, pl.col("choice"))
+    status = text_parsing.choice_parse_status(answer, pl.col("choice"))
     return rows.with_columns(
-        parse_status=_status_unless_text_missing(
-            "choice", text_parsing.status_unless_outage(answer, status)
+        parse_status=_ok_if_text_missing_else_status(
+            "choice", text_parsing.outage_else_parse_status(answer, status)
         )
     )
 
 
-def _derive_contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_contribution_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the amount that the text states, and the parse status."""
     answer = pl.col("answer")
     rows = rows.with_columns(
-        batch.message_texts(rows), batch.message_answers(rows, Phase.CONTRIBUTION)
+        batch.texts_of_messages(rows),
+        batch.message_texts_without_thoughts(rows, Phase.CONTRIBUTION),
     )
-    rows = rows.with_columns(speaker_text=readings.remove_other_amounts(rows["answer"]))
-    written = pl.when(~text_parsing.is_outage(answer)).then(
-        readings.extract_written_amount(pl.col("speaker_text"))
+    rows = rows.with_columns(
+        speaker_text=readings.remove_amounts_not_contributed_by_speaker(rows["answer"])
+    )
+    written = pl.when(~text_parsing.is_outage_message(answer)).then(
+        readings.extract_contributed_number_as_written(pl.col("speaker_text"))
     )
     rows = _add_columns_per_distinct_row(rows, ["answer", "speaker_text"], written=written)
     rows = _add_columns_per_distinct_row(
         rows, ["written"], stated_amount=readings.parse_amount(pl.col("written"))
     )
-    status = text_parsing.amount_status(
+    status = text_parsing.amount_parse_status(
         pl.col("amount"), pl.col("written"), pl.col("stated_amount")
     )
     return rows.with_columns(
-        parse_status=_status_unless_text_missing(
-            "amount", text_parsing.status_unless_outage(answer, status)
+        parse_status=_ok_if_text_missing_else_status(
+            "amount", text_parsing.outage_else_parse_status(answer, status)
         )
     )
 
 
-def _status_unless_text_missing(registered: str, status: pl.Expr) -> pl.Expr:
+def _ok_if_text_missing_else_status(registered: str, status: pl.Expr) -> pl.Expr:
     """Return the status, or `ok` for a registered value without a text that contradicts it."""
     is_text_missing = pl.col("answer").is_null() & pl.col(registered).is_not_null()
     return pl.when(is_text_missing).then(_OK).otherwise(status)
 
 
-def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_proposal_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the share and the parse status of proposals."""
     rows = rows.with_columns(
-        batch.message_statuses(rows).alias("message_status"),
-        numbers=text_parsing.extract_numbers(pl.col("share_text")),
+        batch.parse_statuses_of_messages(rows).alias("message_status"),
+        numbers=text_parsing.extract_numbers_as_written(pl.col("share_text")),
     )
     rows = rows.with_columns(
         share=pl.when("is_logged")
         .then("share")
-        .otherwise(text_parsing.parse_share(pl.col("numbers")))
+        .otherwise(text_parsing.parse_percent_share(pl.col("numbers")))
     )
     status = (
         pl.when(pl.col("message_status") == _OUTAGE)
@@ -665,12 +683,12 @@ def _derive_proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         .then(_OK)
         .when("is_logged")
         .then(pl.lit(str(ParseStatus.UNREADABLE)))
-        .otherwise(text_parsing.share_status(pl.col("numbers"), pl.col("share")))
+        .otherwise(text_parsing.share_parse_status(pl.col("numbers"), pl.col("share")))
     )
     return rows.with_columns(parse_status=status)
 
 
-def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+def _derive_result_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add whether the tested seat proposed the agreement.
 
     The author is the seat that most votes of the final round name. A tie goes to the choice of the
@@ -688,7 +706,7 @@ def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
     return _add_side_and_competition(
         rows.with_columns(
-            batch.game_type_column(rows),
+            batch.game_types_of_rows(rows),
             is_tested=True,
             round=pl.lit(None, pl.Int32),
             parse_status=_OK,
@@ -698,16 +716,16 @@ def _derive_results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 # The functions that derive the columns of an event table, if not `_derive_actions`.
-_DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
-    "votes": _derive_votes,
+_COLUMN_DERIVATIONS: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
+    "votes": _derive_vote_columns,
     "guesses": lambda rows, _: rows,
-    "role_identifications": _derive_identifications,
-    "role_analyses": _derive_analyses,
-    "decisions": _derive_decisions,
-    "contributions": _derive_contributions,
-    "proposals": _derive_proposals,
-    "proposal_votes": _derive_proposal_votes,
-    "results": _derive_results,
+    "role_identifications": _derive_identification_columns,
+    "role_analyses": _derive_analysis_rows,
+    "decisions": _derive_decision_columns,
+    "contributions": _derive_contribution_columns,
+    "proposals": _derive_proposal_columns,
+    "proposal_votes": _derive_proposal_vote_columns,
+    "results": _derive_result_columns,
 }
 
 
@@ -752,17 +770,17 @@ def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Se
 
 # Most games have rows in few tables, and no columns are derived for an empty table.
 @cache
-def _empty_rows(table: str) -> pl.DataFrame:
+def _empty_table_before_derivation(table: str) -> pl.DataFrame:
     """Return an empty frame with the columns of a table before columns are derived."""
     return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_TEMPORARY_DTYPES})
 
 
-def _first_row_numbers(sizes: pl.Series) -> pl.Series:
+def _first_row_numbers_of_groups(sizes: pl.Series) -> pl.Series:
     """Return the number of the first row of each group, if groups are consecutive."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
-def _group_numbers(groups: Sequence[Sized]) -> pl.Series:
+def _group_number_of_each_member(groups: Sequence[Sized]) -> pl.Series:
     """Return the group's number for each member of each group, as `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)

@@ -58,7 +58,7 @@ _CIVILIAN_ROLE_NAME = rf"non[^a-z0-9]*{_HIDDEN_ROLE_NAME}"
 _ALTERNATIVE = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 
 
-def parse_views(messages: pl.DataFrame) -> pl.DataFrame:
+def parse_suspects_by_viewer(messages: pl.DataFrame) -> pl.DataFrame:
     """Parse whom players suspect according to analyses.
 
     Args:
@@ -69,7 +69,7 @@ def parse_views(messages: pl.DataFrame) -> pl.DataFrame:
         row in `messages`), `viewer` and `suspect`. The suspect is null if the view names no player
         or more than one.
     """
-    lower_case = _lower_case_messages(messages).select(
+    lower_case = _messages_with_lower_case_text(messages).select(
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"),
         _SPEAKER_NUMBER.alias("speaker"),
         "text",
@@ -81,9 +81,9 @@ def parse_views(messages: pl.DataFrame) -> pl.DataFrame:
     return (
         pl.concat(
             [
-                _parse_chameleon_views(rating_messages),
-                _parse_speaker_claims(claim_messages),
-                _parse_reported_claims(claim_messages),
+                _parse_chameleon_suspects(rating_messages),
+                _parse_undercover_views_of_speakers(claim_messages),
+                _parse_undercover_views_of_reported_players(claim_messages),
             ]
         )
         .group_by("message", "viewer")
@@ -98,17 +98,19 @@ def parse_views(messages: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _parse_chameleon_views(messages: pl.DataFrame) -> pl.DataFrame:
+def _parse_chameleon_suspects(messages: pl.DataFrame) -> pl.DataFrame:
     """Parse views in Chameleon's form: one row per suspect, or one with null without suspects."""
     block, viewer = pl.col("block"), pl.col("viewer")
     blocks = messages.select("message", "speaker", block=pl.col("text").str.split("i think now"))
     blocks = blocks.explode("block").filter(block.str.contains(_RATING_LINE))
-    suspicious_block = _text_where(block.str.contains(_RATINGS[0], literal=True), block)
+    suspicious_block = _text_if_searched_else_empty(
+        block.str.contains(_RATINGS[0], literal=True), block
+    )
     rated = blocks.with_columns(
         viewer=block.str.extract(_VIEWER_LINE),
         suspect=suspicious_block.str.extract_all(_SUSPECT_LINE),
     )
-    unattributed_block = _text_where(viewer.is_null(), block)
+    unattributed_block = _text_if_searched_else_empty(viewer.is_null(), block)
     speaker = pl.when(unattributed_block.str.contains(_SPEAKER_LINE)).then("speaker")
     return (
         rated.select("message", viewer.fill_null(speaker), "suspect")
@@ -118,7 +120,7 @@ def _parse_chameleon_views(messages: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _text_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
+def _text_if_searched_else_empty(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
     """Return the text, or an empty text where no search is needed.
 
     The text is not null, because polars also searches texts that are hidden by a null.
@@ -126,24 +128,24 @@ def _text_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
     return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
-def _parse_speaker_claims(messages: pl.DataFrame) -> pl.DataFrame:
+def _parse_undercover_views_of_speakers(messages: pl.DataFrame) -> pl.DataFrame:
     """Parse the views of the speakers themselves in Undercover's form."""
-    return _extract_claims(messages, _SPEAKER_CLAIM).select(
+    return _extract_one_claim_per_row(messages, _SPEAKER_CLAIM).select(
         "message",
         viewer="speaker",
         suspect=pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker")),
     )
 
 
-def _parse_reported_claims(messages: pl.DataFrame) -> pl.DataFrame:
+def _parse_undercover_views_of_reported_players(messages: pl.DataFrame) -> pl.DataFrame:
     """Parse the views of other players that speakers report in Undercover's form."""
     numbers = pl.col("claim").str.extract_all(_DIGITS)
-    return _extract_claims(messages, _REPORTED_CLAIM).select(
+    return _extract_one_claim_per_row(messages, _REPORTED_CLAIM).select(
         "message", viewer=numbers.list.first(), suspect=numbers.list.last()
     )
 
 
-def _extract_claims(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
+def _extract_one_claim_per_row(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
     """Return one row per match of the pattern, as `claim`."""
     return (
         messages.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
@@ -152,7 +154,7 @@ def _extract_claims(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
     )
 
 
-def read_analyses(
+def judge_role_analyses_by_text(
     rows: pl.DataFrame, messages: pl.DataFrame, players: pl.DataFrame
 ) -> pl.DataFrame:
     """Judge analyses of roles by their text.
@@ -166,7 +168,7 @@ def read_analyses(
         The rows in their order, with `is_own_view_stated` and `is_correct_as_read`. The latter is
         null without a message, for players with custom names, and if there is nothing to judge.
     """
-    views = parse_views(messages)
+    views = parse_suspects_by_viewer(messages)
     messages = messages.select(*_MESSAGE_KEY, "round", "player").with_row_index("message")
     speaker_views = messages.join(
         views, left_on=["message", "player"], right_on=["message", "viewer"]
@@ -177,11 +179,11 @@ def read_analyses(
     judged = pl.when(pl.col("kind") == AnalysisKind.GOLD).then(accusation).otherwise("is_right")
     parsed = messages
     for results in (
-        _check_suspects(speaker_views, players),
-        _check_reported_views(messages, speaker_views, views),
+        _is_suspect_hidden_by_message(speaker_views, players),
+        _are_reported_views_correct_by_message(messages, speaker_views, views),
     ):
         parsed = parsed.join(results, on="message", how="left")
-    return _join_by_message(
+    return _join_values_parsed_from_message(
         rows, parsed.select(*_MESSAGE_KEY, "is_hidden", "is_right")
     ).with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
@@ -189,7 +191,9 @@ def read_analyses(
     )
 
 
-def _check_suspects(speaker_views: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+def _is_suspect_hidden_by_message(
+    speaker_views: pl.DataFrame, players: pl.DataFrame
+) -> pl.DataFrame:
     """Return, by message, whether the suspect of the speaker's own view is the hidden player."""
     hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
     return speaker_views.join(
@@ -200,7 +204,7 @@ def _check_suspects(speaker_views: pl.DataFrame, players: pl.DataFrame) -> pl.Da
     ).select("message", pl.col("is_hidden").fill_null(value=False))
 
 
-def _check_reported_views(
+def _are_reported_views_correct_by_message(
     messages: pl.DataFrame, speaker_views: pl.DataFrame, views: pl.DataFrame
 ) -> pl.DataFrame:
     """Return, by message, whether it reports correctly whom all other players suspect."""
@@ -220,7 +224,7 @@ def _check_reported_views(
     )
 
 
-def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
+def judge_role_identifications_by_text(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
     """Parse which role players say that they have.
 
     Args:
@@ -232,8 +236,8 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
         answer.
     """
     claimed_numbers = pl.col("named")
-    parsed = _lower_case_messages(messages).select(
-        *_MESSAGE_KEY, named=_claimed_player_numbers(), read_side=_claimed_side()
+    parsed = _messages_with_lower_case_text(messages).select(
+        *_MESSAGE_KEY, named=_player_numbers_in_self_introductions(), read_side=_only_claimed_side()
     )
     is_own_name = (claimed_numbers.list.len() == 1) & (
         (pl.lit("Player ") + claimed_numbers.list.first()) == pl.col("player")
@@ -244,7 +248,7 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
         .filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
         .select("game_type", read_side="side", claimed_role="role")
     )
-    parsed_rows = _join_by_message(rows, parsed).join(
+    parsed_rows = _join_values_parsed_from_message(rows, parsed).join(
         roles, on=["game_type", "read_side"], how="left", maintain_order="left"
     )
     return parsed_rows.with_columns(
@@ -254,7 +258,7 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
     )
 
 
-def _claimed_player_numbers() -> pl.Expr:
+def _player_numbers_in_self_introductions() -> pl.Expr:
     """Return the distinct player numbers with which an answer introduces its speaker."""
     return (
         pl.col("text")
@@ -264,7 +268,7 @@ def _claimed_player_numbers() -> pl.Expr:
     )
 
 
-def _claimed_side() -> pl.Expr:
+def _only_claimed_side() -> pl.Expr:
     """Return the side that an answer claims; null if it claims both sides or none."""
     text = pl.col("text")
     is_hidden = text.str.contains(rf"{_ROLE_PHRASE}{_HIDDEN_ROLE_NAME}")
@@ -279,12 +283,12 @@ def _claimed_side() -> pl.Expr:
 _SPEAKER_NUMBER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
 
 
-def _lower_case_messages(messages: pl.DataFrame) -> pl.DataFrame:
+def _messages_with_lower_case_text(messages: pl.DataFrame) -> pl.DataFrame:
     """Return the messages in lower case, as `text`."""
     return messages.select(*_MESSAGE_KEY, "player", text=pl.col("content").str.to_lowercase())
 
 
-def _join_by_message(rows: pl.DataFrame, parsed: pl.DataFrame) -> pl.DataFrame:
+def _join_values_parsed_from_message(rows: pl.DataFrame, parsed: pl.DataFrame) -> pl.DataFrame:
     """Add to each row the values that were parsed from its message."""
     return rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left")
 
@@ -363,7 +367,7 @@ _AMOUNT_IN_WORDS = (
 )
 
 
-def remove_other_amounts(texts: pl.Series) -> pl.Series:
+def remove_amounts_not_contributed_by_speaker(texts: pl.Series) -> pl.Series:
     """Remove amounts of other players, and amounts that the speaker does not contribute.
 
     Args:
@@ -387,7 +391,7 @@ def remove_other_amounts(texts: pl.Series) -> pl.Series:
     return texts.clone().scatter(has_other_amounts.arg_true(), cleaned_texts)
 
 
-def extract_written_amount(text: pl.Expr) -> pl.Expr:
+def extract_contributed_number_as_written(text: pl.Expr) -> pl.Expr:
     """Extract the number of a contribution as it is written.
 
     Args:
@@ -532,7 +536,7 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
     Returns:
         The first hexadecimal digits of a SHA-256 hash, as many as `ID_LENGTH`.
     """
-    return _short_hash(_JSON_ENCODER.encode([document_sha256, index, assigned_model]))
+    return _hash_with_id_length(_JSON_ENCODER.encode([document_sha256, index, assigned_model]))
 
 
 def content_id(game: GameRecord) -> str:
@@ -555,7 +559,7 @@ def content_id(game: GameRecord) -> str:
         name: sorted(rows, key=_round_and_seat) for name, rows in game.events.items() if rows
     }
     message_parts = [_message_columns_hash(messages.course), messages.content]
-    return _short_hash(
+    return _hash_with_id_length(
         _MSGPACK_ENCODER.encode([message_parts, _content_fields(game), events, events_by_table])
     )
 
@@ -563,7 +567,7 @@ def content_id(game: GameRecord) -> str:
 # Cached, because many games share the same message columns, which are as long as the game.
 @lru_cache(maxsize=1024)
 def _message_columns_hash(message_columns: MessageColumns) -> str:
-    return _short_hash(_MSGPACK_ENCODER.encode(message_columns))
+    return _hash_with_id_length(_MSGPACK_ENCODER.encode(message_columns))
 
 
 def clear_cache() -> None:
@@ -593,15 +597,17 @@ def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting
     Returns:
         The id and the setting as JSON.
     """
-    return _setting_from_json(_JSON_ENCODER.encode([game_type, setting]))
+    return _cached_setting_from_json(_JSON_ENCODER.encode([game_type, setting]))
 
 
 # Cached, because hundreds of games share a setting.
 @lru_cache(maxsize=4096)
-def _setting_from_json(setting: bytes) -> Setting:
+def _cached_setting_from_json(setting: bytes) -> Setting:
     """Return the setting of a JSON list of game type and conditions."""
     game_type, conditions = msgspec.json.decode(setting)
-    setting_id = _short_hash(_JSON_ENCODER.encode([game_type, _convert_numbers(conditions, float)]))
+    setting_id = _hash_with_id_length(
+        _JSON_ENCODER.encode([game_type, _convert_numbers(conditions, float)])
+    )
     # Settings with equal ids have equal JSON, with 10 instead of 10.0 for readers. Engines also
     # read the digits of integers alike, but format floats differently.
     return Setting(
@@ -629,6 +635,6 @@ def _to_integer_if_whole(number: float) -> JsonValue:
     return int(number) if is_whole else number
 
 
-def _short_hash(data: bytes) -> str:
+def _hash_with_id_length(data: bytes) -> str:
     """Return the hash of the data, shortened to the length of an id."""
     return sha256(data)[:ID_LENGTH]

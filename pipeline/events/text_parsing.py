@@ -119,7 +119,7 @@ _VOTE_LABEL = (
 )
 
 
-def _statement_pattern(pattern: str) -> str:
+def _pattern_of_statement_at_line_start(pattern: str) -> str:
     """Return the regular expression of a statement at the beginning of a line."""
     # ASCII word boundaries, because Unicode boundaries slow down the search in other scripts.
     return rf"(?m)^[^\w\n\x02{_STOP_MARKS}]*(?i:{pattern}{_AFTER_TARGET})".replace(
@@ -182,11 +182,11 @@ REPLACEMENTS = (
     ),
     (_DOUBT_WORDS, DOUBT_MARK),
     (
-        _statement_pattern(f"{_VOTE_LABEL}{_WORDS_BEFORE_TARGET}{_VOTE_TARGET}"),
+        _pattern_of_statement_at_line_start(f"{_VOTE_LABEL}{_WORDS_BEFORE_TARGET}{_VOTE_TARGET}"),
         f"{FINAL_MARK}{ANSWER_MARK}$1$2",
     ),
     (
-        _statement_pattern(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
+        _pattern_of_statement_at_line_start(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
         ANSWER_MARK + "".join(f"${{{group}}}" for group in range(1, len(_VOTE_STATEMENTS) + 2)),
     ),
 )
@@ -230,10 +230,10 @@ _PRONOUN_I = r"\b[Ii](['’]|\s+[a-z])"
 _FOLLOWING_VERB = r"(\s+(?:is|was|has|had|seems|looks|gave|said|lied|must|and|or|because|since)\b)"
 _ARTICLES = {"A": r"(^|[.!?:\n\x04]\s*)A", "a": r"(\b)a"}
 
-Normalize = Callable[[pl.Expr], pl.Expr]
+NormalizeText = Callable[[pl.Expr], pl.Expr]
 
 
-def remove_reserved_signs(text: pl.Expr) -> pl.Expr:
+def remove_mark_and_invisible_characters(text: pl.Expr) -> pl.Expr:
     """Remove invisible characters, and the control characters that serve as marks in this module.
 
     Args:
@@ -245,7 +245,7 @@ def remove_reserved_signs(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_RESERVED_SIGNS, " ").str.replace_all(_INVISIBLE_SIGNS, "")
 
 
-def normalize_exactly(text: pl.Expr) -> pl.Expr:
+def normalize_unicode_but_keep_spelling(text: pl.Expr) -> pl.Expr:
     """Unify the encodings of accents and apostrophes in a text, but keep its spelling.
 
     Args:
@@ -257,7 +257,7 @@ def normalize_exactly(text: pl.Expr) -> pl.Expr:
     return _straighten_apostrophes(text.str.normalize("NFC"))
 
 
-def normalize_loosely(text: pl.Expr) -> pl.Expr:
+def normalize_case_and_number_spelling(text: pl.Expr) -> pl.Expr:
     """Convert a text to lower case and unify the spelling of names with numbers.
 
     `player_2`, `Player two` and `player2` become equal.
@@ -280,8 +280,8 @@ def _straighten_apostrophes(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(r"[’‘ʼ`]", "'")
 
 
-def replace_names_by_marks(
-    texts: pl.DataFrame, seats: pl.DataFrame, normalize: Normalize
+def replace_player_names_by_seat_marks(
+    texts: pl.DataFrame, seats: pl.DataFrame, normalize: NormalizeText
 ) -> pl.Series:
     """Replace each name of a player in texts by a mark with the number of the seat.
 
@@ -293,12 +293,12 @@ def replace_names_by_marks(
     Returns:
         The normalized texts with marks, in the order of the rows.
     """
-    clean_text = remove_reserved_signs(pl.col("text").fill_null(""))
+    clean_text = remove_mark_and_invisible_characters(pl.col("text").fill_null(""))
     games = texts.group_by(GAME_ROW, maintain_order=True).agg(clean_text.str.join(_TEXT_SEPARATOR))
-    games = games.with_columns(_mask_ambiguous_words(normalize(pl.col("text")), seats))
+    games = games.with_columns(_mask_words_equal_to_names_i_and_a(normalize(pl.col("text")), seats))
     # Keep the order, because the result is used beside the rows.
     games = games.with_columns(_delimit_words(pl.col("text"))).join(
-        _names_by_game(seats, normalize), on=GAME_ROW, maintain_order="left"
+        _names_by_game_longest_first(seats, normalize), on=GAME_ROW, maintain_order="left"
     )
     text, names = pl.col("text"), pl.col("names")
     matches = games.select(
@@ -307,9 +307,12 @@ def replace_names_by_marks(
         name=text.str.extract_many(names, leftmost=True),
     ).explode("start", "name", empty_as_null=True)
     matches = matches.join(
-        _name_marks(seats, normalize), on=[GAME_ROW, "name"], how="left", maintain_order="left"
+        _seat_mark_of_each_name(seats, normalize),
+        on=[GAME_ROW, "name"],
+        how="left",
+        maintain_order="left",
     )
-    rebuilt = matches.group_by(GAME_ROW, maintain_order=True).agg(_text_with_marks())
+    rebuilt = matches.group_by(GAME_ROW, maintain_order=True).agg(_replace_matched_names_by_marks())
     marked_text = pl.col("text").str.replace_all(_WORD_EDGE, "", literal=True)
     marked_text = marked_text.str.replace_all(_AMBIGUOUS_SIGN, _AMBIGUOUS_NAME_MARK, literal=True)
     return rebuilt.select(marked_text.str.split(_TEXT_SEPARATOR)).explode("text").to_series()
@@ -319,14 +322,16 @@ def _delimit_words(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_WORD_OR_NUMBER, f"{_WORD_EDGE}$0{_WORD_EDGE}")
 
 
-def _normalized_names(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
+def _normalized_names_with_delimiters(
+    seats: pl.DataFrame, normalize: NormalizeText
+) -> pl.DataFrame:
     """Return the names that identify seats in a text, as `name` with delimiters."""
-    name = normalize(remove_reserved_signs(pl.col("player"))).str.strip_chars()
+    name = normalize(remove_mark_and_invisible_characters(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
-    if normalize is normalize_loosely:
+    if normalize is normalize_case_and_number_spelling:
         names = names.filter(~pl.col("name").is_in(_NAMES_THAT_ARE_LETTERS))
     else:
-        names = pl.concat([names, _spelling_variants(names)])
+        names = pl.concat([names, _name_variants_with_other_separators(names)])
     after_preposition = pl.concat_list(
         pl.lit("for ") + pl.col("name"), pl.lit("to ") + pl.col("name")
     )
@@ -340,7 +345,7 @@ def _normalized_names(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame
     )
 
 
-def _spelling_variants(names: pl.DataFrame) -> pl.DataFrame:
+def _name_variants_with_other_separators(names: pl.DataFrame) -> pl.DataFrame:
     """Return names with other separators and widths of digits, except for names of other seats.
 
     For example, "Mary-Ann" does not stand for "Mary Ann" if another seat has that name.
@@ -356,19 +361,19 @@ def _spelling_variants(names: pl.DataFrame) -> pl.DataFrame:
     return renamed.unique().join(names, on=[GAME_ROW, "name"], how="anti")
 
 
-def _name_marks(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
+def _seat_mark_of_each_name(seats: pl.DataFrame, normalize: NormalizeText) -> pl.DataFrame:
     """Return the mark of each name, with the numbers of all seats that share the name."""
     marks = (
-        _normalized_names(seats, normalize)
+        _normalized_names_with_delimiters(seats, normalize)
         .group_by(GAME_ROW, "name")
         .agg(mark=pl.col("seat").cast(pl.String).str.join(","))
     )
     return marks.with_columns(pl.format("\x02{}\x03", "mark"))
 
 
-def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
+def _names_by_game_longest_first(seats: pl.DataFrame, normalize: NormalizeText) -> pl.DataFrame:
     """Return the names of each game, longest first; an empty list without names."""
-    names = _normalized_names(seats, normalize).unique([GAME_ROW, "name"])
+    names = _normalized_names_with_delimiters(seats, normalize).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
     games = (
         seats.select(GAME_ROW)
@@ -378,7 +383,7 @@ def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
     return games.with_columns(pl.col("names").fill_null(pl.lit([], pl.List(pl.String))))
 
 
-def _mask_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
+def _mask_words_equal_to_names_i_and_a(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
     """Mask the pronoun "I" and the article "A" in games that have players of these names."""
     for name in ("I", "i", *_ARTICLES):
         games = seats.filter(player=name)[GAME_ROW].implode()
@@ -387,13 +392,13 @@ def _mask_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
         masked = (
             text.str.replace_all(_PRONOUN_I, f"{PRONOUN_MARK}$1")
             if name in "Ii"
-            else _mask_article(text, name)
+            else _mask_possible_article(text, name)
         )
         text = pl.when(pl.col(GAME_ROW).is_in(games)).then(masked).otherwise(text)
     return text
 
 
-def _mask_article(text: pl.Expr, name: str) -> pl.Expr:
+def _mask_possible_article(text: pl.Expr, name: str) -> pl.Expr:
     """Mark a name "A" or "a" as ambiguous where it may be an article."""
     pattern, name_sign = _ARTICLES[name], "\x06"
     text = text.str.replace_all(pattern + _FOLLOWING_VERB, f"${{1}}{name_sign}${{2}}")
@@ -401,7 +406,7 @@ def _mask_article(text: pl.Expr, name: str) -> pl.Expr:
     return text.str.replace_all(name_sign, name, literal=True)
 
 
-def _text_with_marks() -> pl.Expr:
+def _replace_matched_names_by_marks() -> pl.Expr:
     """Join the parts of a game's text between the matches with the marks of the matched names."""
     text_bytes = pl.col("text").cast(pl.Binary)
     start, end = pl.col("start").cast(pl.Int64), pl.col("start") + pl.col("name").str.len_bytes()
@@ -421,7 +426,7 @@ _COOPERATE = r"(?i)\bcooperat"
 _DEFECT = r"(?i)\b(?:defect|betray)"
 
 
-def is_outage(text: pl.Expr) -> pl.Expr:
+def is_outage_message(text: pl.Expr) -> pl.Expr:
     """Return whether a text replaces the answer of a player whose API failed.
 
     Args:
@@ -485,7 +490,7 @@ def has_reasoning_text(text: pl.Expr) -> pl.Expr:
     return has_thoughts | json_object.str.contains(thinking_text.THOUGHT_FIELD_PATTERN)
 
 
-def stated_players(rows: pl.DataFrame) -> pl.Series:
+def parse_players_named_by_votes(rows: pl.DataFrame) -> pl.Series:
     """Return the players that votes name, in games whose players are called `Player N`.
 
     Args:
@@ -494,17 +499,17 @@ def stated_players(rows: pl.DataFrame) -> pl.Series:
     Returns:
         Lists of names as `_parse_votes` defines them, with `Player N` instead of numbers.
     """
-    text = remove_reserved_signs(pl.col("answer").str.normalize("NFKC"))
+    text = remove_mark_and_invisible_characters(pl.col("answer").str.normalize("NFKC"))
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
     text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
     speaker = pl.col("player").str.extract("([0-9]+)$")
-    stated = _parse_votes(rows.select("answer", text=text, speaker=speaker))
+    stated = _parse_player_numbers_named_by_votes(rows.select("answer", text=text, speaker=speaker))
     name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
     return stated.list.eval(name)
 
 
-def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
+def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     """Return the seats that votes name, in games whose players have names of any form.
 
     Names are compared exactly. Only if a text contains no exact name are they compared in lower
@@ -519,16 +524,22 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
         Lists of seat numbers as `_parse_votes` defines them.
     """
     rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
-    stated = _parse_votes(
-        rows.with_columns(text=replace_names_by_marks(rows, seats, normalize_exactly))
+    stated = _parse_player_numbers_named_by_votes(
+        rows.with_columns(
+            text=replace_player_names_by_seat_marks(
+                rows, seats, normalize_unicode_but_keep_spelling
+            )
+        )
     )
     is_undecided = stated.list.len() == 0
     texts = pl.Series([None] * rows.height, dtype=pl.String)
     texts = texts.scatter(
         is_undecided.arg_true(),
-        replace_names_by_marks(rows.filter(is_undecided), seats, normalize_loosely),
+        replace_player_names_by_seat_marks(
+            rows.filter(is_undecided), seats, normalize_case_and_number_spelling
+        ),
     )
-    loose_numbers = _parse_votes(rows.with_columns(text=texts))
+    loose_numbers = _parse_player_numbers_named_by_votes(rows.with_columns(text=texts))
     return (
         pl.DataFrame({"stated": stated, "loose": loose_numbers})
         .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("stated"))
@@ -536,7 +547,7 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     )
 
 
-def _parse_votes(texts: pl.DataFrame) -> pl.Series:
+def _parse_player_numbers_named_by_votes(texts: pl.DataFrame) -> pl.Series:
     """Return the votes of texts in which marks replace names, as lists of players' numbers.
 
     A list with one number is a vote for that player, and one with only an empty string is a vote
@@ -563,19 +574,19 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
     )
     chosen_numbers = (
         pl.when(last_answer.str.starts_with("\x02"))
-        .then(_marked_numbers(last_answer.str.extract(f"^({NAME_MARK})")))
+        .then(_distinct_numbers_in_marks(last_answer.str.extract(f"^({NAME_MARK})")))
         .when(last_answer.str.contains("(?i)^my"))
         .then(pl.concat_list("speaker"))
         .otherwise(pl.concat_list(pl.lit("")))
     )
-    parsed = parsed.with_columns(chosen=chosen_numbers, named=_marked_numbers(text))
+    parsed = parsed.with_columns(chosen=chosen_numbers, named=_distinct_numbers_in_marks(text))
     later_text = (
         pl.when(is_final)
         .then(last_answer.str.extract_all(REPEATED_VOTE_LINE).list.join(""))
         .otherwise(last_answer)
     )
     names_others = (
-        _marked_numbers(later_text.str.replace_all(COMPARED_NAME, ""))
+        _distinct_numbers_in_marks(later_text.str.replace_all(COMPARED_NAME, ""))
         .list.set_difference("chosen")
         .list.len()
         > 0
@@ -594,12 +605,12 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
         .then(named_numbers)
         .otherwise("chosen")
     )
-    is_silent = is_outage(pl.col("answer")) | pl.col("answer").is_null()
+    is_silent = is_outage_message(pl.col("answer")) | pl.col("answer").is_null()
     nobody = pl.lit([], pl.List(pl.String))
     return parsed.select(stated=pl.when(~is_silent).then(result).fill_null(nobody)).to_series()
 
 
-def _marked_numbers(text: pl.Expr) -> pl.Expr:
+def _distinct_numbers_in_marks(text: pl.Expr) -> pl.Expr:
     """Return the distinct numbers in the marks of a text."""
     numbers = text.str.extract_all(NAME_MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
@@ -617,7 +628,7 @@ def single_element(elements: pl.Expr) -> pl.Expr:
     return pl.when(elements.list.len() == 1).then(elements.list.first())
 
 
-def status_by_count(elements: pl.Expr) -> pl.Expr:
+def parse_status_by_value_count(elements: pl.Expr) -> pl.Expr:
     """Return the parse status for lists of parsed values, outages apart.
 
     Args:
@@ -635,7 +646,7 @@ def status_by_count(elements: pl.Expr) -> pl.Expr:
     )
 
 
-def status_unless_outage(text: pl.Expr, status: pl.Expr) -> pl.Expr:
+def outage_else_parse_status(text: pl.Expr, status: pl.Expr) -> pl.Expr:
     """Return `outage` for texts that replace an answer, and the status for all others.
 
     Args:
@@ -645,10 +656,12 @@ def status_unless_outage(text: pl.Expr, status: pl.Expr) -> pl.Expr:
     Returns:
         The parse status.
     """
-    return pl.when(is_outage(text)).then(_status_literal(ParseStatus.OUTAGE)).otherwise(status)
+    return (
+        pl.when(is_outage_message(text)).then(_status_literal(ParseStatus.OUTAGE)).otherwise(status)
+    )
 
 
-def extract_numbers(text: pl.Expr) -> pl.Expr:
+def extract_numbers_as_written(text: pl.Expr) -> pl.Expr:
     """Extract the numbers of a text as they are written.
 
     Args:
@@ -660,7 +673,7 @@ def extract_numbers(text: pl.Expr) -> pl.Expr:
     return text.str.extract_all(_NUMBER)
 
 
-def parse_share(written_numbers: pl.Expr) -> pl.Expr:
+def parse_percent_share(written_numbers: pl.Expr) -> pl.Expr:
     """Parse a share in percent as a fraction.
 
     Args:
@@ -670,14 +683,14 @@ def parse_share(written_numbers: pl.Expr) -> pl.Expr:
         A fraction between 0 and 1. Null if there is not exactly one number, if it is above 100, or
         if its separator may be a decimal or a thousands separator.
     """
-    percent = _unambiguous_share(written_numbers).str.replace(",", ".", literal=True)
+    percent = _only_number_if_unambiguous(written_numbers).str.replace(",", ".", literal=True)
     # Parsed with an exponent, because polars multiplies by 0.01 to divide by 100, and 35 % would
     # not be 0.35.
     fraction = (percent + "e-2").cast(float, strict=False)
     return pl.when(fraction <= 1).then(fraction)
 
 
-def share_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
+def share_parse_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
     """Return the parse status of a share.
 
     Args:
@@ -691,19 +704,22 @@ def share_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
     return (
         pl.when(share.is_not_null())
         .then(_status_literal(ParseStatus.OK))
-        .when((written_numbers.list.len() > 0) & _unambiguous_share(written_numbers).is_null())
+        .when(
+            (written_numbers.list.len() > 0)
+            & _only_number_if_unambiguous(written_numbers).is_null()
+        )
         .then(_status_literal(ParseStatus.AMBIGUOUS))
         .otherwise(_status_literal(ParseStatus.UNREADABLE))
     )
 
 
-def _unambiguous_share(written_numbers: pl.Expr) -> pl.Expr:
+def _only_number_if_unambiguous(written_numbers: pl.Expr) -> pl.Expr:
     """Return the only number of a list if its separator has one meaning, else null."""
     single_number = single_element(written_numbers)
     return pl.when(single_number.str.contains(_UNAMBIGUOUS_SHARE)).then(single_number)
 
 
-def amount_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> pl.Expr:
+def amount_parse_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> pl.Expr:
     """Return whether a text states the amount that the game registered.
 
     Args:
@@ -723,7 +739,7 @@ def amount_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> 
     )
 
 
-def choice_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
+def choice_parse_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
     """Return whether a text states the choice that the game registered.
 
     Args:

@@ -27,8 +27,8 @@ from pipeline.ingest.worker import (
     IngestJob,
     StagedFiles,
     WorkerTeam,
-    process_team,
     split_into_tasks,
+    start_processes_or_use_this_one,
 )
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import delete_staged_files
@@ -75,7 +75,7 @@ def wait_for_settled_files(
     last_read_hash, previous_hash, is_missing = b"", None, False
     while True:
         try:
-            current_hash, is_missing = _hash_source_files(sources), False
+            current_hash, is_missing = _hash_source_file_versions(sources), False
         except SourceError as error:
             if previous_hash is None:
                 raise
@@ -92,7 +92,7 @@ def wait_for_settled_files(
         sleep(seconds)
 
 
-def _hash_source_files(sources: Sequence[str]) -> bytes:
+def _hash_source_file_versions(sources: Sequence[str]) -> bytes:
     """Return a hash of the files' names, sizes and (local) versions; empty without files."""
     digest = sha256()
     try:
@@ -108,7 +108,7 @@ def _hash_source_files(sources: Sequence[str]) -> bytes:
     return digest.digest()
 
 
-MEMORY = 2 * 2**30
+DEFAULT_MEMORY_BYTES = 2 * 2**30
 MIN_MEMORY_BYTES = 2**29
 # A batch of documents gets this fraction of a job's memory, because decoded documents need about
 # ten times their size. Smaller batches than the minimum are slow, and larger ones than the maximum
@@ -129,7 +129,7 @@ def ingest(
     model: str | ModelsOf | None = None,
     dry_run: bool = False,
     jobs: int | None = None,
-    memory: int = MEMORY,
+    memory: int = DEFAULT_MEMORY_BYTES,
     max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
     team: WorkerTeam | None = None,
@@ -189,7 +189,7 @@ def ingest(
     opened_lake = open_lake(lake) if lake_exists else None if dry_run else create_lake(lake)
     if opened_lake and lake_exists:
         check_writable(opened_lake)
-        _check_game_definitions(opened_lake)
+        _check_game_definitions_unchanged(opened_lake)
     undeleted_files: list[str] = []
     with (
         name_lake_in_errors(lake),
@@ -224,26 +224,29 @@ def ingest(
             change: Transaction | None = None
             try:
                 staged = _run_workers(
-                    archive_cache.unread(iter_source_files(source_paths)),
+                    archive_cache.iter_files_to_read(iter_source_files(source_paths)),
                     job,
-                    team or partial(process_team, jobs),
+                    team or partial(start_processes_or_use_this_one, jobs),
                     collected=collected,
                     archive_cache=archive_cache,
                 )
-                finding_files = collected.files("seen"), collected.files("faults")
+                finding_files = (
+                    collected.write_rest_and_list_files("seen"),
+                    collected.write_rest_and_list_files("faults"),
+                )
                 with (
                     begin_transaction(job.lake) if job.lake else nullcontext() as change,
                     plan_ingest(
                         database, change.lake if change else opened_lake, *finding_files
                     ) as plan,
                 ):
-                    summary = plan.summary(change.ingest_id if change else None)
-                    _check_document_counts(summary, collected.n_documents)
+                    summary = plan.summarize(change.ingest_id if change else None)
+                    _check_all_documents_have_status(summary, collected.n_documents)
                     if change:
                         ingest_row = {
                             "started_at": started_at,
                             "sources": list(map(to_valid_utf8, source_paths)),
-                            **job.settings(),
+                            **job.reading_settings(),
                         }
                         _commit_ingest(
                             change, plan, summary, staged, ingest_row, archive_cache=archive_cache
@@ -269,8 +272,14 @@ def _run_workers(
     """Decode all documents, collect the findings, and return each worker's staged files."""
 
     def read(source_file: SourceFile) -> Iterable[Document]:
-        documents = job.read(source_file, lambda n_bytes: collected.tell(0, n_bytes))
-        return archive_cache.iter_and_record(source_file, documents) if job.lake else documents
+        documents = job.iter_documents_of_file(
+            source_file, lambda n_bytes: collected.report_progress(0, n_bytes)
+        )
+        return (
+            archive_cache.iter_documents_and_record_archive(source_file, documents)
+            if job.lake
+            else documents
+        )
 
     with team(job, source_files) as (workers, files_to_deal):
         for findings in workers.run(
@@ -293,29 +302,31 @@ def _commit_ingest(
     archive_cache: "UnchangedArchiveCache",
 ) -> None:
     """Write all rows that the ingest adds and removes, with the workers' files, and commit them."""
-    _check_known_games_remain(plan)
-    outdated_games = plan.superseded_or_moved
+    _check_skipped_games_still_in_lake(plan)
+    outdated_games = plan.superseded_or_relocated_ids
     for table in GAME_TABLES if outdated_games else ():
-        if game_ids := outdated_games if table == "games" else plan.superseded:
-            change.remove_rows(table, _removal_of_games(game_ids))
-    if len(outdated_games) > len(plan.superseded):
-        change.write_rows("games", plan.moved_games())
+        if game_ids := outdated_games if table == "games" else plan.superseded_ids:
+            change.remove_rows(table, _row_removal_of_games(game_ids))
+    if len(outdated_games) > len(plan.superseded_ids):
+        change.write_rows("games", plan.iter_relocated_game_rows())
     for worker, worker_files in enumerate(staged):
-        surplus = plan.surplus(worker)
+        surplus = plan.load_ids_of_games_not_to_add(worker)
         for table in GAME_TABLES:
             files = worker_files.files[table]
             if surplus:
                 files = change.remove_rows_from_staged_files(
-                    table, files, _removal_of_games(surplus)
+                    table, files, _row_removal_of_games(surplus)
                 )
             change.add_files(table, files)
     write_roles(change, summary.games["game_type"])
-    archive_rows = plan.new_archive_rows(archive_cache.archives(change.ingest_id))
-    change.write_rows("documents", plan.iter_document_rows(change.ingest_id))
+    archive_rows = plan.select_and_register_archive_rows(
+        archive_cache.recorded_archive_rows(change.ingest_id)
+    )
+    change.write_rows("documents", plan.iter_new_document_rows(change.ingest_id))
     change.write_rows("archives", [archive_rows])
-    if outdated := plan.refusals.outdated_rows_removal():
+    if outdated := plan.quarantine_changes.outdated_rows_removal():
         change.remove_rows("quarantine", outdated)
-    change.write_rows("quarantine", plan.refusals.iter_new_rows(change.ingest_id))
+    change.write_rows("quarantine", plan.quarantine_changes.iter_new_rows(change.ingest_id))
     change.commit(
         ingest_row
         | {
@@ -327,7 +338,7 @@ def _commit_ingest(
     )
 
 
-def _check_game_definitions(lake: StoredLake) -> None:
+def _check_game_definitions_unchanged(lake: StoredLake) -> None:
     """Raise LakeError if a game's definition has changed since its games were ingested."""
     if changed_types := lake.changed_game_types:
         raise LakeError(
@@ -347,7 +358,7 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
         LakeError: If a game's definition differs from the one in the lake, which another ingest may
             have committed meanwhile.
     """
-    _check_game_definitions(change.lake)
+    _check_game_definitions_unchanged(change.lake)
     stored = change.lake.roles
     roles = registered_roles().filter(pl.col("game_type").is_in(game_types.implode()))
     new_types = roles.join(stored, on=roles.columns, how="anti")["game_type"].unique()
@@ -363,14 +374,14 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
     change.write_rows(ROLES_TABLE, [roles.filter(is_new)])
 
 
-def _removal_of_games(ids: GameIds) -> RowRemoval:
+def _row_removal_of_games(ids: GameIds) -> RowRemoval:
     """Return the removal of all rows of these games from a table."""
-    return RowRemoval(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
+    return RowRemoval(("game_id",), lambda rows: ids.contains_each_in_column(rows["game_id"]))
 
 
-def _check_known_games_remain(plan: "IngestPlan") -> None:
+def _check_skipped_games_still_in_lake(plan: "IngestPlan") -> None:
     """Raise LakeError if another ingest removed a game whose document was skipped as known."""
-    removed_games = plan.lost()
+    removed_games = plan.locations_of_removed_known_games()
     if removed_games.height:
         raise LakeError(
             f"another ingest removed {removed_games.height} games in the meantime, for example the "
@@ -378,7 +389,7 @@ def _check_known_games_remain(plan: "IngestPlan") -> None:
         )
 
 
-def _check_document_counts(summary: IngestSummary, n_read: int) -> None:
+def _check_all_documents_have_status(summary: IngestSummary, n_read: int) -> None:
     """Raise PipelineError if some documents that were read have no status."""
     if summary.n_seen != n_read:
         raise PipelineError(

@@ -42,10 +42,10 @@ class GameIds:
     """A set of game ids in sorted arrays of 16 bytes per id, in memory or in a shared file."""
 
     def __init__(self, *runs: NDArray[np.bytes_]) -> None:
-        self._runs = list(runs)
+        self._sorted_arrays = list(runs)
 
     @classmethod
-    def save(cls, batches: Iterable[pa.Table], file: Path) -> None:
+    def write_ids_file(cls, batches: Iterable[pa.Table], file: Path) -> None:
         """Write ids to a file that `load` can read.
 
         Args:
@@ -57,7 +57,7 @@ class GameIds:
                 id_file.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
 
     @classmethod
-    def load(cls, file: str | Path) -> Self:
+    def open_ids_file(cls, file: str | Path) -> Self:
         """Return the ids of a file that `save` has written; it must exist while they are used.
 
         Args:
@@ -67,38 +67,38 @@ class GameIds:
 
     def __len__(self) -> int:
         """Return the number of ids."""
-        return sum(map(len, self._runs))
+        return sum(map(len, self._sorted_arrays))
 
-    def contains(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+    def contains_each(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Return whether each id is in the set, reading only the needed parts of a file.
 
         Args:
             ids: Game ids as hexadecimal text.
         """
         id_array, is_present = _to_id_array(ids), np.zeros(len(ids), np.bool_)
-        for sorted_ids in self._runs:
+        for sorted_ids in self._sorted_arrays:
             is_present |= (
                 sorted_ids[np.searchsorted(sorted_ids, id_array).clip(max=len(sorted_ids) - 1)]
                 == id_array
             )
         return is_present
 
-    def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    def contains_each_in_column(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
         """Return for each row of a dictionary-encoded column whether its id is in the set."""
         masks = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
             # Converted by polars, because Arrow would import pandas if it is installed.
             id_indices = arrow.series_from_arrow("id", chunk.indices).to_numpy()
-            masks.append(self.contains(chunk.dictionary.to_pylist())[id_indices])
+            masks.append(self.contains_each(chunk.dictionary.to_pylist())[id_indices])
         return np.concatenate(masks)
 
-    def add(self, ids: Sequence[str]) -> None:
+    def add_new_ids(self, ids: Sequence[str]) -> None:
         """Add ids that are not in the set yet."""
         new = np.sort(_to_id_array(ids))
         # Arrays double in size when they are merged, so each id is sorted again only a few times.
-        while self._runs and len(self._runs[-1]) < 2 * len(new):
-            new = np.sort(np.concatenate([self._runs.pop(), new]))
-        self._runs += [new] if len(new) else []
+        while self._sorted_arrays and len(self._sorted_arrays[-1]) < 2 * len(new):
+            new = np.sort(np.concatenate([self._sorted_arrays.pop(), new]))
+        self._sorted_arrays += [new] if len(new) else []
 
 
 def _to_id_array(ids: Sequence[str]) -> NDArray[np.bytes_]:
@@ -137,7 +137,9 @@ class AssignedModels(Struct, frozen=True):
         """
         by_pattern = {_MATCH_ALL_PATHS: model} if isinstance(model, str) else model or {}
         return cls(
-            tuple((pattern, _encode_assigned_model(by_pattern[pattern])) for pattern in by_pattern)
+            tuple(
+                (pattern, _model_name_or_models_json(by_pattern[pattern])) for pattern in by_pattern
+            )
         )
 
     def model_at_path(self, path: str) -> str | None:
@@ -148,7 +150,7 @@ class AssignedModels(Struct, frozen=True):
         )
 
     @property
-    def text(self) -> str | None:
+    def as_name_or_json(self) -> str | None:
         """The assignment as text: a model's name for all documents, else JSON; None if empty."""
         if [pattern for pattern, _ in self.model_by_pattern] == [_MATCH_ALL_PATHS]:
             return self.model_by_pattern[0][1]
@@ -171,11 +173,11 @@ def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsO
     """
     if file is None:
         return model
-    by_pattern = read_models(file)
+    by_pattern = read_models_by_path_pattern(file)
     return by_pattern if model is None else {**by_pattern, "*": by_pattern.get("*", model)}
 
 
-def read_models(file: str | Path) -> ModelsOf:
+def read_models_by_path_pattern(file: str | Path) -> ModelsOf:
     """Read models by path pattern from a TOML or JSON file.
 
     Args:
@@ -201,7 +203,7 @@ def read_models(file: str | Path) -> ModelsOf:
         raise UsageError(f"{file}: {hint} ({error})") from error
 
 
-def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
+def _model_name_or_models_json(model: str | Mapping[str, str]) -> str:
     """Return the model's name, or players' models as JSON; raise UsageError for an empty name."""
     names = [model] if isinstance(model, str) else list(model.values())
     if not names or not all(name.strip() for name in names):
@@ -209,10 +211,10 @@ def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
     return model if isinstance(model, str) else _SORTED_JSON_ENCODER.encode(dict(model)).decode()
 
 
-RAW_LIMIT = 64 * 2**10
+MAX_STORED_RAW_BYTES = 64 * 2**10
 # The errors of one document must not need more memory than a valid document.
 MAX_ERRORS_PER_DOCUMENT = 20
-TEXT_LIMIT = 1000
+MAX_STORED_TEXT_LENGTH = 1000
 UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 
 # The status of a document by itself, before it is compared with other documents.
@@ -226,7 +228,7 @@ SCANNED_DOCUMENT_SCHEMA: dict[str, pl.DataType] = {
     "sha256": pl.String(),
     "game_index": pl.Int64(),
     "assigned_model": pl.String(),
-    "found": pl.String(),
+    "status_alone": pl.String(),
     "format": pl.String(),
     "reason": pl.String(),
     "game_id": pl.String(),
@@ -252,7 +254,8 @@ class ScannedDocument(Struct, gc=False):
         sha256: Hash of the document; for some formats, of its game.
         game_index: Number of the game in the document's path.
         assigned_model: The model that the ingest assigned to the game.
-        found: `game`, `known`, `quarantined` or `ignored`, independent of all other documents.
+        status_alone: `game`, `known`, `quarantined` or `ignored`: the status of the document by
+            itself, before it is compared with other documents and the lake.
         format: Format of the log.
         reason: Why the document is quarantined or ignored.
         game_id: Id of the game.
@@ -270,7 +273,7 @@ class ScannedDocument(Struct, gc=False):
     sha256: str | None = None
     game_index: int | None = None
     assigned_model: str | None = None
-    found: str = IGNORED
+    status_alone: str = IGNORED
     format: str | None = None
     reason: str | None = None
     game_id: str | None = None
@@ -367,7 +370,7 @@ def scan_document(document: Document, source_order: int) -> ScannedDocument:
     """
     seen = ScannedDocument(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
-        seen.found = QUARANTINED if document.is_broken else IGNORED
+        seen.status_alone = QUARANTINED if document.is_broken else IGNORED
         return seen
     seen.n_bytes = len(document.data)
     seen.sha256 = sha256(document.data)
@@ -398,37 +401,37 @@ def decode_documents(
     batch = DecodedBatch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
     for document, scanned in zip(documents, seen, strict=True):
-        if scanned.found == KNOWN:
+        if scanned.status_alone == KNOWN:
             continue
         if document.data is None:
             if document.is_broken:
                 error = RecordError("$", "the document can be read", document.reason or "it cannot")
                 batch.faults.append(_quarantine_row(scanned, None, error))
             continue
-        game = _decode_game(document.data, scanned, models, batch)
+        game = _decode_or_quarantine_document(document.data, scanned, models, batch)
         if game:
             games.setdefault(game.game_id, game)
-    is_new = ~decoded.contains(list(games))
-    frames = _build_frames_of_valid_games(list(compress(games.values(), is_new)))
+    is_new = ~decoded.contains_each(list(games))
+    frames = _build_frames_excluding_failing_games(list(compress(games.values(), is_new)))
     for cached_module in (readings, record_builder):
         cached_module.clear_cache()
     batch.tables = frames.tables
-    for scanned in seen if frames.read_votes else ():
-        scanned.n_read_votes, scanned.n_undecided_votes = frames.read_votes.get(
+    for scanned in seen if frames.parsed_votes else ():
+        scanned.n_read_votes, scanned.n_undecided_votes = frames.parsed_votes.get(
             scanned.game_id or "", (0, 0)
         )
     if frames.invalid_games:
-        _quarantine_invalid_games(frames.invalid_games, batch, documents)
+        _remove_and_quarantine_invalid_games(frames.invalid_games, batch, documents)
     external_paths = {
         document[:2] for document in documents if isinstance(document, ExternalDocument)
     }
     for row in batch.faults:
         row.raw = None if (row.source, row.path) in external_paths else row.raw
-    decoded.add(batch.tables["games"]["game_id"].to_pylist())
+    decoded.add_new_ids(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 
-def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames:
+def _build_frames_excluding_failing_games(games: Sequence[IdentifiedGame]) -> EventFrames:
     """Build the rows of the games; a game whose rows cannot be built is returned as invalid."""
     try:
         return build_event_frames(games)
@@ -443,23 +446,24 @@ def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames
             return EventFrames(build_event_frames([]).tables, {games[0].game_id: record_error})
     half = len(games) // 2
     first, second = (
-        _build_frames_of_valid_games(games[:half]),
-        _build_frames_of_valid_games(games[half:]),
+        _build_frames_excluding_failing_games(games[:half]),
+        _build_frames_excluding_failing_games(games[half:]),
     )
     tables = {
-        name: _concat_tables(rows, second.tables[name]) for name, rows in first.tables.items()
+        name: _concat_nonempty_tables(rows, second.tables[name])
+        for name, rows in first.tables.items()
     }
     return EventFrames(
-        tables, first.invalid_games | second.invalid_games, first.read_votes | second.read_votes
+        tables, first.invalid_games | second.invalid_games, first.parsed_votes | second.parsed_votes
     )
 
 
-def _concat_tables(*tables: pa.Table) -> pa.Table:
+def _concat_nonempty_tables(*tables: pa.Table) -> pa.Table:
     """Concatenate the tables that have rows, because empty ones can encode strings differently."""
     return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
 
 
-def _decode_game(
+def _decode_or_quarantine_document(
     data: bytes, scanned: ScannedDocument, models: AssignedModels, batch: DecodedBatch
 ) -> IdentifiedGame | None:
     """Read the game of a document and update `scanned`; return None if it has no valid game."""
@@ -478,9 +482,9 @@ def _decode_game(
         _quarantine_document(scanned, data, RecordError("$", UNEXPECTED_ERROR_RULE, reason), batch)
         return None
     if game is None:
-        scanned.found, scanned.reason = IGNORED, ignored_reason(data, scanned.path)
+        scanned.status_alone, scanned.reason = IGNORED, ignored_reason(data, scanned.path)
         return None
-    scanned.found, scanned.format, scanned.game_type = GAME, game.format, str(game.game_type)
+    scanned.status_alone, scanned.format, scanned.game_type = GAME, game.format, str(game.game_type)
     if game.log_id is not None:
         scanned.sha256 = hash_document(data, game, game_content_id)
     scanned.assigned_model = game.assigned_model
@@ -489,7 +493,7 @@ def _decode_game(
         index, scanned.game_index = game.game_index, None
     scanned.game_id = game_id(scanned.sha256, scanned.game_index, scanned.assigned_model)
     scanned.content_id = game_content_id
-    for fault in _limit_record_errors(game.faults):
+    for fault in _first_errors_and_summary(game.faults):
         batch.faults.append(_quarantine_row(scanned, data, fault))
     return IdentifiedGame(
         game,
@@ -506,11 +510,11 @@ def _quarantine_document(
     scanned: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
 ) -> None:
     """Mark a document as quarantined and add its error to the batch."""
-    scanned.found, scanned.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
+    scanned.status_alone, scanned.reason = QUARANTINED, fault.message[:MAX_STORED_TEXT_LENGTH]
     batch.faults.append(_quarantine_row(scanned, data, fault))
 
 
-def _limit_record_errors(faults: Sequence[RecordError]) -> Sequence[RecordError]:
+def _first_errors_and_summary(faults: Sequence[RecordError]) -> Sequence[RecordError]:
     """Return the errors, or the first ones and a summary, because each row repeats the document."""
     if len(faults) <= MAX_ERRORS_PER_DOCUMENT:
         return faults
@@ -530,15 +534,15 @@ def _quarantine_row(
         scanned.path,
         scanned.sha256,
         scanned.game_id,
-        fault.json_path[:TEXT_LIMIT],
+        fault.json_path[:MAX_STORED_TEXT_LENGTH],
         fault.rule,
-        fault.message[:TEXT_LIMIT],
+        fault.message[:MAX_STORED_TEXT_LENGTH],
         scanned.n_bytes,
-        None if data is None else data[:RAW_LIMIT],
+        None if data is None else data[:MAX_STORED_RAW_BYTES],
     )
 
 
-def _quarantine_invalid_games(
+def _remove_and_quarantine_invalid_games(
     invalid_games: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
     """Remove games with invalid rows from the batch, and quarantine their documents."""
@@ -548,7 +552,7 @@ def _quarantine_invalid_games(
         is_invalid = game_ids.is_in(list(invalid_games))
         batch.tables[table] = rows.filter((~is_invalid).to_arrow())
     for document, scanned in zip(documents, batch.seen, strict=True):
-        if scanned.found == GAME and scanned.game_id in invalid_games:
+        if scanned.status_alone == GAME and scanned.game_id in invalid_games:
             assert document.data is not None
             fault, scanned.game_id = invalid_games[scanned.game_id], None
             _quarantine_document(scanned, document.data, fault, batch)

@@ -62,11 +62,11 @@ class WorkerTask(NamedTuple):
     documents: tuple[Document, ...] = ()
 
 
-ReadDocuments = Callable[[SourceFile], Iterable[Document]]
+ReadArchive = Callable[[SourceFile], Iterable[Document]]
 
 
 def split_into_tasks(
-    source_files: Iterable[SourceFile], read: ReadDocuments | None
+    source_files: Iterable[SourceFile], read: ReadArchive | None
 ) -> Iterator[WorkerTask]:
     """Yield tasks that are small enough for one worker to hold in memory.
 
@@ -79,22 +79,22 @@ def split_into_tasks(
         The tasks, in the order of the sources.
     """
     numbers = count()
-    for is_large, group in groupby(source_files, _is_large_archive):
+    for is_large, group in groupby(source_files, _is_divided_among_workers):
         if not is_large:
-            for batch in _iter_task_batches(group, lambda source_file: source_file.n_bytes):
+            for batch in _iter_batches_of_task_size(group, lambda source_file: source_file.n_bytes):
                 yield WorkerTask(next(numbers), units=batch)
             continue
         for source_file in group:
             if read is None:
                 yield WorkerTask(next(numbers), units=(source_file,))
                 continue
-            for documents in _iter_task_batches(
+            for documents in _iter_batches_of_task_size(
                 read(source_file), lambda document: len(document.data or b"")
             ):
                 yield WorkerTask(next(numbers), documents=documents)
 
 
-def _is_large_archive(unit: SourceFile) -> bool:
+def _is_divided_among_workers(unit: SourceFile) -> bool:
     """Return whether the file is an archive that is split into several tasks."""
     return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
 
@@ -102,7 +102,9 @@ def _is_large_archive(unit: SourceFile) -> bool:
 T = TypeVar("T")
 
 
-def _iter_task_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+def _iter_batches_of_task_size(
+    items: Iterable[T], size: Callable[[T], int]
+) -> Iterator[tuple[T, ...]]:
     """Yield batches of items with at most `TASK_UNITS` items and about `TASK_BYTES` bytes."""
     batch: list[T] = []
     n_bytes = 0
@@ -143,16 +145,18 @@ class IngestJob(Struct, frozen=True):
     max_expanded: int | None
     batch_bytes: int
 
-    def settings(self) -> dict[str, object]:
+    def reading_settings(self) -> dict[str, object]:
         """Return the settings that affect how documents are read, by column of `ingests`."""
         return {
             "code_sha256": hash_ingest_code(),
-            "assigned_model": self.models.text,
+            "assigned_model": self.models.as_name_or_json,
             "max_document": self.max_document,
             "max_expanded": self.max_expanded,
         }
 
-    def read(self, unit: SourceFile, on_bytes: Callable[[int], None]) -> Iterator[Document]:
+    def iter_documents_of_file(
+        self, unit: SourceFile, on_bytes: Callable[[int], None]
+    ) -> Iterator[Document]:
         """Return an iterator of the documents of a source file.
 
         Args:
@@ -202,8 +206,8 @@ class Worker:
     def __init__(self, job: IngestJob, number: int) -> None:
         self._job = job
         self._number = number
-        self._known = GameIds.load(job.known) if job.known else None
-        self._decoded = GameIds()
+        self._known_ids = GameIds.open_ids_file(job.known) if job.known else None
+        self._decoded_ids = GameIds()
         self._writers: dict[str, TableWriter] = {}
         if job.lake is not None:
             lake, file_prefix = (
@@ -229,7 +233,7 @@ class Worker:
             The findings in the documents that were decoded since the last call.
         """
         documents_of_files = chain.from_iterable(
-            self._job.read(unit, self._add_bytes) for unit in task.units
+            self._job.iter_documents_of_file(unit, self._add_bytes) for unit in task.units
         )
         for position, document in enumerate(
             chain(task.documents, documents_of_files), start=task.number << 32
@@ -241,8 +245,8 @@ class Worker:
                 self._waiting_bytes >= self._job.batch_bytes
                 or len(self._waiting) >= BATCH_DOCUMENTS
             ):
-                self._decode()
-        return self._take_findings()
+                self._decode_waiting_documents()
+        return self._return_and_clear_findings()
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
         """Run the tasks one after another, and return an iterator of their findings."""
@@ -254,18 +258,18 @@ class Worker:
         Returns:
             A list with this worker's files.
         """
-        self._decode()
+        self._decode_waiting_documents()
         map_tables(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
-        return [StagedFiles(self._take_findings(), files)]
+        return [StagedFiles(self._return_and_clear_findings(), files)]
 
     def stop(self) -> None:
         """Delete the written files, unless `finish` has returned them."""
         for writer in () if self._is_finished else self._writers.values():
             writer.delete_files()
 
-    def _take_findings(self) -> WorkerFindings:
+    def _return_and_clear_findings(self) -> WorkerFindings:
         """Return the findings since the last report, and forget them."""
         rows = {
             name: pl.concat(frames).write_ipc_stream(None).getvalue()
@@ -279,7 +283,7 @@ class Worker:
     def _add_bytes(self, n_bytes: int) -> None:
         self._n_bytes += n_bytes
 
-    def _decode(self) -> None:
+    def _decode_waiting_documents(self) -> None:
         """Decode the waiting documents as one batch."""
         if not self._waiting:
             return
@@ -288,8 +292,8 @@ class Worker:
         try:
             documents = [document for _, document in self._waiting]
             seen = [scan_document(document, order) for order, document in self._waiting]
-            self._mark_known(seen)
-            batch = decode_documents(documents, seen, self._job.models, self._decoded)
+            self._mark_known_documents(seen)
+            batch = decode_documents(documents, seen, self._job.models, self._decoded_ids)
             self._frames["seen"].append(scanned_documents_frame(seen, self._number))
             if batch.faults:
                 self._frames["faults"].append(quarantine_frame(batch.faults))
@@ -300,15 +304,15 @@ class Worker:
                 gc.enable()
         self._waiting, self._waiting_bytes = [], 0
 
-    def _mark_known(self, seen: list[ScannedDocument]) -> None:
+    def _mark_known_documents(self, seen: list[ScannedDocument]) -> None:
         """Mark the documents whose games are in the lake, so that they are not decoded again."""
-        if self._known is None:
+        if self._known_ids is None:
             return
         # First without a model, because models that a log names take precedence.
         unnamed = [(document, None) for document in seen if document.sha256 is not None]
-        unmarked = self._mark_documents(self._known, unnamed)
-        self._mark_documents(
-            self._known,
+        unmarked = self._mark_documents_with_known_ids(self._known_ids, unnamed)
+        self._mark_documents_with_known_ids(
+            self._known_ids,
             [
                 (document, model)
                 for document in unmarked
@@ -317,7 +321,7 @@ class Worker:
         )
 
     @staticmethod
-    def _mark_documents(
+    def _mark_documents_with_known_ids(
         known_ids: GameIds, candidates: Sequence[tuple[ScannedDocument, str | None]]
     ) -> list[ScannedDocument]:
         """Mark documents whose game id with the paired model is known, and return the others."""
@@ -325,9 +329,9 @@ class Worker:
             game_id(str(document.sha256), document.game_index, model)
             for document, model in candidates
         ]
-        is_known = known_ids.contains(ids)
+        is_known = known_ids.contains_each(ids)
         for (document, model), id_ in compress(zip(candidates, ids, strict=True), is_known):
-            document.found, document.game_id, document.assigned_model = KNOWN, id_, model
+            document.status_alone, document.game_id, document.assigned_model = KNOWN, id_, model
         return [document for document, _ in compress(candidates, ~is_known)]
 
 
@@ -385,7 +389,7 @@ WorkerTeam = Callable[
 
 
 @contextmanager
-def process_team(
+def start_processes_or_use_this_one(
     max_processes: int, job: IngestJob, source_files: Iterator[SourceFile]
 ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
     """Start as many worker processes as are worthwhile; for little work, use this process.
@@ -425,29 +429,29 @@ class ProcessPool:
         """Give each task to an idle worker, and yield findings as they come."""
         for task in tasks:
             while all(worker.is_busy for worker in self._workers):
-                yield from self._iter_answers()
-            next(worker for worker in self._workers if not worker.is_busy).send(task)
+                yield from self._iter_findings_of_ready_workers()
+            next(worker for worker in self._workers if not worker.is_busy).send_task(task)
         while any(worker.is_busy for worker in self._workers):
-            yield from self._iter_answers()
+            yield from self._iter_findings_of_ready_workers()
 
     def finish(self) -> list[StagedFiles]:
         """Return the files of each worker, in the order of their numbers."""
         for worker in self._workers:
-            worker.send(_FINISH_SIGNAL)
-        return [staged for worker in self._workers for staged in worker.answer()]
+            worker.send_task(_FINISH_SIGNAL)
+        return [staged for worker in self._workers for staged in worker.receive_answer()]
 
     def stop(self) -> None:
         """Terminate all worker processes."""
         for worker in self._workers:
-            worker.stop()
+            worker.terminate_or_kill()
 
-    def _iter_answers(self) -> Iterator[WorkerFindings]:
+    def _iter_findings_of_ready_workers(self) -> Iterator[WorkerFindings]:
         """Wait for a busy worker, and yield the findings of the workers that are done."""
         worker_by_connection = {
             worker.connection: worker for worker in self._workers if worker.is_busy
         }
         for connection in wait(list(worker_by_connection)):
-            yield worker_by_connection[cast(Connection, connection)].answer()
+            yield worker_by_connection[cast(Connection, connection)].receive_answer()
 
 
 class _WorkerProcess:
@@ -466,26 +470,26 @@ class _WorkerProcess:
         )
         self.connection.send((job, number))
 
-    def send(self, task: WorkerTask | None) -> None:
+    def send_task(self, task: WorkerTask | None) -> None:
         """Send a task to the process; raise PipelineError if the process has terminated."""
         try:
             self.connection.send(task)
         except OSError:
-            raise self._terminated_error() from None
+            raise self._unexpected_termination_error() from None
         self.is_busy = True
 
-    def answer(self) -> Any:
+    def receive_answer(self) -> Any:
         """Return the worker's answer, or raise the error that it met."""
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
-            raise self._terminated_error() from None
+            raise self._unexpected_termination_error() from None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def stop(self) -> None:
+    def terminate_or_kill(self) -> None:
         """Terminate the process, and kill it if it does not react."""
         self.connection.close()
         self._process.terminate()
@@ -495,7 +499,7 @@ class _WorkerProcess:
             self._process.kill()
             self._process.wait()
 
-    def _terminated_error(self) -> PipelineError:
+    def _unexpected_termination_error(self) -> PipelineError:
         """Return the error for a process that has terminated unexpectedly."""
         exit_description = describe_exit_code(self._process.wait())
         return PipelineError(
@@ -515,7 +519,7 @@ def main() -> None:
         is_over = False
         while not is_over:
             task = connection.recv()
-            connection.send(_run_or_return_error(worker, task))
+            connection.send(_run_task_or_return_error(worker, task))
             is_over = task is _FINISH_SIGNAL
     except (EOFError, OSError):
         pass  # The ingest has terminated, so the files are not needed.
@@ -524,7 +528,7 @@ def main() -> None:
     os._exit(0)  # Skips the clean-up of modules, which takes 0.1 s.
 
 
-def _run_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
+def _run_task_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
     """Run a task and return the findings, or the exception, so that the ingest can raise it."""
     try:
         return worker.finish() if task is _FINISH_SIGNAL else worker.run_task(task)
