@@ -1,8 +1,9 @@
-"""How a file is cut into documents: a splitter takes its bytes, and gives its parts as they come.
+"""Split files into documents.
 
-A part has its number in the file, from 1 on, or a name of its own; null stands for the file as a
-whole. Its data are null where they are more than the limit. Only one part is in memory at a time,
-except that `list_splitter` holds the file, of which the limit is asked too.
+A splitter takes the bytes of a file and a limit, and yields the parts of the file. The key of a
+part is its number, from 1, or its name; None stands for the whole file. Its data are None if they
+exceed the limit. Only one part is in memory at a time, except that `list_splitter` reads the whole
+file, which must not exceed the limit.
 """
 
 import io
@@ -18,18 +19,23 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _CHUNK_BYTES = 1 << 16
-_MAX_LINE_PIECE_BYTES = 1 << 20  # of a longer line so many are looked at together
-# Each row carries its header: with a longer one, a row could cost more than a document.
+_MAX_LINE_PIECE_BYTES = 1 << 20  # A longer line is read in pieces.
+# Each row repeats the header, so a large header would make all rows large.
 _MAX_CSV_HEADER_BYTES = 1 << 14
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# No end of a line can be in a text of JSON, so each is whole on its line.
+# A JSON string contains no line break, so each string is complete on its line.
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _TRUNCATED_JSON_MESSAGE = "Input data was truncated"
 _NUMBER_CHARACTERS = b"0123456789.-+eE"
 
 
 class DocumentPart(NamedTuple):
-    """A part of a file with its number or name."""
+    """A part of a file.
+
+    Attributes:
+        key: The number or name of the part; None for the whole file.
+        data: The bytes; None if they exceed the limit.
+    """
 
     key: int | str | None
     data: bytes | None
@@ -42,7 +48,7 @@ def read_whole_file(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPar
     """Yield the whole file as one document.
 
     Raises:
-        RejectedInputError: If it is larger than the limit.
+        RejectedInputError: If the file has more bytes than the limit.
     """
     failures: list[Exception] = []
     data = read_bytes_within_limit(_iter_until_error(pieces, failures), limit)
@@ -60,7 +66,7 @@ def _iter_until_error(pieces: Iterator[bytes], failures: list[Exception]) -> Ite
 
 
 def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield each line that is not blank as a document."""
+    """Yield each line of a file as a document, except for blank lines."""
     file = _file_over_pieces(pieces)
     number = 0
     while line := file.readline(limit + 1):
@@ -76,46 +82,62 @@ def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
 
 
 def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield each JSON value of a file; a single value is the whole file."""
-    file, held, number, depth = _file_over_pieces(pieces), _PartBuffer(limit), 1, 0
+    """Yield each JSON value of a file as a document; a value can span several lines.
+
+    The only value of a file is yielded as the whole file.
+    """
+    file, part_buffer, number, depth = _file_over_pieces(pieces), _PartBuffer(limit), 1, 0
     _skip_and_count_blank_lines(file)
     while line := file.readline(limit + 1):
         if not depth and _has_only_whitespace(line):
             _skip_and_count_blank_lines(file)
             continue
-        held.append_bytes(line)
-        bare = _JSON_STRING.sub(b"", line)
-        depth += bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
+        part_buffer.append_bytes(line)
+        line_without_strings = _JSON_STRING.sub(b"", line)
+        depth += (
+            line_without_strings.count(b"{")
+            + line_without_strings.count(b"[")
+            - line_without_strings.count(b"}")
+            - line_without_strings.count(b"]")
+        )
         if depth > 0:
             continue
         try:
             _skip_and_count_blank_lines(file)
-            is_alone = number == 1 and not file.peek()
+            is_only_value = number == 1 and not file.peek()
         except Exception:
-            yield from held.take_part(number)
+            yield from part_buffer.take_part(number)
             raise
-        yield from held.take_part(None if is_alone else number)
+        yield from part_buffer.take_part(None if is_only_value else number)
         number, depth = number + 1, 0
-    yield from held.take_part(None if number == 1 else number)
+    yield from part_buffer.take_part(None if number == 1 else number)
 
 
 def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
-    """Return a splitter that begins a part at each line that matches a pattern."""
+    """Return a splitter that starts a new document at each line that matches a pattern.
+
+    Args:
+        begin: The pattern; it is matched with the line and the next one.
+    """
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-        held, number = _PartBuffer(limit), 0
-        for line, following, is_start in _iter_lines_with_next_line(_file_over_pieces(pieces)):
-            if is_start and begin.match(line + following):
-                yield from held.take_part(number)
+        part_buffer, number = _PartBuffer(limit), 0
+        for line, next_line, is_line_start in _iter_lines_with_next_line(_file_over_pieces(pieces)):
+            if is_line_start and begin.match(line + next_line):
+                yield from part_buffer.take_part(number)
                 number += 1
-            held.append_bytes(line)
-        yield from held.take_part(number)
+            part_buffer.append_bytes(line)
+        yield from part_buffer.take_part(number)
 
     return split
 
 
 def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield each row of a CSV file, together with the header, as a document."""
+    """Yield each row of a CSV file as a document, with the header of the file before it.
+
+    Raises:
+        RejectedInputError: If the header is too large.
+    """
     records = _iter_csv_records_within_limit(pieces, limit)
     header = next(records, b"")
     if header is None or len(header) > _MAX_CSV_HEADER_BYTES:
@@ -128,37 +150,41 @@ def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]
 
 
 def list_splitter(key: str | None = None) -> Splitter:
-    """Return a splitter of the entries of a JSON list, or of the list at a key of an object."""
+    """Return a splitter that yields each element of a JSON list as a document.
+
+    Args:
+        key: The key of the list if the file contains an object; None if the file is a list.
+    """
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
         data = read_bytes_within_limit(pieces, limit)
         json = data.removeprefix(BYTE_ORDER_MARK)
         try:
-            listed = _LIST_DECODER.decode(
+            entries = _LIST_DECODER.decode(
                 json if key is None else _OBJECT_DECODER.decode(json)[key]
             )
         except (msgspec.DecodeError, KeyError, RecursionError, UnicodeDecodeError):
             yield DocumentPart(None, data)
             return
-        for number, entry in enumerate(listed, start=1):
+        for number, entry in enumerate(entries, start=1):
             yield DocumentPart(number, bytes(entry))
 
     return split
 
 
 def read_bytes_within_limit(pieces: Iterator[bytes], limit: int) -> bytes:
-    """Return the bytes of a document.
+    """Return all bytes of a document.
 
     Raises:
-        RejectedInputError: If it is larger than the limit.
+        RejectedInputError: If it has more bytes than the limit.
     """
-    held: list[bytes] = []
+    chunks: list[bytes] = []
     n_bytes = 0
     for piece in pieces:
-        held.append(piece)
+        chunks.append(piece)
         n_bytes += len(piece)
         check_size(n_bytes, limit)
-    return held[0] if len(held) == 1 else b"".join(held)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 _LIST_DECODER = msgspec.json.Decoder(list[msgspec.Raw])
@@ -169,18 +195,26 @@ _RAW_DECODER = msgspec.json.Decoder(msgspec.Raw)
 
 
 def is_multiline_json(head: bytes) -> bool:
-    """Return whether a JSON file has one value over several lines."""
-    first, _, rest = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")
-    second = rest.partition(b"\n")[0].strip()
+    """Return whether a file begins with a JSON value that spans at least two lines.
+
+    Args:
+        head: The first bytes of the file.
+    """
+    first_line, _, rest = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")
+    second_line = rest.partition(b"\n")[0].strip()
     return (
-        bool(second)
-        and _json_error_message(first) == _TRUNCATED_JSON_MESSAGE
-        and _is_json_or_truncated_json(first + second)
+        bool(second_line)
+        and _json_error_message(first_line) == _TRUNCATED_JSON_MESSAGE
+        and _is_json_or_truncated_json(first_line + second_line)
     )
 
 
 def starts_like_json(head: bytes) -> bool:
-    """Return whether a file starts with a JSON object, a list of objects, or JSON Lines."""
+    """Return whether a file begins with a JSON object or a list of objects.
+
+    Args:
+        head: The first bytes of the file, which can be truncated.
+    """
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     is_opened = head[:1] == b"{" or (head[:1] == b"[" and head[1:].lstrip()[:1] == b"{")
     return is_opened and (
@@ -189,7 +223,6 @@ def starts_like_json(head: bytes) -> bool:
 
 
 def _is_json_or_truncated_json(data: bytes) -> bool:
-    """Return whether the bytes are a JSON value or the truncated start of one."""
     return (
         _json_error_message(data) in (None, _TRUNCATED_JSON_MESSAGE)
         or _json_error_message(data.rstrip(_NUMBER_CHARACTERS)) == _TRUNCATED_JSON_MESSAGE
@@ -197,7 +230,7 @@ def _is_json_or_truncated_json(data: bytes) -> bool:
 
 
 def _json_error_message(data: bytes) -> str | None:
-    """Return why the bytes are no JSON value, or None if they are one."""
+    """Return why bytes are not a JSON value; None if they are one."""
     try:
         _RAW_DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -206,7 +239,7 @@ def _json_error_message(data: bytes) -> str | None:
 
 
 class _PartBuffer:
-    """The bytes of the current part, which are dropped if they exceed the limit."""
+    """Collects the bytes of a part; they are discarded if they exceed the limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -221,7 +254,10 @@ class _PartBuffer:
             self._pieces.append(piece)
 
     def take_part(self, number: int | None) -> Iterator[DocumentPart]:
-        """Yield the part without its final line breaks unless it is blank, and start the next."""
+        """Yield the collected part unless it is blank, and start a new one.
+
+        Line breaks at the end are removed. The data are None if they exceed the limit.
+        """
         data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
         self._pieces, self._n_bytes = [], 0
         if data is None or not _has_only_whitespace(data):
@@ -229,45 +265,47 @@ class _PartBuffer:
 
 
 def _has_only_whitespace(data: bytes) -> bool:
-    """Return whether the bytes contain only whitespace or a byte order mark."""
+    """Return whether bytes are blank apart from a byte order mark."""
     return not data.removeprefix(BYTE_ORDER_MARK).strip()
 
 
 def _iter_lines_with_next_line(
     file: "io.BufferedReader[_IteratorFile]",
 ) -> Iterator[tuple[bytes, bytes, bool]]:
-    """Yield each line with the next line, and whether the line is complete from its start."""
-    is_start = True
+    """Yield each line, the next line, and whether the first is the start of a line.
+
+    Long lines are yielded in pieces.
+    """
+    is_line_start = True
     line = file.readline(_MAX_LINE_PIECE_BYTES)
     while line:
-        following = file.readline(_MAX_LINE_PIECE_BYTES)
-        yield line, following, is_start
-        is_start = line.endswith(b"\n")
-        line = following
+        next_line = file.readline(_MAX_LINE_PIECE_BYTES)
+        yield line, next_line, is_line_start
+        is_line_start = line.endswith(b"\n")
+        line = next_line
 
 
 def _iter_csv_records_within_limit(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
-    """Yield the records of a CSV file; None for one that is larger than the limit."""
-    file, held = _file_over_pieces(pieces), _PartBuffer(limit)
+    """Yield the records of a CSV file; None for a record that exceeds the limit."""
+    file, part_buffer = _file_over_pieces(pieces), _PartBuffer(limit)
     is_quoted = False
     while line := file.readline(_MAX_LINE_PIECE_BYTES):
-        held.append_bytes(line)
-        # A quote within quotes is written twice, so an odd number leaves one open.
+        part_buffer.append_bytes(line)
+        # Quotes within quotes are doubled, so an odd number of quotes leaves one open.
         is_quoted ^= line.count(b'"') % 2 == 1
         if line.endswith(b"\n") and not is_quoted:
-            yield from (record for _, record in held.take_part(0))
-    yield from (record for _, record in held.take_part(0))
+            yield from (record for _, record in part_buffer.take_part(0))
+    yield from (record for _, record in part_buffer.take_part(0))
 
 
 def _skip_and_count_blank_lines(file: "io.BufferedReader[_IteratorFile]") -> int:
-    """Skip blank lines, and return their number."""
     n_lines = 0
-    while ahead := file.peek():
-        blank = ahead[: len(ahead) - len(ahead.lstrip())]
+    while buffered := file.peek():
+        blank = buffered[: len(buffered) - len(buffered.lstrip())]
         n_bytes = blank.rfind(b"\n") + 1
         file.read(n_bytes)
         n_lines += blank.count(b"\n")
-        if n_bytes < len(ahead):
+        if n_bytes < len(buffered):
             break
     return n_lines
 
@@ -277,7 +315,7 @@ def _file_over_pieces(pieces: Iterator[bytes]) -> "io.BufferedReader[_IteratorFi
 
 
 class _IteratorFile(io.RawIOBase):
-    """A readable file over an iterator of bytes."""
+    """A file that reads from an iterator of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -288,7 +326,7 @@ class _IteratorFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Fill the buffer from the current piece; return 0 at the end."""
+        """Fill a buffer from the current piece; return the number of bytes, 0 at the end."""
         while not self._unread_bytes:
             piece = next(self._pieces, None)
             if piece is None:
