@@ -1,7 +1,8 @@
-"""Build the rows of the event tables from games, one batch of games and one column at a time.
+"""Build the event tables of a batch of games.
 
-Values that the events of a game or of a seat share are stored once; rows refer to them by number
-until the Arrow tables are built. The texts of a table are parsed all at once.
+Tables are built one column at a time, and all texts of a table are parsed at once. Values that the
+rows of a game or player share are stored once; rows refer to them by number until the Arrow tables
+are built.
 
 Used by the ingest, `pipeline.conversion` and `pipeline.testing`; depends on
 `pipeline.events.readings` and `pipeline.events.text_parsing`.
@@ -66,7 +67,7 @@ _TEMPORARY_DTYPES = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _MAX_VALUE_LENGTH = 60
 SEAT_RULE = "the seat of an event is 1 to the number of players"
 _EMPTY_STRING_LIST = pl.lit([], _STRING_LIST)
-# The only player that a vote's text names; an empty text if it decides for nobody.
+# The only player that the text of a vote names; an empty string if it is a vote for nobody.
 _STATED_NAME = text_parsing.single_element(pl.col("stated"))
 _STATED_PLAYER = pl.when(_STATED_NAME != "").then(_STATED_NAME)
 _OK = pl.lit(str(ParseStatus.OK))
@@ -95,40 +96,51 @@ class IdentifiedGame(Struct, frozen=True, gc=False):
     path: str
 
 
+class ParsedVoteCounts(NamedTuple):
+    """Counts of the votes of a game that the log contains only as text.
+
+    Attributes:
+        n_parsed: Number of these votes.
+        n_undecided: Number of those among them whose text names no single player.
+    """
+
+    n_parsed: int = 0
+    n_undecided: int = 0
+
+
 class EventFrames(Struct):
     """The event tables of a batch of games, and the games that break a contract.
 
     Attributes:
         tables: The Arrow tables by name. Values that rows share are dictionary-encoded.
         invalid_games: The error of each game that has an invalid row, by game id.
-        read_votes: By game id, the number of votes that were parsed from text because the log does
-            not register them, and the number of these that the text leaves undecided.
+        parsed_votes: By game id, the counts of votes that the log contains only as text.
     """
 
     tables: dict[str, pa.Table]
     invalid_games: dict[str, RecordError]
-    parsed_votes: dict[str, tuple[int, int]] = {}
+    parsed_votes: dict[str, ParsedVoteCounts] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table with the columns and types of its contract.
+        """Return one of the tables as a polars frame, with the types of its contract.
 
         Args:
             name: The name of the table.
 
         Returns:
-            The rows as a polars frame.
+            The rows of the table.
         """
         return pl.DataFrame(self.tables[name]).cast(pl.Schema(table_schema(name)))
 
 
 def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
-    """Build the event tables of a batch of games.
+    """Build the event tables of a batch of games, and validate the rows.
 
     Args:
         batch: The games; their order is the order of the rows.
 
     Returns:
-        The tables, the games with invalid rows, and the number of parsed votes.
+        The tables, the error of each game with invalid rows, and counts of parsed votes.
     """
     builder = _Batch(batch)
     tables = {table: builder.build_table(table) for table in GAME_TABLES}
@@ -136,11 +148,12 @@ def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
 
 
 class _Batch:
-    """The tables of a batch of games; a table may be derived from those before it.
+    """Builds the tables of a batch of games.
 
-    Besides columns of its contract, a row has `game`, the number of its game in the batch, and
-    `player_row`, the number of its player among all players of the batch (null if it has none). A
-    message also has `message_row`, its number among the distinct rows of message columns.
+    Tables are built in order, because some depend on previous ones. Besides the columns of its
+    contract, a row has `game`, the number of its game in the batch, and `player_row`, the number of
+    its player among all players of the batch (null if it has none). A message also has
+    `message_row`, its number among the distinct rows of message columns.
     """
 
     def __init__(self, batch: Sequence[IdentifiedGame]) -> None:
@@ -172,7 +185,7 @@ class _Batch:
             self.tables[table] = self._build_event_rows(table, event_class, events_by_game)
 
     def build_table(self, table: str) -> pa.Table:
-        """Return a table with all columns of its contract; built once."""
+        """Return a table as Arrow data with all columns of its contract; it is built only once."""
         if self.tables[table].is_empty():
             return arrow.to_arrow_table(empty_table(table))
         if table not in self._built_tables:
@@ -180,30 +193,30 @@ class _Batch:
         return self._built_tables[table]
 
     def _arrow_table_with_shared_columns(self, table: str) -> pa.Table:
-        """Return a table's rows with the columns of their message, their game and their player."""
+        """Return a table with the columns of each row's message, game and player."""
         rows, schema = self.tables[table], table_schema(table)
         message_columns = self._message_columns if _MESSAGE_ROW in rows else {}
         row_columns = [name for name in schema if name in rows and name not in message_columns]
-        unshared = rows.select(pl.col(name).cast(schema[name]) for name in row_columns)
-        arrays = dict(zip(row_columns, arrow.to_arrow_table(unshared).columns, strict=True))
+        unshared_rows = rows.select(pl.col(name).cast(schema[name]) for name in row_columns)
+        arrays = dict(zip(row_columns, arrow.to_arrow_table(unshared_rows).columns, strict=True))
         # Columns of messages come first, because the moderator has a name but is not a player.
-        shared = {
+        shared_columns = {
             _MESSAGE_ROW: message_columns,
             GAME_ROW: self._game_columns,
             _PLAYER_ROW: self._player_columns,
         }
-        for row_number, columns in shared.items():
-            missing = [name for name in schema if name in columns and name not in arrays]
-            if missing:
+        for row_number, columns in shared_columns.items():
+            missing_names = [name for name in schema if name in columns and name not in arrays]
+            if missing_names:
                 row_numbers = rows[row_number].cast(pl.UInt32)  # cast once for all columns
-                arrays |= {name: columns[name].gather_rows(row_numbers) for name in missing}
+                arrays |= {name: columns[name].gather_rows(row_numbers) for name in missing_names}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
     def validation_errors(self) -> dict[str, RecordError]:
-        """Return the validation error of each game that has an invalid row, by game id."""
-        games = self.tables["games"]["game_id"]
+        """Return the error of each game that has an invalid row, by game id."""
+        all_game_ids = self.tables["games"]["game_id"]
         errors = dict.fromkeys(
-            games.gather(sorted(self._games_with_invalid_seats)),
+            all_game_ids.gather(sorted(self._games_with_invalid_seats)),
             RecordError("$", SEAT_RULE, f"a row breaks {SEAT_RULE}"),
         )
         for table in GAME_TABLES:
@@ -214,56 +227,60 @@ class _Batch:
                 continue
             violations = contracts.broken_rules(contract_without_shared_columns(table), rows)
             if violations:
-                game_ids = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
+                game_ids = (
+                    all_game_ids.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
+                )
                 errors |= _errors_of_invalid_games(table, rows, game_ids, violations)
         return errors
 
-    def count_parsed_votes(self) -> dict[str, tuple[int, int]]:
-        """Return, by game id, the number of votes parsed from text, and how many are undecided."""
+    def count_parsed_votes(self) -> dict[str, ParsedVoteCounts]:
+        """Count the votes whose text was parsed because the log does not register them."""
         parsed_votes = self.tables["votes"].filter(
             ~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE
         )
         counts = parsed_votes.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
-        games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
-        return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
+        game_ids = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
+        rows = counts.drop(GAME_ROW).iter_rows()
+        return dict(zip(game_ids, map(ParsedVoteCounts._make, rows), strict=True))
 
     def _columns_to_validate(self, table: str) -> pl.DataFrame:
-        """Return the columns of a table that its contract without shared columns checks."""
+        """Return the columns of a table that differ from row to row, which are validated."""
         columns = contract_without_shared_columns(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
             rows = pl.DataFrame(self.build_table(table))
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
-    def add_seat_and_is_sought(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
-        """Add `<name>_seat` and `is_sought` of the player whose name is in the column `name`."""
-        seats = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
-        return rows.join(seats, on=[GAME_ROW, name], how="left", maintain_order="left")
+    def add_seat_and_is_sought(self, rows: pl.DataFrame, player_column: str) -> pl.DataFrame:
+        """Join `<player_column>_seat` and `is_sought` of the player that a column names."""
+        seats = self.seats.drop("side").rename(
+            {"player": player_column, "seat": f"{player_column}_seat"}
+        )
+        return rows.join(seats, on=[GAME_ROW, player_column], how="left", maintain_order="left")
 
     def texts_of_messages(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the text of each row's message, as `text`."""
         return self._content.gather(self._message_positions_in_batch(rows)).alias("text")
 
     def message_texts_without_thoughts(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
-        """Return the text of each row's message without the model's thoughts, as `answer`."""
+        """Return the text of each row's message, without the model's thoughts, as `answer`."""
         return text_parsing.remove_thoughts_before_answers(
             self.texts_of_messages(rows), phase
         ).alias("answer")
 
     def parse_statuses_of_messages(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the parse status of each row's message; null if the row has no message."""
+        """Return the parse status of each row's message, or null if the row has no message."""
         return self._message_status.gather(self._message_positions_in_batch(rows))
 
-    def seat_values_of_players(self, rows: pl.DataFrame, name: str) -> pl.Series:
-        """Return the values of a column of `seats`, one for each row's player."""
-        return self.seats[name].gather(rows[_PLAYER_ROW])
+    def seat_values_of_players(self, rows: pl.DataFrame, column_name: str) -> pl.Series:
+        """Return the value that the player of each row has in a column of `seats`."""
+        return self.seats[column_name].gather(rows[_PLAYER_ROW])
 
     def game_types_of_rows(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the type of each row's game, as `game_type`."""
+        """Return the type of each row's game as the Series `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
     def messages_of_phase_without_thoughts(self, phase: Phase) -> pl.DataFrame:
-        """Return the messages of a phase in all games, without the thoughts in `content`."""
+        """Return all messages of a phase; `content` omits the thoughts of the model."""
         messages_of_phase = (
             self.tables["messages"]
             .select(*_SPEECH_COLUMNS, "phase")
@@ -275,14 +292,14 @@ class _Batch:
         )
 
     def _message_positions_in_batch(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the position of each row's message among all messages of the batch."""
+        """Return the number of each row's message among all messages of the batch."""
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
     def _build_event_rows(
         self, table: str, event_class: type[Struct], events_by_game: Sequence[Sequence[Event]]
     ) -> pl.DataFrame:
-        """Build the rows of an event table, with all derived columns."""
+        """Build the rows of an event table, including the columns that are parsed from text."""
         if not any(events_by_game):
             return _empty_table_before_derivation(table)
         rows = _frame_from_structs(table, event_class, chain.from_iterable(events_by_game))
@@ -292,7 +309,7 @@ class _Batch:
         return _COLUMN_DERIVATIONS.get(table, _derive_action_columns)(located_rows, self)
 
     def _build_player_rows(self) -> pl.DataFrame:
-        """Build the rows of `players`: each game's seats with their rank, usage and failure."""
+        """Build the rows of `players` from the seats of the games."""
         seats_by_game = [game.seats for game in self._games]
         rows = _frame_from_structs("players", Seat, chain.from_iterable(seats_by_game))
         rows = rows.with_columns(_group_number_of_each_member(seats_by_game))
@@ -313,7 +330,7 @@ class _Batch:
         )
 
     def _build_message_rows(self) -> pl.DataFrame:
-        """Build the rows of `messages`, and keep the columns that games share for later."""
+        """Build the rows of `messages`; store columns that games share in `_message_columns`."""
         messages_by_game = [game.messages for game in self._games]
         content = list(chain.from_iterable(map(attrgetter("content"), messages_by_game)))
         rows = _typed_frame("messages", {"content": content}).with_columns(
@@ -335,10 +352,12 @@ class _Batch:
         return self._add_player_row_numbers(rows.with_columns(message_row.alias(_MESSAGE_ROW)))
 
     def _add_player_row_numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Add the number of each row's player; note games with a seat that does not exist."""
-        # Seats outside of the range would refer to players of other games.
-        last = self._n_players.gather(rows[GAME_ROW])
-        seat = rows.select(pl.when(pl.col("seat").is_between(1, last)).then("seat")).to_series()
+        """Add `player_row`; record the games of rows with a seat that does not exist."""
+        # Numbers of seats that do not exist would refer to players of other games.
+        n_players = self._n_players.gather(rows[GAME_ROW])
+        seat = rows.select(
+            pl.when(pl.col("seat").is_between(1, n_players)).then("seat")
+        ).to_series()
         if seat.null_count() != rows["seat"].null_count():
             self._games_with_invalid_seats |= set(
                 rows.filter(seat.is_null(), pl.col("seat").is_not_null())[GAME_ROW]
@@ -349,16 +368,16 @@ class _Batch:
 
 @cache
 def _table_validity_expression(table: str) -> pl.Expr:
-    """Return the expression that tests quickly whether a table's rows are valid."""
+    """Return an expression that is true only if all rows of a table are valid."""
     return contracts.certainly_satisfies_contract(contract_without_shared_columns(table))
 
 
 def _errors_of_invalid_games(
     table: str, rows: pl.DataFrame, game_ids: pl.Series, violations: Mapping[str, pl.Series]
 ) -> dict[str, RecordError]:
-    """Return, for each game with invalid rows, the broken rules and an example of each."""
+    """Return an error for each game with invalid rows, with an example of each broken rule."""
     columns = contracts.columns_by_rule(contract_without_shared_columns(table))
-    contract = f"the contract of {table}"
+    contract_name = f"the contract of {table}"
     errors = {}
     is_invalid = pl.select(pl.any_horizontal(*violations.values())).to_series()
     for game_id in game_ids.filter(is_invalid).unique():
@@ -370,13 +389,13 @@ def _errors_of_invalid_games(
             for rule, invalid in rows_by_rule.items()
             if invalid.height
         }
-        message = f"a row breaks {contract}: {'; '.join(examples.values())}"
-        errors[game_id] = RecordError("$", f"{contract}: {'; '.join(examples)}", message)
+        message = f"a row breaks {contract_name}: {'; '.join(examples.values())}"
+        errors[game_id] = RecordError("$", f"{contract_name}: {'; '.join(examples)}", message)
     return errors
 
 
 def _format_first_row_and_count(rows: pl.DataFrame, columns: Sequence[str]) -> str:
-    """Format the values of the first row and the number of rows."""
+    """Format the values of the first row, and the number of rows."""
     values = [
         f"{name} {_format_short_value(rows[name].item(0))}" for name in columns if name != GAME_ROW
     ]
@@ -408,7 +427,10 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 
 
 def _setting_columns(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
-    """Return the columns of `games` that the setting determines, computed once per setting."""
+    """Return the columns of `games` that depend only on the fixed conditions of the game.
+
+    They are computed once for all games with equal conditions.
+    """
     games = [identified.game for identified in batch]
     settings = [setting_with_id(game.game_type, game.setting) for game in games]
     # If a game cannot be repeated, no other game has its setting, which gets the game's id.
@@ -418,11 +440,13 @@ def _setting_columns(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
         else setting._replace(setting_id=game_with_id.game_id)
         for setting, game_with_id in zip(settings, batch, strict=True)
     ]
-    numbers: dict[Setting, int] = {}
-    row_numbers = [numbers.setdefault(setting, len(numbers)) for setting in settings]
+    number_by_setting: dict[Setting, int] = {}
+    row_numbers = [
+        number_by_setting.setdefault(setting, len(number_by_setting)) for setting in settings
+    ]
     example_games = dict(zip(row_numbers, games, strict=True)).values()
     columns: dict[str, Sequence[object]] = {
-        name: list(map(attrgetter(name), numbers)) for name in Setting._fields
+        name: list(map(attrgetter(name), number_by_setting)) for name in Setting._fields
     }
     columns |= {
         name: [game.setting_value(name) for game in example_games] for name in FIXED_SETTING_KEYS
@@ -433,14 +457,17 @@ def _setting_columns(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 def _distinct_message_rows(
     columns_by_game: Sequence[MessageColumns],
 ) -> tuple[pl.Series, pl.DataFrame]:
-    """Return the number of each game's first row, and the distinct rows of message columns."""
-    columns_numbers: dict[MessageColumns, int] = {}
+    """Return the distinct rows of message columns, and the number of the first row of each game.
+
+    Games of equal course share these rows.
+    """
+    number_by_columns: dict[MessageColumns, int] = {}
     row_numbers = [
-        columns_numbers.setdefault(message_columns, len(columns_numbers))
+        number_by_columns.setdefault(message_columns, len(number_by_columns))
         for message_columns in columns_by_game
     ]
     columns = {
-        name: list(chain.from_iterable(map(attrgetter(name), columns_numbers)))
+        name: list(chain.from_iterable(map(attrgetter(name), number_by_columns)))
         for name in _MESSAGE_COLUMNS
     }
     visible_to = (
@@ -449,14 +476,14 @@ def _distinct_message_rows(
         .otherwise("visible_to")
     )
     sizes = pl.Series(
-        [len(message_columns.player) for message_columns in columns_numbers], dtype=pl.Int64
+        [len(message_columns.player) for message_columns in number_by_columns], dtype=pl.Int64
     )
     first_rows = _first_row_numbers_of_groups(sizes).gather(row_numbers)
     return first_rows, _typed_frame("messages", columns).with_columns(visible_to=visible_to)
 
 
 def _derive_vote_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the target, parse status and correctness of votes."""
+    """Add the target of each vote, and whether the vote is correct and valid."""
     rows = _add_players_named_in_text(rows, batch)
     rows = rows.with_columns(
         _logged_player_or_only_named_player("target"),
@@ -464,31 +491,30 @@ def _derive_vote_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         stated_target=_STATED_PLAYER,
     )
     # If a vote is not logged and its text is undecided, its correctness is unknown.
-    if_known = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
+    if_decided = pl.when(pl.col("is_logged") | _STATED_NAME.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
     rows = batch.add_seat_and_is_sought(rows, "target").with_columns(
-        is_correct=if_known.then(pl.col("is_sought").fill_null(value=False)),
-        is_valid=if_known.then(is_valid.fill_null(value=False)),
+        is_correct=if_decided.then(pl.col("is_sought").fill_null(value=False)),
+        is_valid=if_decided.then(is_valid.fill_null(value=False)),
     )
     return _invalidate_votes_for_eliminated_players(rows, batch)
 
 
 def _invalidate_votes_for_eliminated_players(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Mark votes as invalid if their target was eliminated before the vote."""
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
         return rows
     first_round_out = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
-    eliminated = eliminations.select(
+    first_rounds = eliminations.select(
         GAME_ROW, target_seat="seat", first_round_without=first_round_out
     )
-    rows = rows.join(eliminated, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
+    rows = rows.join(first_rounds, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
     is_out = (pl.col("first_round_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
 def _derive_proposal_vote_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the candidate and parse status of votes for proposals."""
+    """Add the player whose proposal each vote is for, and the parse status."""
     rows = _add_players_named_in_text(rows, batch)
     rows = rows.with_columns(
         _logged_player_or_only_named_player("candidate"), _vote_parse_status("candidate")
@@ -497,7 +523,7 @@ def _derive_proposal_vote_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataF
 
 
 def _add_players_named_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the names of the players that each row's text names, as the list `stated`."""
+    """Add the list `stated` of the players that each vote's text names."""
     rows = rows.with_columns(
         batch.message_texts_without_thoughts(rows, Phase.VOTE),
         batch.seat_values_of_players(rows, "player"),
@@ -515,7 +541,7 @@ def _add_columns_per_distinct_row(
     columns: list[str],
     **new_columns: pl.Expr | Callable[[pl.DataFrame], pl.Series],
 ) -> pl.DataFrame:
-    """Add columns that depend on a few columns, computed once for each distinct combination.
+    """Add columns that depend only on some columns, computed once for equal values.
 
     This is faster because players repeat the same short votes and amounts.
     """
@@ -529,7 +555,7 @@ def _add_columns_per_distinct_row(
 
 
 def _add_custom_names_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Replace `stated` in games with custom player names by the names found in the text."""
+    """Replace `stated` in games whose players have names other than `Player N`."""
     rows = rows.with_row_index("row")
     rows_to_parse = rows.join(batch.games_with_custom_names, on=GAME_ROW, how="semi").rename(
         {"answer": "text"}
@@ -553,19 +579,19 @@ def _add_custom_names_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame
     return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
-def _logged_player_or_only_named_player(name: str) -> pl.Expr:
-    """Return the player that the log registers, or else the only one that the text names."""
-    return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
+def _logged_player_or_only_named_player(player_column: str) -> pl.Expr:
+    """Return the player of a vote in the log, or else the only one that its text names."""
+    return pl.when("is_logged").then(player_column).otherwise(_STATED_PLAYER).alias(player_column)
 
 
-def _vote_parse_status(name: str) -> pl.Expr:
-    """Return how clearly a vote's text names the registered player, or any if none is logged."""
-    registered = pl.col(name)
+def _vote_parse_status(player_column: str) -> pl.Expr:
+    """Return how clearly a vote's text names the logged player, or any player if none is logged."""
+    registered = pl.col(player_column)
     is_text_missing = pl.col("answer").is_null() & registered.is_not_null()
     is_contradicted = pl.col("is_logged") & (registered.fill_null("") != _STATED_NAME)
     status = (
         pl.when(is_text_missing)
-        .then(_OK)  # no text contradicts the log
+        .then(_OK)  # No text contradicts the log.
         .when(is_contradicted)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
         .otherwise(text_parsing.parse_status_by_value_count(pl.col("stated")))
@@ -576,8 +602,10 @@ def _vote_parse_status(name: str) -> pl.Expr:
 def _derive_action_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """Add the parse status, and the seat of each player that a column names."""
     rows = _add_parse_status_of_message(rows, batch)
-    for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
-        rows = batch.add_seat_and_is_sought(rows, name)
+    for player_column in [
+        player_column for player_column in rows.columns if player_column in SEAT_COLUMNS
+    ]:
+        rows = batch.add_seat_and_is_sought(rows, player_column)
     return rows
 
 
@@ -588,7 +616,7 @@ def _add_parse_status_of_message(rows: pl.DataFrame, batch: _Batch) -> pl.DataFr
 
 
 def _derive_identification_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the claimed role of identifications, and whether it is correct."""
+    """Add the role that each player claims, and whether the claim is correct."""
     rows = _add_parse_status_of_message(rows, batch)
     rows_to_parse = rows.with_columns(
         batch.seat_values_of_players(rows, "player"),
@@ -602,7 +630,7 @@ def _derive_identification_columns(rows: pl.DataFrame, batch: _Batch) -> pl.Data
 
 
 def _derive_analysis_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Split analyses by kind, and add whether each is correct according to its text."""
+    """Make a row for each kind of analysis, and add whether its text is correct."""
     rows = _add_parse_status_of_message(rows, batch).with_columns(
         kind=pl.lit(list(AnalysisKind), _STRING_LIST), is_correct=pl.concat_list(*AnalysisKind)
     )
@@ -619,7 +647,7 @@ def _derive_analysis_rows(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _derive_decision_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the parse status of decisions."""
+    """Add the parse status of each decision to cooperate or defect."""
     rows = rows.with_columns(
         batch.texts_of_messages(rows), batch.message_texts_without_thoughts(rows, Phase.DECISION)
     )
@@ -633,7 +661,7 @@ def _derive_decision_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _derive_contribution_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the amount that the text states, and the parse status."""
+    """Add the amount that each contribution's text states, and the parse status."""
     answer = pl.col("answer")
     rows = rows.with_columns(
         batch.texts_of_messages(rows),
@@ -659,14 +687,14 @@ def _derive_contribution_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFr
     )
 
 
-def _ok_if_text_missing_else_status(registered: str, status: pl.Expr) -> pl.Expr:
-    """Return the status, or `ok` for a registered value without a text that contradicts it."""
-    is_text_missing = pl.col("answer").is_null() & pl.col(registered).is_not_null()
+def _ok_if_text_missing_else_status(registered_column: str, status: pl.Expr) -> pl.Expr:
+    """Return the status, or `ok` if the log registers a value and there is no text."""
+    is_text_missing = pl.col("answer").is_null() & pl.col(registered_column).is_not_null()
     return pl.when(is_text_missing).then(_OK).otherwise(status)
 
 
 def _derive_proposal_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add the share and the parse status of proposals."""
+    """Add the proposed share and the parse status."""
     rows = rows.with_columns(
         batch.parse_statuses_of_messages(rows).alias("message_status"),
         numbers=text_parsing.extract_numbers_as_written(pl.col("share_text")),
@@ -689,10 +717,10 @@ def _derive_proposal_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _derive_result_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    """Add whether the tested seat proposed the agreement.
+    """Add whether the tested player proposed the agreement, and its side and competition.
 
-    The author is the seat that most votes of the final round name. A tie goes to the choice of the
-    earliest voter; votes that name no player do not count.
+    The proposer is the seat that most votes of the final round name. If votes are tied, the
+    earliest voter decides; votes that name no player do not count.
     """
     author = (
         batch.tables["proposal_votes"]
@@ -715,7 +743,7 @@ def _derive_result_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     )
 
 
-# The functions that derive the columns of an event table, if not `_derive_actions`.
+# The functions that derive the columns of an event table, if it is not `_derive_action_columns`.
 _COLUMN_DERIVATIONS: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
     "votes": _derive_vote_columns,
     "guesses": lambda rows, _: rows,
@@ -741,14 +769,14 @@ _EVENT_CLASSES: dict[str, type[Struct]] = {
 def _frame_from_structs(
     table: str, struct_class: type[Struct], structs: Iterable[Struct]
 ) -> pl.DataFrame:
-    """Convert structs to a frame with one column per field, typed by the table's contract."""
+    """Convert structs to a frame with one column per field, with the types of a table."""
     field_names = struct_class.__struct_fields__
     columns = list(zip(*map(astuple, structs), strict=True)) or [()] * len(field_names)
     return _typed_frame(table, dict(zip(field_names, columns, strict=True)))
 
 
 def _typed_frame(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
-    """Build a frame whose columns have the types of the table's contract."""
+    """Build a frame with the column types of a table."""
     schema = {**table_schema(table), **_TEMPORARY_DTYPES}
     return pl.DataFrame(
         [_typed_series(name, values, schema[name]) for name, values in columns.items()]
@@ -756,7 +784,7 @@ def _typed_frame(table: str, columns: Mapping[str, Sequence[object]]) -> pl.Data
 
 
 def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
-    """Build a Series; in a column of string lists, a plain string counts as a list of one."""
+    """Build a Series; for lists of strings, a single string counts as a list of one."""
     if dtype != _STRING_LIST:
         return pl.Series(name, values, dtype=dtype)
     lists = [(value,) if isinstance(value, str) else value for value in values]
@@ -768,31 +796,31 @@ def _typed_series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Se
     )
 
 
-# Most games have rows in few tables, and no columns are derived for an empty table.
+# Cached, because most games have no rows in most tables.
 @cache
 def _empty_table_before_derivation(table: str) -> pl.DataFrame:
-    """Return an empty frame with the columns of a table before columns are derived."""
+    """Return an empty frame with the columns that a table has before columns are derived."""
     return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_TEMPORARY_DTYPES})
 
 
 def _first_row_numbers_of_groups(sizes: pl.Series) -> pl.Series:
-    """Return the number of the first row of each group, if groups are consecutive."""
+    """Return the number of the first row of each group from the sizes of the groups."""
     return (sizes.cum_sum() - sizes).cast(pl.Int64)
 
 
 def _group_number_of_each_member(groups: Sequence[Sized]) -> pl.Series:
-    """Return the group's number for each member of each group, as `game`."""
+    """Return the number of its group for each member of all groups, as the Series `game`."""
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
-    numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
+    group_numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
     # To convert a numpy array, polars loads numpy.ma and Arrow loads pandas: 10 ms per worker.
-    buffers = [None, pa.py_buffer(numbers)]
+    buffers = [None, pa.py_buffer(group_numbers)]
     return arrow.series_from_arrow(
-        GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers)
+        GAME_ROW, pa.Array.from_buffers(pa.int64(), len(group_numbers), buffers)
     )
 
 
 class _SharedColumn(NamedTuple):
-    """A column whose values are repeated for many rows.
+    """The distinct values of a column that many rows share.
 
     Attributes:
         values: The values, or for strings their indices in `texts`.
@@ -803,20 +831,20 @@ class _SharedColumn(NamedTuple):
     texts: pa.Array | None
 
     def gather_rows(self, rows: pl.Series) -> pa.Array:
-        """Return the values of the given rows; a null row number gives null, or False."""
+        """Return the values at row numbers; null numbers give null, or False for booleans."""
         gathered = self.values[rows]
         if self.texts is None:
             return arrow.to_arrow_array(
                 gathered.fill_null(value=False) if gathered.dtype == pl.Boolean else gathered
             )
         texts = self.texts
-        if len(rows) < len(self.values):  # do not write strings that none of the rows has
+        if len(rows) < len(self.values):  # Omit strings that no row has.
             gathered, texts = _encode_strings(arrow.series_from_arrow("", texts)[gathered])
         return pa.DictionaryArray.from_arrays(arrow.to_arrow_array(gathered), texts)
 
 
 def _encode_strings(column: pl.Series) -> _SharedColumn:
-    """Encode a string column as indices and distinct strings; keep other columns."""
+    """Replace the strings of a column by indices of distinct strings; keep other types."""
     if column.dtype != pl.String:
         return _SharedColumn(column, None)
     encoded = arrow.to_arrow_array(column.cast(pl.Categorical(pl.Categories.random())))
@@ -824,7 +852,7 @@ def _encode_strings(column: pl.Series) -> _SharedColumn:
 
 
 def _add_side_and_competition(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the side of each row's role, and its competition if the player is tested."""
+    """Add the side of each row's role, and the competition if the player is tested."""
     rows = rows.join(
         registered_roles(), on=["game_type", "role"], how="left", maintain_order="left"
     )

@@ -1,4 +1,4 @@
-"""Parse votes, choices and shares from texts, for all texts of a batch at once.
+"""Parse votes, choices and shares from the texts of a batch of games.
 
 Parsing is strict: a text with two answers is `ambiguous` and one without an answer `unreadable`,
 and neither has a value. A null text has no answer. Most functions take and return expressions.
@@ -120,7 +120,6 @@ _VOTE_LABEL = (
 
 
 def _pattern_of_statement_at_line_start(pattern: str) -> str:
-    """Return the regular expression of a statement at the beginning of a line."""
     # ASCII word boundaries, because Unicode boundaries slow down the search in other scripts.
     return rf"(?m)^[^\w\n\x02{_STOP_MARKS}]*(?i:{pattern}{_AFTER_TARGET})".replace(
         r"\b", r"(?-u:\b)"
@@ -234,19 +233,19 @@ NormalizeText = Callable[[pl.Expr], pl.Expr]
 
 
 def remove_mark_and_invisible_characters(text: pl.Expr) -> pl.Expr:
-    """Remove invisible characters, and the control characters that serve as marks in this module.
+    """Remove invisible characters, and replace the characters that this module uses as marks.
 
     Args:
         text: Texts or names.
 
     Returns:
-        The texts, with a space for each control character.
+        The texts, with a space for each mark.
     """
     return text.str.replace_all(_RESERVED_SIGNS, " ").str.replace_all(_INVISIBLE_SIGNS, "")
 
 
 def normalize_unicode_but_keep_spelling(text: pl.Expr) -> pl.Expr:
-    """Unify the encodings of accents and apostrophes in a text, but keep its spelling.
+    """Unify the encodings of accents and apostrophes, without changing case or spelling.
 
     Args:
         text: Texts or names.
@@ -258,7 +257,7 @@ def normalize_unicode_but_keep_spelling(text: pl.Expr) -> pl.Expr:
 
 
 def normalize_case_and_number_spelling(text: pl.Expr) -> pl.Expr:
-    """Convert a text to lower case and unify the spelling of names with numbers.
+    """Convert texts to lower case and unify how names with numbers are written.
 
     `player_2`, `Player two` and `player2` become equal.
 
@@ -283,12 +282,13 @@ def _straighten_apostrophes(text: pl.Expr) -> pl.Expr:
 def replace_player_names_by_seat_marks(
     texts: pl.DataFrame, seats: pl.DataFrame, normalize: NormalizeText
 ) -> pl.Series:
-    """Replace each name of a player in texts by a mark with the number of the seat.
+    """Replace the names of players in texts by marks with the numbers of their seats.
 
     Args:
         texts: Rows with `game` and `text`; the rows of a game are consecutive.
         seats: The seats of the games, with `game`, `player` and `seat`.
-        normalize: The normalization of texts and names, `normalize_exactly` or `normalize_loosely`.
+        normalize: The normalization of texts and names, `normalize_unicode_but_keep_spelling` or
+            `normalize_case_and_number_spelling`.
 
     Returns:
         The normalized texts with marks, in the order of the rows.
@@ -312,10 +312,12 @@ def replace_player_names_by_seat_marks(
         how="left",
         maintain_order="left",
     )
-    rebuilt = matches.group_by(GAME_ROW, maintain_order=True).agg(_replace_matched_names_by_marks())
+    marked_games = matches.group_by(GAME_ROW, maintain_order=True).agg(
+        _replace_matched_names_by_marks()
+    )
     marked_text = pl.col("text").str.replace_all(_WORD_EDGE, "", literal=True)
     marked_text = marked_text.str.replace_all(_AMBIGUOUS_SIGN, _AMBIGUOUS_NAME_MARK, literal=True)
-    return rebuilt.select(marked_text.str.split(_TEXT_SEPARATOR)).explode("text").to_series()
+    return marked_games.select(marked_text.str.split(_TEXT_SEPARATOR)).explode("text").to_series()
 
 
 def _delimit_words(text: pl.Expr) -> pl.Expr:
@@ -325,7 +327,7 @@ def _delimit_words(text: pl.Expr) -> pl.Expr:
 def _normalized_names_with_delimiters(
     seats: pl.DataFrame, normalize: NormalizeText
 ) -> pl.DataFrame:
-    """Return the names that identify seats in a text, as `name` with delimiters."""
+    """Return the spellings of each player's name that are searched in texts, as `name`."""
     name = normalize(remove_mark_and_invisible_characters(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
     if normalize is normalize_case_and_number_spelling:
@@ -346,23 +348,23 @@ def _normalized_names_with_delimiters(
 
 
 def _name_variants_with_other_separators(names: pl.DataFrame) -> pl.DataFrame:
-    """Return names with other separators and widths of digits, except for names of other seats.
+    """Return names with other separators or digits, except for names of other seats.
 
     For example, "Mary-Ann" does not stand for "Mary Ann" if another seat has that name.
     """
     name = pl.col("name").str.normalize("NFKC")
-    widths = [name, name.str.replace_many(list(_DIGITS), list(_WIDE_DIGITS))]
+    names_by_digit_width = [name, name.str.replace_many(list(_DIGITS), list(_WIDE_DIGITS))]
     variants = [
         spelling.str.replace_all(_SEPARATOR_RUN, separator)
-        for spelling in widths
+        for spelling in names_by_digit_width
         for separator in _NAME_SEPARATORS
     ]
-    renamed = names.with_columns(name=pl.concat_list(variants)).explode("name")
-    return renamed.unique().join(names, on=[GAME_ROW, "name"], how="anti")
+    names_of_variants = names.with_columns(name=pl.concat_list(variants)).explode("name")
+    return names_of_variants.unique().join(names, on=[GAME_ROW, "name"], how="anti")
 
 
 def _seat_mark_of_each_name(seats: pl.DataFrame, normalize: NormalizeText) -> pl.DataFrame:
-    """Return the mark of each name, with the numbers of all seats that share the name."""
+    """Return the mark that replaces each name, with the numbers of all seats of this name."""
     marks = (
         _normalized_names_with_delimiters(seats, normalize)
         .group_by(GAME_ROW, "name")
@@ -372,7 +374,7 @@ def _seat_mark_of_each_name(seats: pl.DataFrame, normalize: NormalizeText) -> pl
 
 
 def _names_by_game_longest_first(seats: pl.DataFrame, normalize: NormalizeText) -> pl.DataFrame:
-    """Return the names of each game, longest first; an empty list without names."""
+    """Return the list of names for each game, the longest name first."""
     names = _normalized_names_with_delimiters(seats, normalize).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
     games = (
@@ -399,7 +401,7 @@ def _mask_words_equal_to_names_i_and_a(text: pl.Expr, seats: pl.DataFrame) -> pl
 
 
 def _mask_possible_article(text: pl.Expr, name: str) -> pl.Expr:
-    """Mark a name "A" or "a" as ambiguous where it may be an article."""
+    """Replace "A" or "a" by a sign for ambiguous names where it may be an article."""
     pattern, name_sign = _ARTICLES[name], "\x06"
     text = text.str.replace_all(pattern + _FOLLOWING_VERB, f"${{1}}{name_sign}${{2}}")
     text = text.str.replace_all(rf"{pattern}(\s+[a-z])", f"${{1}}{_AMBIGUOUS_SIGN}${{2}}")
@@ -407,7 +409,7 @@ def _mask_possible_article(text: pl.Expr, name: str) -> pl.Expr:
 
 
 def _replace_matched_names_by_marks() -> pl.Expr:
-    """Join the parts of a game's text between the matches with the marks of the matched names."""
+    """Build the text of a game, with the marks of names in place of the matched names."""
     text_bytes = pl.col("text").cast(pl.Binary)
     start, end = pl.col("start").cast(pl.Int64), pl.col("start") + pl.col("name").str.len_bytes()
     end = end.cast(pl.Int64)
@@ -427,7 +429,7 @@ _DEFECT = r"(?i)\b(?:defect|betray)"
 
 
 def is_outage_message(text: pl.Expr) -> pl.Expr:
-    """Return whether a text replaces the answer of a player whose API failed.
+    """Return whether a text says that a player's API failed, in place of an answer.
 
     Args:
         text: Texts of messages.
@@ -439,7 +441,9 @@ def is_outage_message(text: pl.Expr) -> pl.Expr:
 
 
 def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Series:
-    """Return answers without the thoughts before them (see `remove_thoughts`).
+    """Return the answers in texts, without the model's thoughts before them.
+
+    `thinking_text.remove_thoughts` defines what counts as thoughts.
 
     Args:
         texts: Texts of messages.
@@ -459,7 +463,7 @@ def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Seri
 
 
 def contains_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
-    """Return whether each text matches any of the patterns.
+    """Return whether each text matches at least one of the patterns.
 
     The patterns are searched one after another, which is faster than one pattern with alternatives.
 
@@ -474,7 +478,7 @@ def contains_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
 
 
 def has_reasoning_text(text: pl.Expr) -> pl.Expr:
-    """Return whether texts contain thoughts, before an answer or instead of one.
+    """Return whether a text contains thoughts of the model, with or without an answer.
 
     Args:
         text: Texts of messages.
@@ -491,29 +495,30 @@ def has_reasoning_text(text: pl.Expr) -> pl.Expr:
 
 
 def parse_players_named_by_votes(rows: pl.DataFrame) -> pl.Series:
-    """Return the players that votes name, in games whose players are called `Player N`.
+    """Parse which players the texts of votes name, if all players are called `Player N`.
 
     Args:
         rows: The votes, with the text `answer` and the speaker `player`.
 
     Returns:
-        Lists of names as `_parse_votes` defines them, with `Player N` instead of numbers.
+        Lists of names, as defined by `_parse_player_numbers_named_by_votes` for numbers.
     """
     text = remove_mark_and_invisible_characters(pl.col("answer").str.normalize("NFKC"))
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
     text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
     speaker = pl.col("player").str.extract("([0-9]+)$")
-    stated = _parse_player_numbers_named_by_votes(rows.select("answer", text=text, speaker=speaker))
+    named_numbers = _parse_player_numbers_named_by_votes(
+        rows.select("answer", text=text, speaker=speaker)
+    )
     name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
-    return stated.list.eval(name)
+    return named_numbers.list.eval(name)
 
 
 def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
-    """Return the seats that votes name, in games whose players have names of any form.
+    """Parse which seats the texts of votes name, if players have any other names.
 
-    Names are compared exactly. Only if a text contains no exact name are they compared in lower
-    case.
+    Names are compared exactly. If a text contains no exact name, they are compared in lower case.
 
     Args:
         rows: The votes, with `game`, `text` and the speaker's `seat`; the rows of a game are
@@ -521,17 +526,17 @@ def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Se
         seats: The seats of the games, with `game`, `player` and `seat`.
 
     Returns:
-        Lists of seat numbers as `_parse_votes` defines them.
+        Lists of seat numbers, as defined by `_parse_player_numbers_named_by_votes`.
     """
     rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
-    stated = _parse_player_numbers_named_by_votes(
+    exact_numbers = _parse_player_numbers_named_by_votes(
         rows.with_columns(
             text=replace_player_names_by_seat_marks(
                 rows, seats, normalize_unicode_but_keep_spelling
             )
         )
     )
-    is_undecided = stated.list.len() == 0
+    is_undecided = exact_numbers.list.len() == 0
     texts = pl.Series([None] * rows.height, dtype=pl.String)
     texts = texts.scatter(
         is_undecided.arg_true(),
@@ -541,26 +546,29 @@ def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Se
     )
     loose_numbers = _parse_player_numbers_named_by_votes(rows.with_columns(text=texts))
     return (
-        pl.DataFrame({"stated": stated, "loose": loose_numbers})
-        .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("stated"))
+        pl.DataFrame({"exact": exact_numbers, "loose": loose_numbers})
+        .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("exact"))
         .to_series()
     )
 
 
 def _parse_player_numbers_named_by_votes(texts: pl.DataFrame) -> pl.Series:
-    """Return the votes of texts in which marks replace names, as lists of players' numbers.
+    """Parse votes from texts in which marks replace names, as lists of player numbers.
 
     A list with one number is a vote for that player, and one with only an empty string is a vote
-    for nobody. An empty string beside numbers means that the text names these players without a
-    decision. The list is empty if the text names nobody. `texts` has the original `answer`, the
-    `text` with marks, and the number of the `speaker`.
+    for nobody. A list with numbers and an empty string means that the text names these players but
+    does not decide. The list is empty if the text names nobody.
+
+    Args:
+        texts: Rows with the original `answer`, the `text` with marks, and the number of the
+            `speaker`.
     """
-    text, marked_text, last_answer = pl.col("text"), pl.col("said"), pl.col("last")
+    text, marked_text, last_answer = pl.col("text"), pl.col("marked_text"), pl.col("last_answer")
     # In steps, because polars takes longer to plan an expression that contains itself repeatedly.
     parsed = texts.with_columns(text.str.replace_all(SELF_INTRODUCTION, ""))
-    parsed = parsed.with_columns(said=text)
+    parsed = parsed.with_columns(marked_text=text)
     for pattern, value in REPLACEMENTS:
-        if pattern == JSON_FIELD and not parsed["said"].str.contains(JSON_KEY).any():
+        if pattern == JSON_FIELD and not parsed["marked_text"].str.contains(JSON_KEY).any():
             continue
         parsed = parsed.with_columns(marked_text.str.replace_all(pattern, value))
     n_answers = marked_text.str.extract_all(
@@ -569,7 +577,7 @@ def _parse_player_numbers_named_by_votes(texts: pl.DataFrame) -> pl.Series:
     n_answers = n_answers.list.eval(pl.element().str.extract(r"(\w[0-9,]*)")).list.n_unique()
     is_final = marked_text.str.contains(f"{FINAL_MARK}{ANSWER_MARK}[^{ANSWER_MARK}]*$")
     parsed = parsed.with_columns(
-        last=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
+        last_answer=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
         has_several_answers=(n_answers > 1) & ~is_final,
     )
     chosen_numbers = (
@@ -579,31 +587,33 @@ def _parse_player_numbers_named_by_votes(texts: pl.DataFrame) -> pl.Series:
         .then(pl.concat_list("speaker"))
         .otherwise(pl.concat_list(pl.lit("")))
     )
-    parsed = parsed.with_columns(chosen=chosen_numbers, named=_distinct_numbers_in_marks(text))
+    parsed = parsed.with_columns(
+        chosen_numbers=chosen_numbers, named_numbers=_distinct_numbers_in_marks(text)
+    )
     later_text = (
         pl.when(is_final)
         .then(last_answer.str.extract_all(REPEATED_VOTE_LINE).list.join(""))
         .otherwise(last_answer)
     )
-    names_others = (
+    names_other_players = (
         _distinct_numbers_in_marks(later_text.str.replace_all(COMPARED_NAME, ""))
-        .list.set_difference("chosen")
+        .list.set_difference("chosen_numbers")
         .list.len()
         > 0
     )
     is_undecided = (
         last_answer.is_null()
         | pl.col("has_several_answers")
-        | names_others
+        | names_other_players
         | last_answer.str.contains(RETRACTION)
     )
-    named_numbers = pl.when(pl.col("named").list.len() > 0).then(
-        pl.concat_list("named", pl.lit(""))
+    named_numbers = pl.when(pl.col("named_numbers").list.len() > 0).then(
+        pl.concat_list("named_numbers", pl.lit(""))
     )
     result = (
-        pl.when(is_undecided | (pl.col("chosen").list.len() != 1))
+        pl.when(is_undecided | (pl.col("chosen_numbers").list.len() != 1))
         .then(named_numbers)
-        .otherwise("chosen")
+        .otherwise("chosen_numbers")
     )
     is_silent = is_outage_message(pl.col("answer")) | pl.col("answer").is_null()
     nobody = pl.lit([], pl.List(pl.String))
@@ -611,31 +621,30 @@ def _parse_player_numbers_named_by_votes(texts: pl.DataFrame) -> pl.Series:
 
 
 def _distinct_numbers_in_marks(text: pl.Expr) -> pl.Expr:
-    """Return the distinct numbers in the marks of a text."""
     numbers = text.str.extract_all(NAME_MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
 
 
 def single_element(elements: pl.Expr) -> pl.Expr:
-    """Return the only element of each list.
+    """Return the element of each list that has exactly one element, else null.
 
     Args:
         elements: Lists.
 
     Returns:
-        The element; null for a list with no element or several.
+        The elements.
     """
     return pl.when(elements.list.len() == 1).then(elements.list.first())
 
 
 def parse_status_by_value_count(elements: pl.Expr) -> pl.Expr:
-    """Return the parse status for lists of parsed values, outages apart.
+    """Return `ok` for one parsed value, `ambiguous` for several, and `unreadable` for none.
 
     Args:
         elements: Lists of the values that each text states.
 
     Returns:
-        `ok` for one value, `ambiguous` for several, `unreadable` for none.
+        The parse status of each text.
     """
     return (
         pl.when(elements.list.len() == 1)
@@ -647,7 +656,7 @@ def parse_status_by_value_count(elements: pl.Expr) -> pl.Expr:
 
 
 def outage_else_parse_status(text: pl.Expr, status: pl.Expr) -> pl.Expr:
-    """Return `outage` for texts that replace an answer, and the status for all others.
+    """Return `outage` for texts that replace an answer after an API error, else the status.
 
     Args:
         text: Texts of messages.
@@ -662,7 +671,7 @@ def outage_else_parse_status(text: pl.Expr, status: pl.Expr) -> pl.Expr:
 
 
 def extract_numbers_as_written(text: pl.Expr) -> pl.Expr:
-    """Extract the numbers of a text as they are written.
+    """Extract all numbers of a text, without converting them.
 
     Args:
         text: Texts with shares.
@@ -674,7 +683,7 @@ def extract_numbers_as_written(text: pl.Expr) -> pl.Expr:
 
 
 def parse_percent_share(written_numbers: pl.Expr) -> pl.Expr:
-    """Parse a share in percent as a fraction.
+    """Convert the only number of a text, a percentage, to a fraction.
 
     Args:
         written_numbers: Lists of the numbers that each text contains.
@@ -691,7 +700,7 @@ def parse_percent_share(written_numbers: pl.Expr) -> pl.Expr:
 
 
 def share_parse_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
-    """Return the parse status of a share.
+    """Return how clearly a text states a share: `ok`, `ambiguous` or `unreadable`.
 
     Args:
         written_numbers: Lists of the numbers that each text contains.
@@ -714,13 +723,13 @@ def share_parse_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
 
 
 def _only_number_if_unambiguous(written_numbers: pl.Expr) -> pl.Expr:
-    """Return the only number of a list if its separator has one meaning, else null."""
+    """Return the only number of a list; null if its separator may have two meanings."""
     single_number = single_element(written_numbers)
     return pl.when(single_number.str.contains(_UNAMBIGUOUS_SHARE)).then(single_number)
 
 
 def amount_parse_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> pl.Expr:
-    """Return whether a text states the amount that the game registered.
+    """Return how clearly a text states the amount that the log registers.
 
     Args:
         amount: The registered amount.
@@ -740,7 +749,7 @@ def amount_parse_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Exp
 
 
 def choice_parse_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
-    """Return whether a text states the choice that the game registered.
+    """Return how clearly a text states the choice to cooperate or defect that the log registers.
 
     Args:
         text: The answers.

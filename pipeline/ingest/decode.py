@@ -24,7 +24,12 @@ from pipeline.archives.sources import containing_file_path
 from pipeline.errors import SourceError, UsageError
 from pipeline.events import arrow, readings
 from pipeline.events.contracts import table_schema
-from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
+from pipeline.events.frames import (
+    EventFrames,
+    IdentifiedGame,
+    ParsedVoteCounts,
+    build_event_frames,
+)
 from pipeline.events.readings import content_id, game_id, game_index, hash_document, sha256
 from pipeline.formats import (
     describe_format_error,
@@ -444,7 +449,7 @@ def decode_documents(
     batch.tables = frames.tables
     for scanned in scanned_documents if frames.parsed_votes else ():
         scanned.n_read_votes, scanned.n_undecided_votes = frames.parsed_votes.get(
-            scanned.game_id or "", (0, 0)
+            scanned.game_id or "", ParsedVoteCounts()
         )
     if frames.invalid_games:
         _remove_and_quarantine_invalid_games(frames.invalid_games, batch, documents)
