@@ -151,7 +151,7 @@ def _iter_parts_of_unarchived_file(
         decompress(pieces, filetype.codec, options.expansion_limit)
     )
     splitter, head = options.choose_splitter(options.path + path, head), head[:_JSON_SNIFF_BYTES]
-    splitter = splitter or _splitter_for_unclaimed_json(filetype, head)
+    splitter = splitter or _json_splitter_for_unrecognized_file(filetype, head)
     if splitter is None:
         yield FilePart(mark_as_file_if_like_part(path), reason=unclaimed_text_reason(head))
         return
@@ -165,7 +165,7 @@ def _iter_parts_of_unarchived_file(
             yield FilePart(part_path, data)
 
 
-def _splitter_for_unclaimed_json(filetype: FileType, head: bytes) -> Splitter | None:
+def _json_splitter_for_unrecognized_file(filetype: FileType, head: bytes) -> Splitter | None:
     """Return the splitter for a file that no format recognizes; None if it is not JSON."""
     if filetype.kind == "json" or is_lfs_pointer(head):
         return read_whole_file

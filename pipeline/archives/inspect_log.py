@@ -35,6 +35,9 @@ _STRING_OR_NONSTANDARD_NUMBER = re.compile(
 _LIST_SEPARATORS = b", \t\r\n"
 
 
+_SegmentAndDepthChange = tuple[bytes, int]
+
+
 class Role(Struct, omit_defaults=True):
     """The model that plays a role in an Inspect log."""
 
@@ -102,12 +105,12 @@ def _open_with_header(
     yield _add_header(encoded_header, read_bytes_within_limit(open_member(), max_document_bytes))
 
 
-def iter_samples(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+def iter_samples(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
     """Yield the samples of a JSON log as documents, each with the header of the log.
 
     Args:
         pieces: The bytes of the log.
-        limit: Maximum number of bytes of a sample; a larger one has no data.
+        max_document_bytes: Maximum number of bytes of a sample; a larger one has no data.
 
     Yields:
         The samples by name, or by number if they have no id. A log without samples is one document.
@@ -117,10 +120,10 @@ def iter_samples(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
         EOFError: If the log is truncated.
     """
     segments = _iter_segments_ending_at_brackets(pieces)
-    header, has_samples = _read_json_before_samples(segments, limit)
+    header, has_samples = _read_json_before_samples(segments, max_document_bytes)
     number, encoded_header, unique_names = 0, _encode_task_and_models(header), UniqueNames()
     for number, (sample, is_complete) in enumerate(
-        _iter_objects_of_sample_list(segments, limit), start=1
+        _iter_sample_objects_with_completeness(segments, max_document_bytes), start=1
     ):
         name = _sample_name_from_id_and_epoch(sample)
         key = number if name is None else unique_names.unique_name(name)
@@ -165,14 +168,14 @@ def _quote_nonstandard_numbers(data: bytes) -> bytes:
 
 
 def _read_json_before_samples(
-    segments: Iterator[tuple[bytes, int]], limit: int
+    segments: Iterator[_SegmentAndDepthChange], max_document_bytes: int
 ) -> tuple[bytes, bool]:
     """Return the JSON before the list of samples, and whether the log has such a list."""
     json_before, depth = bytearray(), 0
     for data, depth_change in segments:
         json_before += data
         depth += depth_change
-        check_size(len(json_before), limit)
+        check_size(len(json_before), max_document_bytes)
         if depth == 2 and (
             match := _SAMPLES_KEY_PATTERN.search(
                 json_before, max(len(json_before) - _MAX_SAMPLES_KEY_LENGTH, 0)
@@ -182,24 +185,27 @@ def _read_json_before_samples(
     return bytes(json_before), False
 
 
-def _iter_objects_of_sample_list(
-    segments: Iterator[tuple[bytes, int]], limit: int
+def _iter_sample_objects_with_completeness(
+    segments: Iterator[_SegmentAndDepthChange], max_document_bytes: int
 ) -> Iterator[tuple[bytes, bool]]:
-    """Yield each object in the list of samples, truncated at `limit`, and if it is complete."""
+    """Yield each object in the list of samples, and whether it is complete.
+
+    An object of more than `max_document_bytes` is truncated.
+    """
     sample, n_bytes, depth = bytearray(), 0, 0
     for data, depth_change in segments:
         n_bytes += len(data)
-        sample += data[: limit - len(sample)]
+        sample += data[: max_document_bytes - len(sample)]
         depth += depth_change
         if depth < 0:
             return
         if depth == 0 and depth_change:
-            yield bytes(sample).lstrip(_LIST_SEPARATORS), n_bytes <= limit
+            yield bytes(sample).lstrip(_LIST_SEPARATORS), n_bytes <= max_document_bytes
             sample.clear()
             n_bytes = 0
 
 
-def _iter_segments_ending_at_brackets(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
+def _iter_segments_ending_at_brackets(pieces: Iterator[bytes]) -> Iterator[_SegmentAndDepthChange]:
     """Split JSON after each bracket outside of strings.
 
     Each segment has the change of the depth at its end: 1 after an opening bracket, -1 after a

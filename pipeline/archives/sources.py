@@ -308,24 +308,25 @@ def describe_error(error: BaseException) -> str:
     return "a header in it is damaged"
 
 
-def check_size(n_bytes: int, limit: int) -> None:
+def check_size(n_bytes: int, max_document_bytes: int) -> None:
     """Raise RejectedInputError if a document has more bytes than the limit.
 
     Args:
         n_bytes: Size of the document.
-        limit: Maximum size.
+        max_document_bytes: Maximum size.
     """
-    if n_bytes > limit:
-        raise RejectedInputError(too_large_message(limit))
+    if n_bytes > max_document_bytes:
+        raise RejectedInputError(too_large_message(max_document_bytes))
 
 
-def too_large_message(limit: int) -> str:
+def too_large_message(max_document_bytes: int) -> str:
     """Return the message for a document above the size limit; it names the option to change.
 
     Args:
-        limit: Maximum size in bytes.
+        max_document_bytes: Maximum size in bytes.
     """
-    return f"the document is larger than {format_size(limit)}; raise --max-document to read it"
+    size = format_size(max_document_bytes)
+    return f"the document is larger than {size}; raise --max-document to read it"
 
 
 def format_size(n_bytes: int) -> str:

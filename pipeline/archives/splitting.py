@@ -44,14 +44,14 @@ class DocumentPart(NamedTuple):
 Splitter = Callable[[Iterator[bytes], int], Iterator[DocumentPart]]
 
 
-def read_whole_file(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+def read_whole_file(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
     """Yield the whole file as one document.
 
     Raises:
         RejectedInputError: If the file has more bytes than the limit.
     """
     failures: list[Exception] = []
-    data = read_bytes_within_limit(_iter_until_error(pieces, failures), limit)
+    data = read_bytes_within_limit(_iter_until_error(pieces, failures), max_document_bytes)
     if not failures or (data.lstrip()[:1] in (b"{", b"[") and _json_error_message(data) is None):
         yield DocumentPart(None, data)
     if failures:
@@ -65,13 +65,13 @@ def _iter_until_error(pieces: Iterator[bytes], failures: list[Exception]) -> Ite
         failures.append(error)
 
 
-def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+def iter_lines(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
     """Yield each line of a file as a document, except for blank lines."""
     file = _file_over_pieces(pieces)
     number = 0
-    while line := file.readline(limit + 1):
+    while line := file.readline(max_document_bytes + 1):
         number += 1
-        if len(line) > limit:
+        if len(line) > max_document_bytes:
             while line and not line.endswith(b"\n"):
                 line = file.readline(_CHUNK_BYTES)
             yield DocumentPart(number, None)
@@ -81,14 +81,19 @@ def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
             number += _skip_and_count_blank_lines(file)
 
 
-def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+def iter_json_values(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
     """Yield each JSON value of a file as a document; a value can span several lines.
 
     The only value of a file is yielded as the whole file.
     """
-    file, part_buffer, number, depth = _file_over_pieces(pieces), _PartBuffer(limit), 1, 0
+    file, part_buffer, number, depth = (
+        _file_over_pieces(pieces),
+        _PartBuffer(max_document_bytes),
+        1,
+        0,
+    )
     _skip_and_count_blank_lines(file)
-    while line := file.readline(limit + 1):
+    while line := file.readline(max_document_bytes + 1):
         if not depth and _has_only_whitespace(line):
             _skip_and_count_blank_lines(file)
             continue
@@ -120,9 +125,11 @@ def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
         begin: The pattern; it is matched with the line and the next one.
     """
 
-    def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-        part_buffer, number = _PartBuffer(limit), 0
-        for line, next_line, is_line_start in _iter_lines_with_next_line(_file_over_pieces(pieces)):
+    def split(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
+        part_buffer, number = _PartBuffer(max_document_bytes), 0
+        for line, next_line, is_line_start in _iter_line_and_next_line_and_is_start(
+            _file_over_pieces(pieces)
+        ):
             if is_line_start and begin.match(line + next_line):
                 yield from part_buffer.take_part(number)
                 number += 1
@@ -132,13 +139,13 @@ def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
     return split
 
 
-def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+def iter_csv_rows(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
     """Yield each row of a CSV file as a document, with the header of the file before it.
 
     Raises:
         RejectedInputError: If the header is too large.
     """
-    records = _iter_csv_records_within_limit(pieces, limit)
+    records = _iter_csv_records_within_limit(pieces, max_document_bytes)
     header = next(records, b"")
     if header is None or len(header) > _MAX_CSV_HEADER_BYTES:
         raise RejectedInputError(
@@ -146,7 +153,7 @@ def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]
         )
     for number, record in enumerate(records, start=1):
         data = None if record is None else header + b"\n" + record
-        yield DocumentPart(number, None if data is None or len(data) > limit else data)
+        yield DocumentPart(number, None if data is None or len(data) > max_document_bytes else data)
 
 
 def list_splitter(key: str | None = None) -> Splitter:
@@ -156,8 +163,8 @@ def list_splitter(key: str | None = None) -> Splitter:
         key: The key of the list if the file contains an object; None if the file is a list.
     """
 
-    def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-        data = read_bytes_within_limit(pieces, limit)
+    def split(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
+        data = read_bytes_within_limit(pieces, max_document_bytes)
         json = data.removeprefix(BYTE_ORDER_MARK)
         try:
             entries = _LIST_DECODER.decode(
@@ -172,7 +179,7 @@ def list_splitter(key: str | None = None) -> Splitter:
     return split
 
 
-def read_bytes_within_limit(pieces: Iterator[bytes], limit: int) -> bytes:
+def read_bytes_within_limit(pieces: Iterator[bytes], max_document_bytes: int) -> bytes:
     """Return all bytes of a document.
 
     Raises:
@@ -183,7 +190,7 @@ def read_bytes_within_limit(pieces: Iterator[bytes], limit: int) -> bytes:
     for piece in pieces:
         chunks.append(piece)
         n_bytes += len(piece)
-        check_size(n_bytes, limit)
+        check_size(n_bytes, max_document_bytes)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -269,7 +276,7 @@ def _has_only_whitespace(data: bytes) -> bool:
     return not data.removeprefix(BYTE_ORDER_MARK).strip()
 
 
-def _iter_lines_with_next_line(
+def _iter_line_and_next_line_and_is_start(
     file: "io.BufferedReader[_IteratorFile]",
 ) -> Iterator[tuple[bytes, bytes, bool]]:
     """Yield each line, the next line, and whether the first is the start of a line.
@@ -285,9 +292,11 @@ def _iter_lines_with_next_line(
         line = next_line
 
 
-def _iter_csv_records_within_limit(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
+def _iter_csv_records_within_limit(
+    pieces: Iterator[bytes], max_document_bytes: int
+) -> Iterator[bytes | None]:
     """Yield the records of a CSV file; None for a record that exceeds the limit."""
-    file, part_buffer = _file_over_pieces(pieces), _PartBuffer(limit)
+    file, part_buffer = _file_over_pieces(pieces), _PartBuffer(max_document_bytes)
     is_quoted = False
     while line := file.readline(_MAX_LINE_PIECE_BYTES):
         part_buffer.append_bytes(line)

@@ -68,7 +68,7 @@ _MAX_VALUE_LENGTH = 60
 SEAT_RULE = "the seat of an event is 1 to the number of players"
 _EMPTY_STRING_LIST = pl.lit([], _STRING_LIST)
 # The only player that the text of a vote names; an empty string if it is a vote for nobody.
-_STATED_NAME = text_parsing.single_element(pl.col("stated"))
+_STATED_NAME = text_parsing.only_element_or_null(pl.col("stated"))
 _STATED_PLAYER = pl.when(_STATED_NAME != "").then(_STATED_NAME)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
@@ -341,7 +341,7 @@ class _Batch:
             pl.when(text_parsing.is_outage_message(pl.col("content"))).then(_OUTAGE).otherwise(_OK)
         )
         rows = rows.with_columns(message_index=index, parse_status=status)
-        first_rows, distinct_rows = _distinct_message_rows(
+        first_rows, distinct_rows = _first_row_of_games_and_distinct_message_rows(
             [messages.course for messages in messages_by_game]
         )
         self._message_columns = {
@@ -454,7 +454,7 @@ def _setting_columns(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     return _typed_frame("games", columns)[row_numbers]
 
 
-def _distinct_message_rows(
+def _first_row_of_games_and_distinct_message_rows(
     columns_by_game: Sequence[MessageColumns],
 ) -> tuple[pl.Series, pl.DataFrame]:
     """Return the distinct rows of message columns, and the number of the first row of each game.
@@ -529,7 +529,7 @@ def _add_players_named_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFram
         batch.seat_values_of_players(rows, "player"),
     )
     rows = _add_columns_per_distinct_row(
-        rows, ["answer", "player"], stated=text_parsing.parse_players_named_by_votes
+        rows, ["answer", "player"], stated=text_parsing.parse_numbered_players_in_votes
     )
     return (
         rows if batch.games_with_custom_names.is_empty() else _add_custom_names_in_text(rows, batch)
@@ -564,7 +564,9 @@ def _add_custom_names_in_text(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame
         return rows
     seats = batch.seats.join(batch.games_with_custom_names, on=GAME_ROW, how="semi")
     stated_seats = rows_to_parse.select(
-        "row", GAME_ROW, number=text_parsing.parse_seats_named_by_votes(rows_to_parse, seats)
+        "row",
+        GAME_ROW,
+        number=text_parsing.parse_seats_of_custom_names_in_votes(rows_to_parse, seats),
     )
     names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
     # The seats of an ambiguous name have no player, but they count as stated names.
@@ -675,7 +677,7 @@ def _derive_contribution_columns(rows: pl.DataFrame, batch: _Batch) -> pl.DataFr
     )
     rows = _add_columns_per_distinct_row(rows, ["answer", "speaker_text"], written=written)
     rows = _add_columns_per_distinct_row(
-        rows, ["written"], stated_amount=readings.parse_amount(pl.col("written"))
+        rows, ["written"], stated_amount=readings.parse_written_number(pl.col("written"))
     )
     status = text_parsing.amount_parse_status(
         pl.col("amount"), pl.col("written"), pl.col("stated_amount")

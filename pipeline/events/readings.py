@@ -429,7 +429,7 @@ def extract_contributed_number_as_written(text: pl.Expr) -> pl.Expr:
     return pl.coalesce(unlabelled_text.str.extract(_CONTRIBUTED_NUMBER), all_numbers, as_digits)
 
 
-def parse_amount(written: pl.Expr) -> pl.Expr:
+def parse_written_number(written: pl.Expr) -> pl.Expr:
     """Convert a number as it is written, such as `1,500` or `2k`, to a float.
 
     Args:

@@ -494,28 +494,28 @@ def has_reasoning_text(text: pl.Expr) -> pl.Expr:
     return has_thoughts | json_object.str.contains(thinking_text.THOUGHT_FIELD_PATTERN)
 
 
-def parse_players_named_by_votes(rows: pl.DataFrame) -> pl.Series:
+def parse_numbered_players_in_votes(rows: pl.DataFrame) -> pl.Series:
     """Parse which players the texts of votes name, if all players are called `Player N`.
 
     Args:
         rows: The votes, with the text `answer` and the speaker `player`.
 
     Returns:
-        Lists of names, as defined by `_parse_player_numbers_named_by_votes` for numbers.
+        Lists of names, as defined by `_parse_player_numbers_in_votes` for numbers.
     """
     text = remove_mark_and_invisible_characters(pl.col("answer").str.normalize("NFKC"))
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
     text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
     speaker = pl.col("player").str.extract("([0-9]+)$")
-    named_numbers = _parse_player_numbers_named_by_votes(
+    named_numbers = _parse_player_numbers_in_votes(
         rows.select("answer", text=text, speaker=speaker)
     )
     name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
     return named_numbers.list.eval(name)
 
 
-def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
+def parse_seats_of_custom_names_in_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     """Parse which seats the texts of votes name, if players have any other names.
 
     Names are compared exactly. If a text contains no exact name, they are compared in lower case.
@@ -526,10 +526,10 @@ def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Se
         seats: The seats of the games, with `game`, `player` and `seat`.
 
     Returns:
-        Lists of seat numbers, as defined by `_parse_player_numbers_named_by_votes`.
+        Lists of seat numbers, as defined by `_parse_player_numbers_in_votes`.
     """
     rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
-    exact_numbers = _parse_player_numbers_named_by_votes(
+    exact_numbers = _parse_player_numbers_in_votes(
         rows.with_columns(
             text=replace_player_names_by_seat_marks(
                 rows, seats, normalize_unicode_but_keep_spelling
@@ -544,7 +544,7 @@ def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Se
             rows.filter(is_undecided), seats, normalize_case_and_number_spelling
         ),
     )
-    loose_numbers = _parse_player_numbers_named_by_votes(rows.with_columns(text=texts))
+    loose_numbers = _parse_player_numbers_in_votes(rows.with_columns(text=texts))
     return (
         pl.DataFrame({"exact": exact_numbers, "loose": loose_numbers})
         .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("exact"))
@@ -552,7 +552,7 @@ def parse_seats_named_by_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Se
     )
 
 
-def _parse_player_numbers_named_by_votes(texts: pl.DataFrame) -> pl.Series:
+def _parse_player_numbers_in_votes(texts: pl.DataFrame) -> pl.Series:
     """Parse votes from texts in which marks replace names, as lists of player numbers.
 
     A list with one number is a vote for that player, and one with only an empty string is a vote
@@ -625,7 +625,7 @@ def _distinct_numbers_in_marks(text: pl.Expr) -> pl.Expr:
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
 
 
-def single_element(elements: pl.Expr) -> pl.Expr:
+def only_element_or_null(elements: pl.Expr) -> pl.Expr:
     """Return the element of each list that has exactly one element, else null.
 
     Args:
@@ -724,7 +724,7 @@ def share_parse_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
 
 def _only_number_if_unambiguous(written_numbers: pl.Expr) -> pl.Expr:
     """Return the only number of a list; null if its separator may have two meanings."""
-    single_number = single_element(written_numbers)
+    single_number = only_element_or_null(written_numbers)
     return pl.when(single_number.str.contains(_UNAMBIGUOUS_SHARE)).then(single_number)
 
 

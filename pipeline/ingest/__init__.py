@@ -228,7 +228,7 @@ def ingest(
         ):
             change: Transaction | None = None
             try:
-                staged_files = _run_workers(
+                staged_files = _run_workers_and_collect_findings(
                     archive_cache.iter_files_to_read(iter_source_files(source_paths)),
                     job,
                     team or partial(start_processes_or_use_this_one, jobs),
@@ -271,7 +271,7 @@ def ingest(
     return summary
 
 
-def _run_workers(
+def _run_workers_and_collect_findings(
     source_files: Iterator[SourceFile],
     job: IngestJob,
     team: WorkerTeam,

@@ -87,7 +87,7 @@ class IngestDatabase(Struct, frozen=True):
             )
             yield connection
 
-    def register_files(
+    def create_view_of_files(
         self,
         connection: DuckDBPyConnection,
         view_name: str,
@@ -112,7 +112,7 @@ class IngestDatabase(Struct, frozen=True):
             connection, view_name, f"SELECT *, source || '/' || path AS location FROM {files_view}"
         )
 
-    def write_and_create_view(
+    def write_result_and_create_view(
         self, connection: DuckDBPyConnection, view_name: str, select: str
     ) -> None:
         """Write the result of a SELECT to a Parquet file, and create a view of the file.
@@ -251,7 +251,9 @@ class QuarantineChanges:
         self._has_no_rows = is_quarantine_empty and not error_files
         if self._has_no_rows:  # Most ingests; empty queries would take 30 ms.
             return
-        database.register_files(connection, "reported_errors", error_files, quarantine_frame([]))
+        database.create_view_of_files(
+            connection, "reported_errors", error_files, quarantine_frame([])
+        )
         create_query_view(
             connection, "reported_errors_without_raw", "SELECT * EXCLUDE (raw) FROM reported_errors"
         )
@@ -263,7 +265,7 @@ class QuarantineChanges:
             "kept_quarantine_rows",
             "new_errors",
         ):
-            database.write_and_create_view(connection, name, ingest_select(name))
+            database.write_result_and_create_view(connection, name, ingest_select(name))
 
     def first_rows_and_count_of_faulty_parts(self, ingest_id: int) -> tuple[pl.DataFrame, int]:
         """Return quarantine rows of the scanned documents, and the number of faulty game parts.
@@ -363,10 +365,10 @@ def plan_ingest(
         The plan, which can be used while the context is open.
     """
     with database.open_connection(lake) as connection:
-        database.register_files(
+        database.create_view_of_files(
             connection, "reported_documents", document_files, scanned_documents_frame([])
         )
-        database.write_and_create_view(
+        database.write_result_and_create_view(
             connection, "earlier_assigned_models", ingest_select("earlier_assigned_models")
         )
         create_query_view(connection, "scanned_documents", ingest_select("scanned_documents"))
@@ -401,14 +403,14 @@ def plan_ingest(
             },
         }
         for name, select in steps.items():
-            database.write_and_create_view(connection, name, select)
+            database.write_result_and_create_view(connection, name, select)
         is_first_ingest = lake is not None and not lake.file_sizes_bytes("documents")
         changed_select = (
             "SELECT location FROM documents_with_status"
             if is_first_ingest
             else ingest_select("changed_locations")
         )
-        database.write_and_create_view(connection, "changed_locations", changed_select)
+        database.write_result_and_create_view(connection, "changed_locations", changed_select)
         is_quarantine_empty = lake is None or not lake.file_sizes_bytes("quarantine")
         quarantine_changes = QuarantineChanges(
             connection, database, error_files, is_quarantine_empty=is_quarantine_empty
@@ -653,7 +655,7 @@ class UnchangedArchiveCache:
         # recorded. A file with named parts is not recorded either, because the lake is searched
         # for numbered lines.
         if document is None or (document.source == source and document.path.startswith(prefix)):
-            archive = _archive_version_if_regular_file(source_file, version_before_reading)
+            archive = _hash_archive_if_regular_file(source_file, version_before_reading)
             self._archives_read += [archive] if archive else []
 
     def recorded_archive_rows(self, ingest_id: int) -> pl.DataFrame:
@@ -697,7 +699,7 @@ class UnchangedArchiveCache:
                 else {}
             )
             archive = (
-                _archive_version_if_regular_file(source_file, _local_file_version(source_file))
+                _hash_archive_if_regular_file(source_file, _local_file_version(source_file))
                 if last_ingest_by_hash
                 else None
             )
@@ -709,7 +711,7 @@ class UnchangedArchiveCache:
             (number, archive.source, archive.prefix, archive.n_bytes, ingest_id)
             for number, (_, archive, ingest_id) in enumerate(unchanged)
         ]
-        skipped_numbers = self._report_documents_of_archives(
+        skipped_numbers = self._report_documents_of_skipped_archives(
             pl.DataFrame(rows, schema=_ARCHIVE_LOOKUP_SCHEMA, orient="row")
         )
         return {unchanged[number][0] for number in skipped_numbers}
@@ -731,7 +733,7 @@ class UnchangedArchiveCache:
             last_ingests.setdefault((source, prefix), {})[sha256] = ingest_id
         return last_ingests
 
-    def _report_documents_of_archives(self, archive_rows: pl.DataFrame) -> list[int]:
+    def _report_documents_of_skipped_archives(self, archive_rows: pl.DataFrame) -> list[int]:
         """Report the documents of unchanged archives, and return the numbers of these archives.
 
         An archive is omitted, because it must be read again, if a document in it has to be decoded
@@ -752,7 +754,7 @@ class UnchangedArchiveCache:
                     "ANTI JOIN archives_to_read_again USING (archive_number)",
                 ),
             ):
-                self._database.write_and_create_view(connection, name, select)
+                self._database.write_result_and_create_view(connection, name, select)
             self._n_reports += 1
             file = self._database.scratch / f"skipped-documents-{self._n_reports}.parquet"
             faults_file = file.with_stem(f"{file.stem}-faults")
@@ -785,7 +787,7 @@ def _local_file_version(source_file: SourceFile) -> tuple[int, ...] | None:
     return file_version(source_file.file) if source_file.file is not None else None
 
 
-def _archive_version_if_regular_file(
+def _hash_archive_if_regular_file(
     source_file: SourceFile, version_before_reading: tuple[int, ...] | None
 ) -> _ArchiveVersion | None:
     """Hash an archive; return None if it is not a readable, non-empty regular file."""

@@ -79,7 +79,7 @@ def split_into_tasks(
         The tasks, in the order of the sources.
     """
     numbers = count()
-    for is_large, group in groupby(source_files, _is_divided_among_workers):
+    for is_large, group in groupby(source_files, _is_large_archive):
         if not is_large:
             for batch in _iter_batches_of_task_size(group, lambda source_file: source_file.n_bytes):
                 yield WorkerTask(next(numbers), units=batch)
@@ -94,7 +94,7 @@ def split_into_tasks(
                 yield WorkerTask(next(numbers), documents=documents)
 
 
-def _is_divided_among_workers(source_file: SourceFile) -> bool:
+def _is_large_archive(source_file: SourceFile) -> bool:
     """Return whether a file is an archive of so many bytes that it is split into several tasks."""
     return source_file.n_bytes >= LARGE_ARCHIVE_BYTES and source_file.can_hold_many_documents
 

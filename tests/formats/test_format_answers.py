@@ -33,10 +33,10 @@ def read_in(texts: Sequence[str | None], value: pl.Expr, status: pl.Expr) -> lis
 
 def stated_players(texts: Sequence[str]) -> list[Reading]:
     answers = pl.DataFrame({"answer": texts, "player": [SPEAKER] * len(texts)})
-    found = pl.lit(text_parsing.parse_players_named_by_votes(answers))
+    found = pl.lit(text_parsing.parse_numbered_players_in_votes(answers))
     return read_in(
         texts,
-        text_parsing.single_element(found),
+        text_parsing.only_element_or_null(found),
         text_parsing.outage_else_parse_status(
             TEXT, text_parsing.parse_status_by_value_count(found)
         ),
@@ -55,7 +55,7 @@ def shares(texts: Sequence[str | None]) -> list[Reading]:
 def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
     """The amounts, and how surely each text states what the game registered."""
     written = readings.extract_contributed_number_as_written(TEXT)
-    stated = readings.parse_amount(written)
+    stated = readings.parse_written_number(written)
     own = readings.remove_amounts_not_contributed_by_speaker(pl.Series(texts)).to_list()
     return read_in(
         own, stated, text_parsing.amount_parse_status(pl.lit(registered), written, stated)
