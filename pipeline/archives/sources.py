@@ -325,8 +325,10 @@ def too_large_message(max_document_bytes: int) -> str:
     Args:
         max_document_bytes: Maximum size in bytes.
     """
-    size = format_size(max_document_bytes)
-    return f"the document is larger than {size}; raise --max-document to read it"
+    return (
+        f"the document is larger than {format_size(max_document_bytes)}; raise --max-document to "
+        "read it"
+    )
 
 
 def format_size(n_bytes: int) -> str:
@@ -496,9 +498,8 @@ def _existing_path_or_pattern_matches(source: str) -> list[str]:
     """Return the source if it exists, else the existing paths that match it as a pattern."""
     if not source:
         raise UsageError(f"the path of a source {EMPTY_PATH_HINT}")
-    if is_remote(source):
-        return [source]  # Patterns are supported only for local files.
-    if os.path.exists(source):  # noqa: PTH110 - `Path.exists` raises for long patterns
+    # Patterns are supported only for local files. `Path.exists` raises for long patterns.
+    if is_remote(source) or os.path.exists(source):  # noqa: PTH110
         return [source]
     source = os.path.expanduser(source)  # noqa: PTH111 - no shell expands `~` for Python
     if os.path.exists(source):  # noqa: PTH110

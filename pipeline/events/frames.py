@@ -240,8 +240,10 @@ class _Batch:
         )
         counts = parsed_votes.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
         game_ids = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
-        rows = counts.drop(GAME_ROW).iter_rows()
-        return dict(zip(game_ids, map(ParsedVoteCounts._make, rows), strict=True))
+        return {
+            game_id: ParsedVoteCounts(*vote_counts)
+            for game_id, *vote_counts in zip(game_ids, *counts.drop(GAME_ROW), strict=True)
+        }
 
     def _columns_to_validate(self, table: str) -> pl.DataFrame:
         """Return the columns of a table that differ from row to row, which are validated."""

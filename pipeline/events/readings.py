@@ -189,9 +189,8 @@ def judge_role_analyses_by_text(
         _are_reported_views_correct_by_message(messages, speaker_views, views),
     ):
         parsed = parsed.join(results, on="message", how="left")
-    return _join_values_parsed_from_message(
-        rows, parsed.select(*_MESSAGE_KEY, "is_hidden", "are_reported_views_correct")
-    ).with_columns(
+    parsed = parsed.select(*_MESSAGE_KEY, "is_hidden", "are_reported_views_correct")
+    return rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left").with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
         is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(
             is_correct
@@ -251,7 +250,12 @@ def judge_role_identifications_by_text(rows: pl.DataFrame, messages: pl.DataFram
     claimed_numbers = pl.col("claimed_numbers")
     parsed = _messages_with_lower_case_text(messages).select(
         *_MESSAGE_KEY,
-        claimed_numbers=_player_numbers_in_self_introductions(),
+        claimed_numbers=(
+            pl.col("text")
+            .str.extract_all(_SELF_INTRODUCTION)
+            .list.eval(pl.element().str.extract(_DIGITS))
+            .list.unique()
+        ),
         claimed_side=_only_claimed_side(),
     )
     is_own_name = (claimed_numbers.list.len() == 1) & (
@@ -263,23 +267,13 @@ def judge_role_identifications_by_text(rows: pl.DataFrame, messages: pl.DataFram
         .filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
         .select("game_type", claimed_side="side", claimed_role="role")
     )
-    parsed_rows = _join_values_parsed_from_message(rows, parsed).join(
+    parsed_rows = rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left").join(
         roles, on=["game_type", "claimed_side"], how="left", maintain_order="left"
     )
     return parsed_rows.with_columns(
         is_correct_as_read=pl.when(claimed_numbers.is_not_null(), IS_NUMBERED).then(
             is_correct.fill_null(value=False)
         ),
-    )
-
-
-def _player_numbers_in_self_introductions() -> pl.Expr:
-    """Return the distinct player numbers that speakers say they have, as in "I am Player 2"."""
-    return (
-        pl.col("text")
-        .str.extract_all(_SELF_INTRODUCTION)
-        .list.eval(pl.element().str.extract(_DIGITS))
-        .list.unique()
     )
 
 
@@ -300,10 +294,6 @@ _SPEAKER_NUMBER = pl.col("player").str.to_lowercase().str.replace("player ", "",
 
 def _messages_with_lower_case_text(messages: pl.DataFrame) -> pl.DataFrame:
     return messages.select(*_MESSAGE_KEY, "player", text=pl.col("content").str.to_lowercase())
-
-
-def _join_values_parsed_from_message(rows: pl.DataFrame, parsed: pl.DataFrame) -> pl.DataFrame:
-    return rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left")
 
 
 # The amount that a text states: a number in any usual notation with one meaning.

@@ -795,9 +795,8 @@ def _hash_archive_if_regular_file(
         source_file.file is None
         or version_before_reading is None
         or not is_regular_file(source_file.file)
+        or not source_file.n_bytes  # A file of the kernel can be endless.
     ):
-        return None
-    if not source_file.n_bytes:  # A file of the kernel can be endless.
         return None
     try:
         with Path(source_file.file).open("rb") as file:
