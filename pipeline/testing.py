@@ -198,7 +198,7 @@ def check_damaged_logs_do_not_crash(logs: Logs, n_mutants: int = N_MUTANTS, seed
     batch = decode_documents(
         documents, scanned_documents, AssignedModels.from_argument(logs.model), GameIds()
     )
-    unexpected_statuses = {document.found for document in batch.seen} - _EXPECTED_STATUSES
+    unexpected_statuses = {document.status_alone for document in batch.seen} - _EXPECTED_STATUSES
     assert not unexpected_statuses, f"documents are {unexpected_statuses}"
     assert len(batch.seen) == len(damaged_logs), "not every document has a status"
     for fault in batch.faults:

@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from pipeline.events.contracts import (
     TABLES,
     VERSION,
-    OfGame,
+    GameRow,
     broken_rules,
     registered_roles,
     table_schema,
@@ -190,7 +190,7 @@ class Files(StoredLake):
 
 def games_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """A row for each game of the tables: what its rows share, and anything else as it comes."""
-    shared = list(OfGame.columns())
+    shared = list(GameRow.columns())
     parts = [rows.select(shared) for rows in tables.values() if set(shared) <= set(rows.columns)]
     games = pl.concat(parts).unique("game_id") if parts else pl.DataFrame()
     anything = {pl.String(): "", pl.Int32(): 0, pl.Int64(): 0}

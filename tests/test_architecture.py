@@ -10,9 +10,15 @@ PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CONTRIBUT
 PAGES["docs/architecture.md"] = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 STEPS = ROOT / "sql" / "internal" / "ingest"
 # The inputs of the first steps.
-GIVEN = {"documents", "found", "lake_games", "again", "before", "faults_without_raw", "last_seen"}
+GIVEN = {
+    *("documents", "reported_documents", "lake_games", "games_to_read_again"),
+    *("previous_quarantine_rows", "reported_errors_without_raw", "last_documents_with_game"),
+}
 # The steps that are one statement, of other locations.
-LOCATIONS = {"last_here": "seen", "last_elsewhere": "further_locations"}
+LOCATIONS = {
+    "last_documents_at_scanned_locations": "scanned_documents",
+    "last_documents_at_other_locations": "other_locations_with_same_bytes",
+}
 
 
 def steps() -> list[str]:
@@ -34,7 +40,7 @@ def test_every_place_that_is_named_exists(page: str) -> None:
 
 @pytest.mark.parametrize("step", steps())
 def test_a_step_reads_only_what_the_page_lists_before_it(step: str) -> None:
-    name = "last_at" if step in LOCATIONS else step
+    name = "last_documents_at" if step in LOCATIONS else step
     code = re.sub(r"--.*", "", (STEPS / f"{name}.sql").read_text(encoding="utf-8"))
     code = code.replace("${locations}", LOCATIONS.get(step, ""))
     inputs = set(re.findall(r"\b(?:FROM|JOIN)\s+\(?(?:FROM\s+)?(\w+)", code))

@@ -96,7 +96,7 @@ def test_rows_of_a_group_are_one_document(size: int) -> None:
     ("data", "reason"),
     [
         (b"n\n1\n", "no column `id`"),
-        (b"id\na\nb\na\n", "do not follow each other"),
+        (b"id\na\nb\na\n", "are not together"),
         (b"id\n" + b"x" * 2_000_000, "a row is larger than"),
     ],
 )

@@ -1,10 +1,9 @@
-"""Where bytes come from: one iterator of documents over folders, files and archives.
+"""Iterate over the documents in any folders, files and archives.
 
-A source is a folder, a log, or an archive, on this machine or on an object store. A file is one
-document or is cut into several. Nothing is unpacked to disk, except a zip that is compressed again,
-and one document at a time is in memory.
-`source + "/" + path` names the same document however it was reached: through its folder, through a
-folder above, or alone.
+A source is a folder, a log or an archive, on this machine or in an object store. A file contains
+one document or is split into several. Nothing is unpacked to disk, except for a compressed zip, and
+only one document at a time is in memory. `source + "/" + path` names the same document whether it
+is found by its own path, its folder, or a folder above.
 """
 
 import io
@@ -15,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Self, cast
 
-from pipeline.archives.inspect_log import sample_members
+from pipeline.archives.inspect_log import iter_zipped_samples
 from pipeline.archives.members import (
     ExpansionLimit,
     Member,
@@ -26,7 +25,7 @@ from pipeline.archives.members import (
     iter_tar_members,
     iter_zip_members,
     reject_lfs_pointer,
-    spool_to_file,
+    write_to_temporary_file,
 )
 from pipeline.archives.sources import (
     INSPECT,
@@ -38,13 +37,13 @@ from pipeline.archives.sources import (
     check_size,
     describe_error,
     detect_wide_encoding,
-    escape_part_mark,
     file_type,
     is_lfs_pointer,
-    iter_files_in,
+    iter_files_of_source,
+    mark_as_file_if_like_part,
     printable_member_name,
+    reason_to_skip_by_name,
     resolve_sources,
-    skipped_reason,
     source_changed_error,
     too_large_message,
     unclaimed_text_reason,
@@ -66,11 +65,11 @@ from pipeline.stores import (
     was_deleted,
 )
 
-# What is in one file: a document, several parts of it, or the members of an archive.
+# The parts of one file: a document, several documents, or the members of an archive.
 
 
 class FilePart(NamedTuple):
-    """A document or failure within a file.
+    """A document within a file, or a reason why there is none.
 
     Attributes:
         path: The path of the part within the file.
@@ -86,77 +85,91 @@ class FilePart(NamedTuple):
 
 
 _NOTHING = "no document in it"
-_NO_INSPECT = "not a log: the name ends in .eval"
-_NESTED = "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
+_NOT_INSPECT_LOG = "not a log: the name ends in .eval"
+_NESTED_ARCHIVE = (
+    "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
+)
 
-Opened = AbstractContextManager[Readable]
-# Of the path and the first bytes of a file: how it is to be cut; null where nobody asks for it.
+FileContext = AbstractContextManager[Readable]
+# Returns the splitter for a file from its path and first bytes; None if no format recognizes it.
 Choose = Callable[[str, bytes], Splitter | None]
 
-# What a format is shown of a file; where none asks for it, the form of JSON is told by less.
+# The first bytes of a file from which formats recognize it. Fewer bytes tell if it is JSON.
 HEAD_BYTES = 1 << 16
-_FORM_BYTES = 1 << 12
+_JSON_SNIFF_BYTES = 1 << 12
 
 
 class ReadOptions(NamedTuple):
-    """How to read a file: its path, the choice of its splitter, and limits of sizes in bytes."""
+    """How to read a file.
+
+    Attributes:
+        path: The path of the file within its source.
+        choose_splitter: Returns the splitter for a file from its path and first bytes.
+        max_document_bytes: Maximum size of a document.
+        expansion_limit: The limit of bytes to extract from the file.
+    """
 
     path: str
-    choose: Choose
-    limit: int
-    expansion: ExpansionLimit
+    choose_splitter: Choose
+    max_document_bytes: int
+    expansion_limit: ExpansionLimit
 
 
-def iter_parts(opened: Opened, form: FileType, reading: ReadOptions) -> Iterator[FilePart]:
-    """Yield the documents in an open file; if reading fails, yield a broken part last."""
-    last: str | None = None
+def iter_parts_of_open_file(
+    file_context: FileContext, filetype: FileType, options: ReadOptions
+) -> Iterator[FilePart]:
+    """Yield the documents in an open file; if reading fails, the last part describes the error."""
+    last_path: str | None = None
     try:
-        with opened as file:
+        with file_context as file:
             for part in (
-                _iter_archive_parts(file, form, reading)
-                if form.is_archive
-                else _iter_documents_of_file(iter_chunks(file), "", form, reading)
+                _iter_parts_of_all_members(file, filetype, options)
+                if filetype.is_archive
+                else _iter_parts_of_unarchived_file(iter_chunks(file), "", filetype, options)
             ):
-                last = part.path
+                last_path = part.path
                 yield part
-        if last is None:
+        if last_path is None:
             yield FilePart("", reason=_NOTHING)
     except (*UNREADABLE, UnreadableArchiveError) as error:
-        yield _failed_part("", last, error)
+        yield _broken_part_after_error("", last_path, error)
 
 
-def _failed_part(path: str, last: str | None, error: BaseException) -> FilePart:
-    """Return the broken part that stands for the rest of a file after a read error."""
+def _broken_part_after_error(path: str, last_path: str | None, error: BaseException) -> FilePart:
+    """Return the part that reports a read error after the part at `last_path`."""
     reason = describe_error(error)
-    if last is not None:
-        reason = f"everything after {last.lstrip('/') or 'the document'} is lost: {reason}"
-    # A file that was read as one document is in the lake by its own path.
-    return FilePart(f"{path}#2" if last == "" else path, None, reason, is_broken=True)
+    if last_path is not None:
+        reason = f"everything after {last_path.lstrip('/') or 'the document'} is lost: {reason}"
+    # The path of the file already names its document if it has only one.
+    return FilePart(f"{path}#2" if last_path == "" else path, None, reason, is_broken=True)
 
 
-def _iter_documents_of_file(
-    pieces: Iterator[bytes], path: str, form: FileType, reading: ReadOptions
+def _iter_parts_of_unarchived_file(
+    pieces: Iterator[bytes], path: str, filetype: FileType, options: ReadOptions
 ) -> Iterator[FilePart]:
-    """Yield the documents of a file that is not an archive."""
-    head, content = _peek_head(decompress(pieces, form.codec, reading.expansion))
-    splitter, head = reading.choose(reading.path + path, head), head[:_FORM_BYTES]
-    splitter = splitter or _default_splitter(form, head)
+    head, content = _read_head_and_restore_stream(
+        decompress(pieces, filetype.codec, options.expansion_limit)
+    )
+    splitter, head = options.choose_splitter(options.path + path, head), head[:_JSON_SNIFF_BYTES]
+    splitter = splitter or _json_splitter_for_unrecognized_file(filetype, head)
     if splitter is None:
-        yield FilePart(escape_part_mark(path), reason=unclaimed_text_reason(head))
+        yield FilePart(mark_as_file_if_like_part(path), reason=unclaimed_text_reason(head))
         return
-    for key, data in splitter(content, reading.limit):
-        place = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
+    for key, data in splitter(content, options.max_document_bytes):
+        part_path = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
         if data is None:
-            yield FilePart(place, None, too_large_message(reading.limit), is_broken=True)
+            yield FilePart(
+                part_path, None, too_large_message(options.max_document_bytes), is_broken=True
+            )
         else:
-            yield FilePart(place, data)
+            yield FilePart(part_path, data)
 
 
-def _default_splitter(form: FileType, head: bytes) -> Splitter | None:
-    """Return the splitter for a JSON file that no format claims; None for other files."""
-    if form.kind == "json" or is_lfs_pointer(head):
+def _json_splitter_for_unrecognized_file(filetype: FileType, head: bytes) -> Splitter | None:
+    """Return the splitter for a file that no format recognizes; None if it is not JSON."""
+    if filetype.kind == "json" or is_lfs_pointer(head):
         return read_whole_file
-    if form.kind == "jsonl":
+    if filetype.kind == "jsonl":
         return (
             read_whole_file
             if detect_wide_encoding(head)
@@ -167,7 +180,7 @@ def _default_splitter(form: FileType, head: bytes) -> Splitter | None:
     return iter_json_values if starts_like_json(head) else None
 
 
-def _peek_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def _read_head_and_restore_stream(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """Return the first bytes of a stream, and an iterator over the whole stream."""
     head = b""
     try:
@@ -187,59 +200,66 @@ def _iter_then_raise(head: bytes, error: Exception) -> Iterator[bytes]:
     raise error
 
 
-def _iter_archive_parts(file: Readable, form: FileType, reading: ReadOptions) -> Iterator[FilePart]:
-    """Yield the documents of all members of an archive, each with a unique path."""
-    distinct = UniqueNames()
-    if form == INSPECT:
-        head = file.read(_FORM_BYTES)
+def _iter_parts_of_all_members(
+    file: Readable, filetype: FileType, options: ReadOptions
+) -> Iterator[FilePart]:
+    """Yield the documents of all members of an archive; repeated names are numbered."""
+    unique_names = UniqueNames()
+    if filetype == INSPECT:
+        head = file.read(_JSON_SNIFF_BYTES)
         cast(BinaryIO, file).seek(0)
         if not head.startswith(b"PK") and not is_lfs_pointer(head):
-            yield FilePart(escape_part_mark(""), reason=_NO_INSPECT)
+            yield FilePart(mark_as_file_if_like_part(""), reason=_NOT_INSPECT_LOG)
             return
-    for member in _iter_members(file, form, reading):
+    for member in _iter_members(file, filetype, options):
         name = member.name.removeprefix("./")
-        yield from _iter_member_parts(
-            member, name, distinct.unique_name("/" + printable_member_name(name)), reading
+        yield from _iter_parts_of_member(
+            member, name, unique_names.unique_name("/" + printable_member_name(name)), options
         )
 
 
-def _iter_members(file: Readable, form: FileType, reading: ReadOptions) -> Iterator[Member]:
-    expansion = reading.expansion
-    is_inspect = form.kind == INSPECT.kind
-    in_zip = partial(sample_members, limit=reading.limit) if is_inspect else iter_zip_members
-    if form.kind == "tar":
+def _iter_members(file: Readable, filetype: FileType, options: ReadOptions) -> Iterator[Member]:
+    expansion = options.expansion_limit
+    is_inspect = filetype.kind == INSPECT.kind
+    iter_members_of_zip = (
+        partial(iter_zipped_samples, max_document_bytes=options.max_document_bytes)
+        if is_inspect
+        else iter_zip_members
+    )
+    if filetype.kind == "tar":
         pieces = reject_lfs_pointer(iter_chunks(file))
-        yield from iter_tar_members(decompress(pieces, form.codec, expansion), expansion)
-    elif form.codec is None:
-        yield from in_zip(cast(BinaryIO, file), expansion)
+        yield from iter_tar_members(decompress(pieces, filetype.codec, expansion), expansion)
+    elif filetype.codec is None:
+        yield from iter_members_of_zip(cast(BinaryIO, file), expansion)
     else:
-        with spool_to_file(decompress(iter_chunks(file), form.codec, expansion)) as unpacked:
-            yield from in_zip(unpacked, expansion)
+        with write_to_temporary_file(
+            decompress(iter_chunks(file), filetype.codec, expansion)
+        ) as unpacked_file:
+            yield from iter_members_of_zip(unpacked_file, expansion)
 
 
-def _iter_member_parts(
-    member: Member, name: str, path: str, reading: ReadOptions
+def _iter_parts_of_member(
+    member: Member, member_name: str, path: str, options: ReadOptions
 ) -> Iterator[FilePart]:
-    """Yield the documents of one member of an archive."""
-    form = file_type(name)
+    filetype = file_type(member_name)
     if member.open is None:
-        yield FilePart(escape_part_mark(path), reason="not a regular file")
-    elif reason := skipped_reason(name):
-        yield FilePart(escape_part_mark(path), reason=reason)
-    elif form.is_archive:
-        yield FilePart(path, None, _NESTED, is_broken=True)
+        yield FilePart(mark_as_file_if_like_part(path), reason="not a regular file")
+    elif reason := reason_to_skip_by_name(member_name):
+        yield FilePart(mark_as_file_if_like_part(path), reason=reason)
+    elif filetype.is_archive:
+        yield FilePart(path, None, _NESTED_ARCHIVE, is_broken=True)
     else:
-        last: str | None = None
+        last_path: str | None = None
         try:
-            if form == PLAIN:
-                check_size(member.n_bytes, reading.limit)
-            for part in _iter_documents_of_file(member.open(), path, form, reading):
-                last = part.path.removeprefix(path)
+            if filetype == PLAIN:
+                check_size(member.n_bytes, options.max_document_bytes)
+            for part in _iter_parts_of_unarchived_file(member.open(), path, filetype, options):
+                last_path = part.path.removeprefix(path)
                 yield part
-            if last is None:
+            if last_path is None:
                 yield FilePart(path, reason=_NOTHING)
         except UNREADABLE as error:
-            yield _failed_part(path, last, error)
+            yield _broken_part_after_error(path, last_path, error)
 
 
 __all__ = [
@@ -249,10 +269,10 @@ __all__ = [
     "ExternalDocument",
     "SourceFile",
     "count_files_and_bytes",
-    "document_location",
     "iter_documents",
     "iter_file_documents",
     "iter_source_files",
+    "source_and_path_of_part",
 ]
 
 MAX_DOCUMENT_BYTES = 64 * 2**20
@@ -261,30 +281,30 @@ _NOT_REGULAR = "not a regular file"
 Sources = str | Path | Sequence[str | Path]
 
 
-def _choose_splitter_by_name(path: str, head: bytes) -> None:
-    """Return no splitter, so that the file name selects it."""
+def _choose_no_splitter(path: str, head: bytes) -> None:
+    """Return None, so that the name of the file selects the splitter."""
 
 
 class Document(NamedTuple):
-    """A document, or a file that is none.
+    """A document of a source, or a file that is not a document.
 
     Attributes:
-        source: The source that the user named.
+        source: The path or URL of the source.
         path: The path within the source.
-        data: The bytes, or None.
-        reason: Why there is nothing to decode; None for a document.
-        is_broken: Whether reading failed.
+        data: The bytes; None if they were not read.
+        reason: Why the file is not a document; None for a document.
+        is_broken: Whether reading failed, as opposed to a file that is no log.
     """
 
     source: str
     path: str
     data: bytes | None
     reason: str | None = None
-    is_broken: bool = False  # it should have been readable, and was not
+    is_broken: bool = False
 
 
 class ExternalDocument(Document):
-    """A document outside of its source, found by a symbolic link; its bytes are not stored."""
+    """A document outside of its source, to which a symbolic link points; it is not stored."""
 
 
 def iter_documents(
@@ -293,18 +313,28 @@ def iter_documents(
     *,
     max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
-    choose: Choose = _choose_splitter_by_name,
+    choose: Choose = _choose_no_splitter,
 ) -> Iterator[Document]:
-    """Iterate over all documents of the sources, in the same order on every machine.
+    """Iterate over all documents of the sources, in the same order on each machine.
 
-    Raises `SourceError` at once, for all unusable sources together. `on_bytes` is called with bytes
-    on disk as they are read; in the end they add up to what `count_files_and_bytes` gives. A
-    document of more than `max_document` bytes is not read, and broken; so is what follows in a
-    compressed file or an archive once more than `max_expanded` bytes came out of it, by default 200
-    times its size on disk, and between a gibibyte and a tebibyte. A file that is changed or taken
-    away while it is read raises `SourceError`. `choose` says of a file's path and first bytes how
-    it is cut; where it gives null the name decides: a line of `.jsonl` is a document, and so is a
-    `.json` file.
+    Args:
+        sources: Paths or URLs of folders, files and archives.
+        on_bytes: Called with numbers of bytes on disk as they are read. Their sum is the size that
+            `count_files_and_bytes` returns.
+        max_document: A document with more bytes is not read, and broken.
+        max_expanded: Maximum number of bytes to extract from a compressed file or an archive; the
+            rest is broken. None for 200 times its size on disk, but at least 1 GiB and at most 1
+            TiB.
+        choose: Returns the splitter for a file from its path and first bytes. If it returns None,
+            the file extension decides: each line of `.jsonl` is a document, and so is a `.json`
+            file.
+
+    Returns:
+        An iterator of the documents, and of files that are no documents.
+
+    Raises:
+        SourceError: At once, if a source cannot be used; while the iterator runs, if a file is
+            changed or removed while it is read.
     """
     return chain.from_iterable(
         iter_file_documents(unit, max_document, on_bytes, max_expanded=max_expanded, choose=choose)
@@ -313,13 +343,25 @@ def iter_documents(
 
 
 def iter_source_files(sources: Sources) -> Iterator[SourceFile]:
-    """Yield the files of the sources with their sizes, as units of work."""
-    return chain.from_iterable(map(iter_files_in, resolve_sources(sources)))
+    """Yield each file of the sources with its size, without reading it.
+
+    Args:
+        sources: Paths or URLs of folders, files and archives.
+    """
+    return chain.from_iterable(map(iter_files_of_source, resolve_sources(sources)))
 
 
 def count_files_and_bytes(sources: Sources) -> tuple[int, int]:
-    """Return the number of files of the sources and their total size; an archive is one file."""
-    sizes = [unit.n_bytes for unit in iter_source_files(sources) if unit.file is not None]
+    """Return the number of files in the sources and their total size; an archive is one file.
+
+    Args:
+        sources: Paths or URLs of folders, files and archives.
+    """
+    sizes = [
+        source_file.n_bytes
+        for source_file in iter_source_files(sources)
+        if source_file.file is not None
+    ]
     return len(sizes), sum(sizes)
 
 
@@ -329,56 +371,76 @@ def iter_file_documents(
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_expanded: int | None = None,
-    choose: Choose = _choose_splitter_by_name,
+    choose: Choose = _choose_no_splitter,
 ) -> Iterator[Document]:
-    """Iterate over the documents of one thing on disk; `on_bytes` is called with its size."""
-    report = on_bytes or (lambda _: None)
+    """Iterate over the documents in one source file.
+
+    Args:
+        unit: The source file.
+        max_document: A document with more bytes is not read, and broken.
+        on_bytes: Called with numbers of bytes as they are read; their sum is the size of the file.
+        max_expanded: Maximum number of bytes to extract, as for `iter_documents`.
+        choose: Returns the splitter for the file, as for `iter_documents`.
+
+    Yields:
+        The documents. A file that is no document is yielded with the reason.
+
+    Raises:
+        SourceError: If the file is changed or removed while it is read.
+    """
+    report_bytes = on_bytes or (lambda _: None)
     source, path, file, n_bytes, reason, is_broken, *_ = unit
     if file is None:
         yield Document(source, path, None, reason, is_broken)
         return
-    name = file[file.rfind("/") + 1 :]
-    reason = skipped_reason(name)
-    form = file_type(name)
-    # A large log in JSON can be one that a format cuts while it is read.
-    if reason is None and (form != PLAIN or n_bytes > max_document):
-        metered = _ProgressFile(file, n_bytes, report)
-        reading = ReadOptions(path, choose, max_document, ExpansionLimit(n_bytes, max_expanded))
-        yield from _iter_file_parts(unit, file, metered, form, reading)
-        metered.report_unread_bytes()
+    file_name = file[file.rfind("/") + 1 :]
+    reason = reason_to_skip_by_name(file_name)
+    filetype = file_type(file_name)
+    # A format can split a large JSON file while it is read.
+    if reason is None and (filetype != PLAIN or n_bytes > max_document):
+        progress_file = _ProgressFile(file, n_bytes, report_bytes)
+        options = ReadOptions(path, choose, max_document, ExpansionLimit(n_bytes, max_expanded))
+        yield from _iter_split_or_unpacked_documents(unit, file, progress_file, filetype, options)
+        progress_file.report_unread_bytes()
         return
     if n_bytes:
-        report(n_bytes)
+        report_bytes(n_bytes)
     if reason:
-        yield Document(source, escape_part_mark(path), None, reason)
+        yield Document(source, mark_as_file_if_like_part(path), None, reason)
     else:
-        yield from _iter_single_file(unit, file, max_document, choose)
+        yield from _iter_documents_of_plain_json(unit, file, max_document, choose)
 
 
-def _iter_file_parts(
-    unit: SourceFile, file: str, opened: Opened, form: FileType, reading: ReadOptions
+def _iter_split_or_unpacked_documents(
+    source_file: SourceFile,
+    file: str,
+    file_context: FileContext,
+    filetype: FileType,
+    options: ReadOptions,
 ) -> Iterator[Document]:
-    """Yield the documents of a file that has to be split, decompressed or unpacked."""
-    before, is_read = file_version(file), form.kind != "text"
+    version_before, is_read = file_version(file), filetype.kind != "text"
     if is_regular_file(file):
-        for part in iter_parts(opened, form, reading):
+        for part in iter_parts_of_open_file(file_context, filetype, options):
             is_read |= part.data is not None
-            yield _document_of_part(unit, part)
+            yield _document_of_part(source_file, part)
     else:
-        yield Document(unit.source, unit.path, None, _NOT_REGULAR)
-    # What programs write into a text that is no log does not matter.
-    if is_read and (file_version(file) != before or was_deleted(file)):
+        yield Document(source_file.source, source_file.path, None, _NOT_REGULAR)
+    # A text that is no log may change while it is read.
+    if is_read and (file_version(file) != version_before or was_deleted(file)):
         raise source_changed_error(file)
 
 
-def _iter_single_file(
-    unit: SourceFile, file: str, limit: int, choose: Choose
+def _iter_documents_of_plain_json(
+    source_file: SourceFile, file: str, max_document_bytes: int, choose_splitter: Choose
 ) -> Iterator[Document]:
-    """Yield the document of a plain file, or its parts if a format splits it."""
-    source, path = unit.source, unit.path
+    """Yield a JSON file as one document, or its parts if its format splits it."""
+    source, path = source_file.source, source_file.path
     try:
-        data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
-        is_whole = data is None or choose(path, data[:HEAD_BYTES]) in (None, read_whole_file)
+        data = read_file(file, lambda n_bytes: check_size(n_bytes, max_document_bytes))
+        is_whole = data is None or choose_splitter(path, data[:HEAD_BYTES]) in (
+            None,
+            read_whole_file,
+        )
     except ChangedError:
         raise source_changed_error(file) from None
     except UNREADABLE as error:
@@ -389,20 +451,27 @@ def _iter_single_file(
     if data is None or is_whole:
         yield Document(source, path, data, _NOT_REGULAR if data is None else None)
         return
-    reading = ReadOptions(path, choose, limit, ExpansionLimit(len(data)))
-    for part in iter_parts(io.BytesIO(data), PLAIN, reading):
-        yield _document_of_part(unit, part)
+    options = ReadOptions(path, choose_splitter, max_document_bytes, ExpansionLimit(len(data)))
+    for part in iter_parts_of_open_file(io.BytesIO(data), PLAIN, options):
+        yield _document_of_part(source_file, part)
 
 
-def document_location(unit: SourceFile, path: str) -> tuple[str, str]:
-    """Return the source and the path of a part of a file."""
-    if unit.is_source and path.startswith("/"):
-        return f"{unit.source}/{unit.path}", path[1:]
-    return unit.source, unit.path + path
+def source_and_path_of_part(source_file: SourceFile, part_path: str) -> tuple[str, str]:
+    """Return the source and the path of a document within a source file.
+
+    Args:
+        source_file: The source file.
+        part_path: The path of the document within the file; it begins with a slash in an archive.
+    """
+    if source_file.is_source and part_path.startswith("/"):
+        return f"{source_file.source}/{source_file.path}", part_path[1:]
+    return source_file.source, source_file.path + part_path
 
 
-def _document_of_part(unit: SourceFile, part: FilePart) -> Document:
-    return Document(*document_location(unit, part.path), part.data, part.reason, part.is_broken)
+def _document_of_part(source_file: SourceFile, part: FilePart) -> Document:
+    return Document(
+        *source_and_path_of_part(source_file, part.path), part.data, part.reason, part.is_broken
+    )
 
 
 class _ProgressFile:
@@ -410,7 +479,7 @@ class _ProgressFile:
 
     def __init__(self, file: str, size: int, report: Callable[[int], None]) -> None:
         self._name = file
-        self._left = size
+        self._n_unreported_bytes = size
         self._report = report
 
     def __enter__(self) -> Self:
@@ -422,17 +491,17 @@ class _ProgressFile:
         self._file.close()
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read from the file, and report the number of bytes."""
+        """Read at most `size` bytes, and report their number."""
         data = self._file.read(size)
-        self._add(len(data))
+        self._report_up_to_size(len(data))
         return data
 
     def report_unread_bytes(self) -> None:
-        """Report the bytes that were not read."""
-        self._add(self._left)
+        """Report the bytes that were not read, so that the reports add up to the size."""
+        self._report_up_to_size(self._n_unreported_bytes)
 
-    def _add(self, n_bytes: int) -> None:
-        n_bytes = min(n_bytes, self._left)
+    def _report_up_to_size(self, n_bytes: int) -> None:
+        n_bytes = min(n_bytes, self._n_unreported_bytes)
         if n_bytes > 0:
-            self._left -= n_bytes
+            self._n_unreported_bytes -= n_bytes
             self._report(n_bytes)

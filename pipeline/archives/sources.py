@@ -1,6 +1,6 @@
-"""What sources lead to: every file once, in the same order on every machine.
+"""List the files of sources: each file once, in the same order on each machine.
 
-Also what a file's name says of its form, and what is wrong with bytes that cannot be read.
+This module also determines the type of a file from its name, and why bytes cannot be read.
 """
 
 import glob
@@ -21,22 +21,27 @@ import zstandard
 from pipeline.errors import EMPTY_PATH_HINT, SourceError, UsageError
 from pipeline.stores import is_remote, list_objects, local_path, object_size
 
-# What a file's name says: the form that it has, or why it is no log.
+# The name of a file determines its type, or why it is not a log.
 
-_KINDS = {
+_KIND_BY_EXTENSION = {
     **{".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"},
-    # Of these a document is only what a format asks for.
+    # A text is a document only if a format recognizes it.
     **dict.fromkeys((".csv", ".tsv", ".txt", ".log"), "text"),
     ".eval": "inspect",
 }
-_CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
-_SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz", ".tbz2": ".tar.bz2"}
-# What people pack logs with, and we do not read.
-_PACKED_OTHERWISE = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
-_UNPACK = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
-_HIDDEN = {"__MACOSX", "_delta_log"}
-_AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `UniqueNames` numbers them
-_LONGEST_LABEL = 4096  # no file system's paths are longer
+_CODEC_BY_EXTENSION = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
+_LONG_FORM_OF_EXTENSION = {
+    ".tgz": ".tar.gz",
+    ".tzst": ".tar.zst",
+    ".txz": ".tar.xz",
+    ".tbz2": ".tar.bz2",
+}
+# Common archives that are not supported.
+_UNSUPPORTED_ARCHIVE_EXTENSIONS = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
+_UNPACK_HINT = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
+_HIDDEN_FOLDER_NAMES = {"__MACOSX", "_delta_log"}
+_REPETITION_NUMBERS = re.compile(r"( \([0-9]+\))+$")  # Appended by `UniqueNames`.
+_MAX_NAME_LENGTH = 4096  # The longest path of common file systems.
 
 
 class FileType(NamedTuple):
@@ -52,125 +57,163 @@ class FileType(NamedTuple):
 
     @property
     def is_archive(self) -> bool:
-        """Whether the file has named members."""
+        """Whether the file contains members with names."""
         return self.kind in ("tar", "zip", "inspect")
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the contents are larger than the file."""
+        """Whether the contents are probably larger than the file."""
         return self.is_archive or self.codec is not None
 
     @property
     def can_hold_many_documents(self) -> bool:
-        """Whether a file of this type can contain any number of documents."""
+        """Whether a file of this type can contain more than one document."""
         return self.is_archive or self.kind in ("jsonl", "text")
 
 
 PLAIN = FileType("json", None)
 INSPECT = FileType("inspect", None)
 NO_LOG = FileType(None, None)
-# What it is, its content says.
-_NO_ENDING = FileType("text", None)
-_FORMS = {
-    kind + codec: FileType(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS
+# The content determines what it is.
+_WITHOUT_EXTENSION = FileType("text", None)
+_TYPE_BY_EXTENSION = {
+    kind + codec: FileType(_KIND_BY_EXTENSION[kind], _CODEC_BY_EXTENSION[codec])
+    for kind in _KIND_BY_EXTENSION
+    for codec in _CODEC_BY_EXTENSION
 }
-_FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
+_TYPE_BY_EXTENSION |= {
+    short: _TYPE_BY_EXTENSION[long] for short, long in _LONG_FORM_OF_EXTENSION.items()
+}
 
 
 def file_type(name: str) -> FileType:
-    """Return the file type that a file extension selects."""
+    """Return the file type for the extension of a file name or path.
+
+    Args:
+        name: The name or path.
+    """
     return _file_type_of_name(name[name.rfind("/") + 1 :])
 
 
-# A run's files have the same few names in each folder, and each is asked for several times.
+# Cached, because folders of logs have the same few file names, and each is looked up repeatedly.
 @lru_cache(maxsize=1024)
 def _file_type_of_name(name: str) -> FileType:
     if name and "." not in name:
-        return _NO_ENDING
-    before, last = _last_two_extensions(name.lower())
-    return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
+        return _WITHOUT_EXTENSION
+    second_last, last = _second_last_and_last_extension(name.lower())
+    return _TYPE_BY_EXTENSION.get(last) or _TYPE_BY_EXTENSION.get(second_last + last, NO_LOG)
 
 
-def skipped_reason(path: str) -> str | None:
-    """Return the reason why a file or member is no log by its name, or None if it can be one."""
+def reason_to_skip_by_name(path: str) -> str | None:
+    """Return why a path cannot be a log, for example a hidden folder; None if it can.
+
+    Args:
+        path: The path of a file or member.
+    """
     *folders, name = path.split("/")
-    if any(map(is_hidden_folder, folders)):
+    if any(map(is_hidden_folder_name, folders)):
         return "hidden folder"
     if name.startswith("."):
         return "hidden file"
     if file_type(name).kind is None:
-        way_out = _UNPACK if name.lower().endswith(_PACKED_OTHERWISE) else ""
-        return f"not a log: {_describe_extension(name)}{way_out}"
+        hint = _UNPACK_HINT if name.lower().endswith(_UNSUPPORTED_ARCHIVE_EXTENSIONS) else ""
+        return f"not a log: {_extension_message(name)}{hint}"
     return None
 
 
-def escape_part_mark(path: str) -> str:
-    """Return the path of a file that is no log, changed if it looks like a part: `a.jsonl#1`."""
-    before, sign, number = path.rpartition("#")
-    form = file_type(before)
-    is_like = sign and number.isdecimal() and form.kind and not form.is_archive
-    return f"{path} (file)" if is_like else path
+def mark_as_file_if_like_part(path: str) -> str:
+    """Append ` (file)` to the path of a file that looks like a part of a file: `a.jsonl#1`.
+
+    Args:
+        path: The path of a file that is not a log.
+    """
+    file_path, mark, number = path.rpartition("#")
+    filetype = file_type(file_path)
+    is_like_part = mark and number.isdecimal() and filetype.kind and not filetype.is_archive
+    return f"{path} (file)" if is_like_part else path
 
 
 def containing_file_path(path: str) -> str:
-    """Return the path of the file that contains a part: `a.csv` for `a.csv#17`."""
-    before, sign, number = path.rpartition("#")
-    return before if sign and number.isdecimal() else path
+    """Return the path of the file that contains a part: `a.csv` for `a.csv#17`.
+
+    Args:
+        path: The path of a document; a path without `#` and a number is returned unchanged.
+    """
+    file_path, mark, number = path.rpartition("#")
+    return file_path if mark and number.isdecimal() else path
 
 
 def containing_file_type(path: str) -> FileType:
-    """Return the type of the file that contains a document."""
-    return file_type(_AGAIN.sub("", containing_file_path(path)))
+    """Return the type of the file that contains a document.
+
+    Args:
+        path: The path of the document.
+    """
+    return file_type(_REPETITION_NUMBERS.sub("", containing_file_path(path)))
 
 
 def containing_file_extension(path: str) -> str:
-    """Return the extension of the file that contains a document, if it is a known one."""
+    """Return the file extension for an exported document, such as `.json` or `.csv`.
+
+    Args:
+        path: The path of the document.
+
+    Returns:
+        The extension of a text file, or of a complete JSON Lines file; otherwise `.json`.
+    """
     file = containing_file_path(path)
-    before, last = _last_two_extensions(_AGAIN.sub("", file).lower())
-    ending = last if last in _KINDS else before
-    kind = _KINDS.get(ending)
-    return ending if kind == "text" or (kind == "jsonl" and file == path) else ".json"
+    second_last, last = _second_last_and_last_extension(_REPETITION_NUMBERS.sub("", file).lower())
+    extension = last if last in _KIND_BY_EXTENSION else second_last
+    kind = _KIND_BY_EXTENSION.get(extension)
+    return extension if kind == "text" or (kind == "jsonl" and file == path) else ".json"
 
 
-def is_hidden_folder(name: str) -> bool:
-    """Return whether a folder is hidden, such as `.git` or the log of a Delta table."""
-    return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))
+def is_hidden_folder_name(name: str) -> bool:
+    """Return whether a folder name is hidden, such as `.git` or `_delta_log`."""
+    return name in _HIDDEN_FOLDER_NAMES or (name.startswith(".") and name not in (".", ".."))
 
 
 def to_valid_utf8(name: str) -> str:
-    r"""Replace bytes of a name that are not UTF-8 by escape sequences such as `\udce9`."""
+    r"""Replace bytes of a name that are not UTF-8 by escape sequences such as `\udce9`.
+
+    Args:
+        name: A name from the file system or an archive.
+    """
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def printable_member_name(name: str) -> str:
-    """Return a member's name with escaped characters, shortened if it is very long."""
-    if len(name) > _LONGEST_LABEL:
-        name = f"{name[: _LONGEST_LABEL // 2]}…{name[-_LONGEST_LABEL // 2 :]}"
+    """Return a member's name as valid UTF-8, shortened if it is longer than a path can be.
+
+    Args:
+        name: The name in the archive.
+    """
+    if len(name) > _MAX_NAME_LENGTH:
+        name = f"{name[: _MAX_NAME_LENGTH // 2]}…{name[-_MAX_NAME_LENGTH // 2 :]}"
     return to_valid_utf8(name)
 
 
-def _last_two_extensions(name: str) -> tuple[str, str]:
+def _second_last_and_last_extension(name: str) -> tuple[str, str]:
     """Return the last two extensions of a path; empty strings if it has fewer."""
-    _, *endings = name[name.rfind("/") + 1 :].lstrip(".").split(".")
-    if not endings or not endings[-1]:
+    _, *extensions = name[name.rfind("/") + 1 :].lstrip(".").split(".")
+    if not extensions or not extensions[-1]:
         return "", ""
-    before = endings[-2] if len(endings) > 1 else ""
-    return before and "." + before, "." + endings[-1]
+    second_last = extensions[-2] if len(extensions) > 1 else ""
+    return second_last and "." + second_last, "." + extensions[-1]
 
 
-def _describe_extension(name: str) -> str:
-    """Return the extension of a file, and for a compressed file also the one before it."""
-    before, last = _last_two_extensions(name)
-    ending = before + last if last.lower() in _CODECS else last
-    return f"the name ends in {to_valid_utf8(ending)}" if ending else "the name has no ending"
+def _extension_message(name: str) -> str:
+    """Return a message with the file extension, or the last two for a compressed file."""
+    second_last, last = _second_last_and_last_extension(name)
+    extension = second_last + last if last.lower() in _CODEC_BY_EXTENSION else last
+    return f"the name ends in {to_valid_utf8(extension)}" if extension else "the name has no ending"
 
 
-# What is wrong with bytes, in few words: how reading fails, and what no format reads.
-#
-# An ingest counts the documents of each reason, so that many share one.
+# Reasons why bytes cannot be read or are not a log. They name no details, because an ingest counts
+# the documents with each reason.
 
-# What the libraries raise on bytes that are cut short or damaged: each its own, and a few of
-# Python's where they trust a length or a number. Anything else is a defect of ours.
+# The exceptions of libraries for truncated or damaged bytes, including those of Python where a
+# library trusts a length or a number. Any other exception is a bug in this package.
 UNREADABLE = (
     OSError,
     EOFError,
@@ -192,25 +235,34 @@ REASON_UNKNOWN_TEXT = "not a log: text that no format reads"
 POINTER = (
     "a Git LFS pointer in place of the file: run `git lfs pull` in its repository, then ingest it"
 )
-_BEGIN_OF_POINTER = (b"version https://git-lfs", b"version https://hawser")
-_PACKED = {
+_POINTER_STARTS = (b"version https://git-lfs", b"version https://hawser")
+_COMPRESSION_BY_MAGIC_NUMBER = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "Zstandard",
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
 }
-_MARKS = {
+_ENCODING_BY_BYTE_ORDER_MARK = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-# Without a mark: which of the first four bytes are not zero, if two letters stand there, or one.
-_WIDE = {(0, 2): "UTF-16LE", (1, 3): "UTF-16BE", (0,): "UTF-32LE", (3,): "UTF-32BE"}
+# The positions of nonzero bytes in the first four bytes of text without a byte order mark.
+_ENCODING_BY_NONZERO_BYTES = {
+    (0, 2): "UTF-16LE",
+    (1, 3): "UTF-16BE",
+    (0,): "UTF-32LE",
+    (3,): "UTF-32BE",
+}
 
 
 def source_changed_error(file: str) -> SourceError:
-    """Return the error for a source that was changed or removed while it was read."""
+    """Return the exception for a source file that was changed or removed during reading.
+
+    Args:
+        file: The path of the file.
+    """
     return SourceError(
         f"{to_valid_utf8(file)}: it was changed or removed while it was being read; nothing was "
         "ingested; run the same command again when no other program writes there"
@@ -218,15 +270,15 @@ def source_changed_error(file: str) -> SourceError:
 
 
 class UnreadableArchiveError(Exception):
-    """An archive cannot be read from some point on, so that its other members are lost."""
+    """An archive cannot be read from some point on, so its remaining members are lost."""
 
 
 class RejectedInputError(ValueError):
-    """An input is rejected by a rule of this package."""
+    """An input breaks a rule of this package."""
 
 
-# What these say is about the file. Of other errors the text is about Python's own functions.
-_OF_THE_FILE = (
+# The messages of these exceptions describe the file; others describe functions of Python.
+_ERRORS_ABOUT_THE_FILE = (
     OSError,
     UnreadableArchiveError,
     RejectedInputError,
@@ -240,10 +292,14 @@ _OF_THE_FILE = (
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the message of an error in a few words, for an OSError without its path."""
+    """Return the message of an exception in a few words, without the path of the file.
+
+    Args:
+        error: The exception that reading raised.
+    """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    if isinstance(error, _OF_THE_FILE) and str(error):
+    if isinstance(error, _ERRORS_ABOUT_THE_FILE) and str(error):
         return str(error)
     if isinstance(error, EOFError):
         return "it is cut short"
@@ -252,15 +308,27 @@ def describe_error(error: BaseException) -> str:
     return "a header in it is damaged"
 
 
-def check_size(n_bytes: int, limit: int) -> None:
-    """Raise RejectedInputError if a document is larger than the limit."""
-    if n_bytes > limit:
-        raise RejectedInputError(too_large_message(limit))
+def check_size(n_bytes: int, max_document_bytes: int) -> None:
+    """Raise RejectedInputError if a document has more bytes than the limit.
+
+    Args:
+        n_bytes: Size of the document.
+        max_document_bytes: Maximum size.
+    """
+    if n_bytes > max_document_bytes:
+        raise RejectedInputError(too_large_message(max_document_bytes))
 
 
-def too_large_message(limit: int) -> str:
-    """Return the message for a document that is too large, with the option to change the limit."""
-    return f"the document is larger than {format_size(limit)}; raise --max-document to read it"
+def too_large_message(max_document_bytes: int) -> str:
+    """Return the message for a document above the size limit; it names the option to change.
+
+    Args:
+        max_document_bytes: Maximum size in bytes.
+    """
+    return (
+        f"the document is larger than {format_size(max_document_bytes)}; raise --max-document to "
+        "read it"
+    )
 
 
 def format_size(n_bytes: int) -> str:
@@ -270,43 +338,78 @@ def format_size(n_bytes: int) -> str:
 
 
 def is_lfs_pointer(head: bytes) -> bool:
-    """Return whether a file is a Git LFS pointer to a file that was not downloaded."""
-    return head.startswith(_BEGIN_OF_POINTER)
+    """Return whether a file is a Git LFS pointer instead of the file that it points to.
+
+    Args:
+        head: The first bytes of the file.
+    """
+    return head.startswith(_POINTER_STARTS)
 
 
 def detect_wide_encoding(head: bytes) -> str | None:
-    """Return the encoding of text in UTF-16 or UTF-32, or None."""
-    for mark, encoding in _MARKS.items():
+    """Return the encoding of text in UTF-16 or UTF-32; None for other bytes.
+
+    Args:
+        head: The first bytes of the file.
+    """
+    for mark, encoding in _ENCODING_BY_BYTE_ORDER_MARK.items():
         if head.startswith(mark):
             return encoding
-    first = head[:4]
-    letters = first.replace(b"\0", b"")
-    is_text = len(first) == 4 and letters.isascii() and letters.decode().isprintable()
-    return _WIDE.get(tuple(n for n, byte in enumerate(first) if byte)) if is_text else None
+    first_bytes = head[:4]
+    nonzero_bytes = first_bytes.replace(b"\0", b"")
+    is_text = (
+        len(first_bytes) == 4 and nonzero_bytes.isascii() and nonzero_bytes.decode().isprintable()
+    )
+    return (
+        _ENCODING_BY_NONZERO_BYTES.get(tuple(n for n, byte in enumerate(first_bytes) if byte))
+        if is_text
+        else None
+    )
 
 
 def encoding_problem(head: bytes) -> str | None:
-    """Return why the text is not UTF-8 and what to do, or None if it may be UTF-8."""
+    """Return why bytes are not UTF-8 text and what to do; None if no problem is recognized.
+
+    Args:
+        head: The first bytes of the file.
+    """
     if is_lfs_pointer(head):
         return POINTER
-    if packed := next((name for sign, name in _PACKED.items() if head.startswith(sign)), None):
-        return f"still compressed with {packed}: unpack it, or name it so, then ingest it"
+    if compression := next(
+        (name for sign, name in _COMPRESSION_BY_MAGIC_NUMBER.items() if head.startswith(sign)), None
+    ):
+        return f"still compressed with {compression}: unpack it, or name it so, then ingest it"
     if encoding := detect_wide_encoding(head):
         return f"text in {encoding}: convert it by `iconv -f {encoding} -t UTF-8`, then ingest it"
     return None
 
 
 def unclaimed_text_reason(head: bytes) -> str:
-    """Return the reason why a file that is not JSON is no log."""
+    """Return why a file that no format recognizes is not a log.
+
+    Args:
+        head: The first bytes of the file.
+    """
     if not head.strip():
         return EMPTY
-    if why := encoding_problem(head):
-        return f"not a log: {why}"
+    if problem := encoding_problem(head):
+        return f"not a log: {problem}"
     return BINARY if b"\0" in head else REASON_UNKNOWN_TEXT
 
 
 class SourceFile(NamedTuple):
-    """A file of a source, a unit of work that any process can read (`iter_file_documents`)."""
+    """A file of a source, which any process can read by `iter_file_documents`.
+
+    Attributes:
+        source: The path or URL of the source.
+        path: The path within the source.
+        file: The path or URL of the file; None if it cannot be read.
+        n_bytes: The size of the file.
+        reason: Why the file is not read.
+        is_broken: Whether listing a folder failed.
+        is_source: Whether the file itself is a source, as opposed to a file in a folder.
+        is_outside: Whether the file is a link whose target is outside of the source.
+    """
 
     source: str
     path: str
@@ -314,12 +417,12 @@ class SourceFile(NamedTuple):
     n_bytes: int = 0
     reason: str | None = None
     is_broken: bool = False
-    is_source: bool = False  # a source itself, not found in a folder
-    is_outside: bool = False  # a link whose target is not in the source
+    is_source: bool = False
+    is_outside: bool = False
 
     @property
     def can_hold_many_documents(self) -> bool:
-        """Whether the file can contain any number of documents, so that its size says little."""
+        """Whether the file can contain more than one document."""
         return self.file is not None and file_type(self.file).can_hold_many_documents
 
     @property
@@ -329,39 +432,59 @@ class SourceFile(NamedTuple):
 
 
 def resolve_sources(sources: str | Path | Sequence[str | Path]) -> list[str]:
-    """Return the absolute paths and URLs to read, without those inside another one."""
-    named = [sources] if isinstance(sources, (str, Path)) else sources
+    """Return the absolute paths and URLs of all sources, without sources inside of another one.
+
+    Args:
+        sources: Paths, URLs or patterns; one or several.
+
+    Returns:
+        The paths and URLs in the order of the sources.
+
+    Raises:
+        SourceError: If a source does not exist or contains no files.
+        UsageError: If a source is empty.
+    """
+    source_list = [sources] if isinstance(sources, (str, Path)) else sources
     matches = {
-        str(source): _match_pattern_unless_exists(local_path(str(source))) for source in named
+        str(source): _existing_path_or_pattern_matches(local_path(str(source)))
+        for source in source_list
     }
-    faults = [_unmatched_message(source) for source, paths in matches.items() if not paths]
-    unique = dict.fromkeys(_absolute_path(path) for paths in matches.values() for path in paths)
-    roots = [path for path in unique if not _is_inside_another_source(path, unique)]
-    faults += [fault for root in roots if (fault := _empty_source_message(root))]
-    if faults:
-        raise SourceError("; ".join(faults))
+    errors = [_unmatched_message(source) for source, paths in matches.items() if not paths]
+    unique_paths = dict.fromkeys(
+        _absolute_path(path) for paths in matches.values() for path in paths
+    )
+    roots = [path for path in unique_paths if not _is_inside_another_source(path, unique_paths)]
+    errors += [error for root in roots if (error := _message_if_source_is_empty(root))]
+    if errors:
+        raise SourceError("; ".join(errors))
     return roots
 
 
-def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
-    """Yield the files in a folder, without hidden and linked folders, or the file itself."""
+def iter_files_of_source(root: str | Path) -> Iterator[SourceFile]:
+    """Yield the files in a folder or at a URL, or the file itself.
+
+    Hidden and linked folders, and folders that cannot be listed, are yielded with a reason.
+
+    Args:
+        root: A path or URL from `resolve_sources`.
+    """
     root = str(root)
     if is_remote(root):
-        return _iter_objects(root)
+        return _iter_remote_objects(root)
     path = Path(root)
     if path.is_dir():
-        return _iter_folder(_printable_path(path), root)
-    label, is_outside = (
-        _printable_path(path.parent),
-        path.is_symlink() and _links_outside(root, path.parent),
+        return _iter_folder(_path_in_valid_utf8(path), root)
+    printable_folder, is_outside = (
+        _path_in_valid_utf8(path.parent),
+        path.is_symlink() and _is_link_target_outside_folder(root, path.parent),
     )
     return iter(
         [
             SourceFile(
-                label,
+                printable_folder,
                 to_valid_utf8(path.name),
                 root,
-                _size_on_disk(root),
+                _file_size_or_zero(root),
                 None,
                 False,
                 True,
@@ -371,15 +494,14 @@ def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
     )
 
 
-def _match_pattern_unless_exists(source: str) -> list[str]:
-    """Return the source if it exists, and otherwise the paths that match it as a pattern."""
+def _existing_path_or_pattern_matches(source: str) -> list[str]:
+    """Return the source if it exists, else the existing paths that match it as a pattern."""
     if not source:
         raise UsageError(f"the path of a source {EMPTY_PATH_HINT}")
-    if is_remote(source):
-        return [source]  # patterns are of files on this machine
-    if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises
+    # Patterns are supported only for local files. `Path.exists` raises for long patterns.
+    if is_remote(source) or os.path.exists(source):  # noqa: PTH110
         return [source]
-    source = os.path.expanduser(source)  # noqa: PTH111 - `~`, which no shell expands for Python
+    source = os.path.expanduser(source)  # noqa: PTH111 - no shell expands `~` for Python
     if os.path.exists(source):  # noqa: PTH110
         return [source]
     if not _is_pattern(source):
@@ -398,14 +520,14 @@ def _is_pattern(source: str) -> bool:
 
 
 def _unmatched_message(source: str) -> str:
-    """Return the message for a source that does not exist."""
+    """Return the message for a source that does not exist, or a pattern without matches."""
     if _is_pattern(source):
         return f"{to_valid_utf8(source)!r}: no path matches this pattern (try a part of it)"
     return f"{to_valid_utf8(source)!r}: no such path (check the spelling and the current folder)"
 
 
 def _absolute_path(source: str) -> str:
-    """Return the absolute path of a source with resolved folders, or its URL."""
+    """Return the absolute path of a source with its folders resolved, or its URL."""
     if is_remote(source):
         return source.rstrip("/")
     path = Path(source)
@@ -413,27 +535,26 @@ def _absolute_path(source: str) -> str:
 
 
 def _is_inside_another_source(path: str, roots: dict[str, None]) -> bool:
-    """Return whether another source contains this path."""
     is_folder = is_remote(path) or Path(path).is_dir()
-    for hop in [path, *_parent_folders(path)] if is_folder else _parent_folders(path):
-        if hop != path and hop in roots:
+    for containing_path in [path, *_parent_folders(path)] if is_folder else _parent_folders(path):
+        if containing_path != path and containing_path in roots:
             return True
-        if is_hidden_folder(hop.rpartition("/")[2]):
+        if is_hidden_folder_name(containing_path.rpartition("/")[2]):
             return False
     return False
 
 
 def _parent_folders(path: str) -> list[str]:
-    """Return the folders that contain a path, the nearest first."""
+    """Return all folders that contain a path, the nearest first."""
     if not is_remote(path):
         return [str(folder) for folder in Path(path).parents]
     store, *names = path.split("/")
     return ["/".join([store, *names[:end]]) for end in range(len(names) - 1, 1, -1)]
 
 
-def _empty_source_message(root: str) -> str | None:
-    """Return why a source contains no files, or None if it contains some."""
-    for entry in iter_files_in(root):
+def _message_if_source_is_empty(root: str) -> str | None:
+    """Return why a source contains no files; None if it contains some."""
+    for entry in iter_files_of_source(root):
         if entry.path == "." and entry.is_broken:
             return f"{entry.source!r}: the folder cannot be listed ({entry.reason})"
         if entry.file is not None or entry.is_broken:
@@ -448,55 +569,59 @@ def _empty_source_message(root: str) -> str | None:
     )
 
 
-def _iter_objects(url: str) -> Iterator[SourceFile]:
-    """Yield the objects below a URL, or the object at the URL."""
+def _iter_remote_objects(url: str) -> Iterator[SourceFile]:
+    """Yield the object at a URL, or else all objects below the URL."""
     source, _, name = url.rpartition("/")
     try:
         if (n_bytes := object_size(url)) is not None:
             yield SourceFile(source, name, url, n_bytes, is_source=True)
             return
-        hidden = None
+        hidden_folder = None
         for key, n_bytes in list_objects(url):
             names = key.split("/")
-            ends = (n for n, name in enumerate(names[:-1], 1) if is_hidden_folder(name))
-            folder = next(("/".join(names[:n]) + "/" for n in ends), None)
+            hidden_folder_lengths = (
+                n for n, name in enumerate(names[:-1], 1) if is_hidden_folder_name(name)
+            )
+            folder = next(("/".join(names[:n]) + "/" for n in hidden_folder_lengths), None)
             if folder is None:
                 yield SourceFile(url, key, f"{url}/{key}", n_bytes)
-            elif folder != hidden:
+            elif folder != hidden_folder:
                 yield SourceFile(url, folder, None, 0, "hidden folder")
-            hidden = folder
+            hidden_folder = folder
     except OSError as error:
         yield SourceFile(url, ".", None, 0, describe_error(error), is_broken=True)
 
 
 class _Folder(NamedTuple):
-    """A folder to list; `prefix` is its path within the source, with a slash."""
+    """A folder to list; `prefix` is its path within the source, with a slash at the end."""
 
     file: str
     prefix: str
 
 
 def _iter_folder(source: str, root: str) -> Iterator[SourceFile]:
-    """Yield the files of a folder and its subfolders in the order of their paths."""
-    # Those begun are held here and not by calls in calls: folders can be nested deeper than these.
-    begun = [_list_folder(source, root, _Folder(root, ""))]
-    while begun:
-        entry = next(begun[-1], None)
+    """Yield the files in a folder and its subfolders, in the order of their paths."""
+    # A list instead of recursion, because folders can be nested deeper than calls.
+    open_listings = [_iter_folder_entries(source, root, _Folder(root, ""))]
+    while open_listings:
+        entry = next(open_listings[-1], None)
         if entry is None:
-            begun.pop()
+            open_listings.pop()
         elif isinstance(entry, _Folder):
-            begun.append(_list_folder(source, root, entry))
+            open_listings.append(_iter_folder_entries(source, root, entry))
         else:
             yield entry
 
 
-def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile | _Folder]:
-    """Yield the files directly in a folder, and its subfolders at their positions."""
+def _iter_folder_entries(source: str, root: str, folder: _Folder) -> Iterator[SourceFile | _Folder]:
+    """Yield the files directly in a folder, and its subfolders, in the order of their paths."""
     file, prefix = folder
     try:
         with os.scandir(file) as listing:
-            # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
-            entries = sorted((entry.name + "/" * _is_folder(entry), entry) for entry in listing)
+            # In the order of complete paths: `a.json` comes before `a/0.json`.
+            entries = sorted(
+                (entry.name + "/" * _is_folder_or_link_to_one(entry), entry) for entry in listing
+            )
     except FileNotFoundError:
         raise source_changed_error(file) from None
     except OSError as error:
@@ -507,11 +632,15 @@ def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile
     for name, entry in entries:
         path = prefix + name
         if not name.endswith("/"):
-            is_outside = entry.is_symlink() and _links_outside(entry.path, root)
+            is_outside = entry.is_symlink() and _is_link_target_outside_folder(entry.path, root)
             yield SourceFile(
-                source, to_valid_utf8(path), entry.path, _size_on_disk(entry), is_outside=is_outside
+                source,
+                to_valid_utf8(path),
+                entry.path,
+                _file_size_or_zero(entry),
+                is_outside=is_outside,
             )
-        elif is_hidden_folder(entry.name):
+        elif is_hidden_folder_name(entry.name):
             yield SourceFile(source, to_valid_utf8(path), None, 0, "hidden folder")
         elif entry.is_symlink():
             yield SourceFile(
@@ -521,25 +650,23 @@ def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile
             yield _Folder(entry.path, path)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder or a link to one; a circular link is not."""
+def _is_folder_or_link_to_one(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder or links to one; false for a circular link."""
     if entry.is_symlink():
         return os.path.isdir(entry.path)  # noqa: PTH112 - `is_dir` can raise
     return entry.is_dir()
 
 
-def _links_outside(link: str, root: str | Path) -> bool:
-    """Return whether the target of a link is outside of the folder."""
+def _is_link_target_outside_folder(link: str, root: str | Path) -> bool:
     return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
 
 
-def _size_on_disk(file: str | os.DirEntry[str]) -> int:
-    """Return the size of a file, or 0 if it no longer exists."""
+def _file_size_or_zero(file: str | os.DirEntry[str]) -> int:
     try:
         return (os.stat(file) if isinstance(file, str) else file.stat()).st_size  # noqa: PTH116
     except OSError:
         return 0
 
 
-def _printable_path(path: Path) -> str:
+def _path_in_valid_utf8(path: Path) -> str:
     return to_valid_utf8(path.as_posix())

@@ -1,8 +1,8 @@
-"""Conversions between polars and Arrow, and the Arrow schemas of the tables.
+"""Convert data between polars and Arrow, and define the Arrow schemas of the tables.
 
 Only types and constructors of Arrow are used. Its compute functions, such as a cast, are in a
-module that takes 20 ms to load in each process; polars loads that module to convert a single Arrow
-array into a Series, but not to convert a table into a frame.
+module that takes 20 ms to load in each process. polars loads that module to convert an Arrow array
+to a Series, but not to convert a table to a frame.
 
 Used by `pipeline.events.frames`, the ingest, the lake and the warehouse.
 """
@@ -49,10 +49,10 @@ def to_arrow_table(rows: pl.DataFrame) -> pa.Table:
 
 
 def series_from_arrow(name: str, column: pa.Array) -> pl.Series:
-    """Convert an Arrow array to a polars Series.
+    """Convert an Arrow array to a polars Series with a name.
 
     Args:
-        name: The name of the new Series.
+        name: The name of the Series.
         column: The values.
 
     Returns:
@@ -62,14 +62,14 @@ def series_from_arrow(name: str, column: pa.Array) -> pl.Series:
 
 
 def arrow_schema(table: str) -> pa.Schema:
-    """Return the Arrow schema of a table.
+    """Return the Arrow schema of an event table, with descriptions of the columns.
 
     Args:
         table: The name of a table in `TABLES`.
 
     Returns:
         The fields in the order of the table, with their types and nullability. The metadata
-        `comment` of each field is the description of the column.
+        `comment` of a field is the description of the column.
     """
     columns = TABLES[table].columns()
     return pa.schema(
@@ -84,7 +84,6 @@ def arrow_schema(table: str) -> pa.Schema:
 
 
 def _arrow_type(dtype: pl.DataType) -> pa.DataType:
-    """Return the Arrow type of a polars type."""
     if isinstance(dtype, pl.List):
         return pa.list_(pa.field("element", _arrow_type(contracts.dtype_instance(dtype.inner))))
     if isinstance(dtype, pl.Struct):

@@ -1,4 +1,4 @@
-"""The contracts of the tables: the columns, types, ranges, keys and rules of each table.
+"""Define the contract of each table: its columns, types, ranges, keys and rules.
 
 The first line of a table's docstring says what one row is. Together with the descriptions of the
 columns it becomes the SQL comments, the output of `magic schema` and the data dictionary.
@@ -26,7 +26,7 @@ from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
 
 class Table:
-    """Base class of the tables: collects the columns and rules that subclasses define.
+    """Base class of the tables, which collects the columns and rules that subclasses define.
 
     A class attribute of type `Column` defines a column, and one of type `pl.Expr` a rule: an
     expression over the columns that is false for each row that breaks the rule. Subclasses inherit
@@ -42,40 +42,48 @@ class Table:
         Args:
             columns: Columns that are defined elsewhere; they follow those of the class.
         """
-        members = vars(cls).items()
+        class_attributes = vars(cls).items()
         cls._columns = {
             **cls._columns,
-            **{name: definition for name, definition in members if isinstance(definition, Column)},
+            **{
+                name: definition
+                for name, definition in class_attributes
+                if isinstance(definition, Column)
+            },
             **columns,
         }
         cls._rules = cls._rules | {
-            name: definition for name, definition in members if isinstance(definition, pl.Expr)
+            name: definition
+            for name, definition in class_attributes
+            if isinstance(definition, pl.Expr)
         }
 
     @classmethod
     def columns(cls) -> dict[str, Column]:
-        """Return the columns by name, in order; a redefined column keeps its position."""
+        """Return the columns of the table by name; a redefined column keeps its position."""
         return cls._columns
 
     @classmethod
-    def rules(cls) -> dict[str, pl.Expr]:
-        """Return the rules that the class defines as expressions, by name."""
+    def defined_rules(cls) -> dict[str, pl.Expr]:
+        """Return the rules that the class and its bases define as expressions, by name."""
         return cls._rules
 
     @classmethod
     def primary_key(cls) -> list[str]:
-        """Return the names of the primary key's columns; empty if rows may be equal."""
+        """Return the names of the columns of the primary key; empty if the table has none."""
         return [name for name, column in cls._columns.items() if column.primary_key]
 
 
 def contract_rules(table: type[Table]) -> dict[str, pl.Expr]:
-    """Return the rules that each row of a table must satisfy, except for the primary key.
+    """Return all rules that a single row must satisfy, as boolean expressions.
+
+    The rule that the primary key is unique is not included.
 
     Args:
         table: The contract.
 
     Returns:
-        The expressions by a description of the rule, such as `seat is at least 1`. An expression is
+        The expressions by description of the rule, such as `seat is at least 1`. An expression is
         false for a row that breaks the rule, and true or null otherwise.
     """
     column_rules = {
@@ -83,11 +91,11 @@ def contract_rules(table: type[Table]) -> dict[str, pl.Expr]:
         for name, column in table.columns().items()
         for requirement, is_satisfied in _column_rules(column, pl.col(name))
     }
-    return column_rules | table.rules()
+    return column_rules | table.defined_rules()
 
 
 def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
-    """Yield the rules that a column's definition implies, each with its description."""
+    """Yield a description and an expression for each rule that a column's definition implies."""
     if not column.nullable:
         yield "is not null", value.is_not_null()
     if column.min is not None:
@@ -98,18 +106,18 @@ def _column_rules(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr
         yield f"is one of {', '.join(column.words)}", value.is_in(column.words)
     if column.regex is not None:
         yield f"matches {column.regex}", value.str.contains(column.regex)
-    yield from _type_rules(value, column.dtype)
+    yield from _dtype_rules(value, column.dtype)
 
 
-def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
-    """Yield the rules of a type: floats are finite, list elements and struct fields not null."""
+def _dtype_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
+    """Yield the rules of a data type: finite floats, and no nulls within lists and structs."""
     if dtype.is_float():
         yield "is finite", value.is_finite()
     elif isinstance(dtype, pl.List):
         element = pl.element()
         for requirement, is_satisfied in (
             ("is not null", element.is_not_null()),
-            *_type_rules(element, dtype_instance(dtype.inner)),
+            *_dtype_rules(element, dtype_instance(dtype.inner)),
         ):
             yield (
                 f"has elements of which each {requirement}",
@@ -119,12 +127,12 @@ def _type_rules(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Ex
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for requirement, is_satisfied in _type_rules(inner, dtype_instance(field.dtype)):
+            for requirement, is_satisfied in _dtype_rules(inner, dtype_instance(field.dtype)):
                 yield f"has a {field.name} that {requirement}", is_satisfied
 
 
 def dtype_instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
-    """Return the data type as an instance, because polars may give an inner type as a class.
+    """Return a data type as an instance, because polars may return an inner type as a class.
 
     Args:
         dtype: The type of a list's elements or of a struct's field.
@@ -136,54 +144,53 @@ def dtype_instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
 
 
 def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
-    """Find the rules that rows break.
+    """Return which rows break which rules of a contract.
 
     Args:
         table: The contract.
         rows: Rows with the columns of the contract.
 
     Returns:
-        By description of each broken rule, a boolean for each row: whether the row breaks the rule.
+        By description of each broken rule, a boolean Series that is true for rows that break it.
         All rows that share a primary key break the rule that keys are unique.
     """
     violations = rows.select(
         (~is_satisfied).fill_null(value=False).alias(rule)
-        for rule, is_satisfied in _rules_with_key(table).items()
+        for rule, is_satisfied in _rules_and_key_uniqueness(table).items()
     )
     return {violation.name: violation for violation in violations if violation.any()}
 
 
 def columns_by_rule(table: type[Table]) -> dict[str, list[str]]:
-    """Return the columns that each rule of a table involves.
+    """Return the names of the columns that each rule of a contract involves.
 
     Args:
         table: The contract.
 
     Returns:
-        By description of each rule, the names of its columns.
+        The names by description of the rule.
     """
     columns = table.columns().keys()
     return {
         rule: [name for name in dict.fromkeys(is_satisfied.meta.root_names()) if name in columns]
-        for rule, is_satisfied in _rules_with_key(table).items()
+        for rule, is_satisfied in _rules_and_key_uniqueness(table).items()
     }
 
 
-def _rules_with_key(table: type[Table]) -> dict[str, pl.Expr]:
-    """Return the rules of a table, and the rule that its primary key is unique."""
-    key = table.primary_key()
-    if not key:
+def _rules_and_key_uniqueness(table: type[Table]) -> dict[str, pl.Expr]:
+    key_columns = table.primary_key()
+    if not key_columns:
         return contract_rules(table)
     return contract_rules(table) | {
-        f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()
+        f"no two rows have one {', '.join(key_columns)}": pl.struct(key_columns).is_unique()
     }
 
 
-def satisfies_contract(table: type[Table]) -> pl.Expr:
-    """Return an expression that tests quickly whether rows satisfy a contract.
+def certainly_satisfies_contract(table: type[Table]) -> pl.Expr:
+    """Return an expression that is true only if all rows satisfy a contract.
 
-    Keys are compared by their hashes, so a false result does not prove that a rule is broken. In
-    that case `broken_rules` decides, and returns the rules and rows.
+    It is faster than `broken_rules`, but compares keys by their hashes. If it is false, the rows
+    may still be valid, so `broken_rules` must decide.
 
     Args:
         table: The contract.
@@ -192,9 +199,9 @@ def satisfies_contract(table: type[Table]) -> pl.Expr:
         An expression over the columns of the contract, with one boolean for all rows.
     """
     conditions = [is_satisfied.all() for is_satisfied in contract_rules(table).values()]
-    key = table.primary_key()
-    if key:
-        conditions.append(pl.struct(key).hash().n_unique() == pl.len())
+    key_columns = table.primary_key()
+    if key_columns:
+        conditions.append(pl.struct(key_columns).hash().n_unique() == pl.len())
     return pl.all_horizontal(conditions)
 
 
@@ -205,7 +212,7 @@ OLDEST_VERSION = 9
 SHA256_LENGTH = 64
 
 
-class OfGame(Table):
+class GameRow(Table):
     """Base class of the tables whose rows belong to a game."""
 
     game_id = column.identifier_column(
@@ -224,7 +231,7 @@ class OfGame(Table):
     )
 
 
-class PlayerRow(OfGame):
+class PlayerRow(GameRow):
     """Base class of the tables whose rows belong to a player."""
 
     player = column.text_column("the player's name in the log", nullable=True)
@@ -256,7 +263,7 @@ class SeatActionRow(PlayerRow):
     )
 
 
-class Games(OfGame):
+class Games(GameRow):
     """One game."""
 
     sha256 = column.digest_column(
@@ -503,42 +510,42 @@ _ACTION_TABLES = {
     for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()
 }
 TABLES = _TABLES_BEFORE_ACTIONS | _ACTION_TABLES | _TABLES_AFTER_ACTIONS
-GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
+GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, GameRow))
 
 
 GAME_ROW = "game"
 
 
 @cache
-def shared_columns(table: str) -> frozenset[str]:
-    """Return the columns whose values are equal for all rows of a game or of a player.
+def columns_shared_within_game_or_player(table: str) -> frozenset[str]:
+    """Return the columns of a table whose values are the same for all rows of a game or player.
 
     Args:
         table: The name of a table in `TABLES`.
 
     Returns:
-        The names of the columns; empty if rows of the table share no values.
+        The names of the columns; empty if the table has no such columns.
     """
     contract = TABLES[table]
     if issubclass(contract, (SeatActionRow, Messages)):
         return frozenset(PlayerRow.columns())
-    return frozenset(OfGame.columns()) if contract is Players else frozenset()
+    return frozenset(GameRow.columns()) if contract is Players else frozenset()
 
 
 @cache
 def contract_without_shared_columns(table: str) -> type[Table]:
-    """Return a contract for the columns of a table whose values differ from row to row.
+    """Return a contract without the columns that are the same for all rows of a game or player.
 
-    Values that rows share are checked once, in the tables `games` and `players`.
+    Their values are checked once, in the tables `games` and `players`.
 
     Args:
         table: The name of a table in `TABLES`.
 
     Returns:
-        The table's own contract if it shares no columns. Otherwise a contract without the shared
-        columns, in which the integer column `GAME_ROW` identifies the game.
+        The table's own contract if it has no such columns. Otherwise a contract without them, in
+        which the integer column `GAME_ROW` identifies the game.
     """
-    contract, shared_names = TABLES[table], shared_columns(table)
+    contract, shared_names = TABLES[table], columns_shared_within_game_or_player(table)
     if not shared_names:
         return contract
     columns = {
@@ -549,7 +556,7 @@ def contract_without_shared_columns(table: str) -> type[Table]:
 
 
 def row_description(table: str) -> str:
-    """Return a sentence that says what one row of a table is.
+    """Return a sentence that describes one row of a table.
 
     Args:
         table: The name of a table in `TABLES`.
@@ -562,13 +569,13 @@ def row_description(table: str) -> str:
 
 @cache
 def table_schema(table: str) -> Mapping[str, pl.DataType]:
-    """Return the polars schema of a table.
+    """Return the names and polars types of the columns of a table.
 
     Args:
         table: The name of a table in `TABLES`.
 
     Returns:
-        The types by column, in order; `game_id` comes first if the table has it from its game.
+        The types by column, in order. `game_id` is the first column of tables with rows of games.
     """
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
     leading_columns = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
@@ -576,7 +583,7 @@ def table_schema(table: str) -> Mapping[str, pl.DataType]:
 
 
 def empty_table(table: str) -> pl.DataFrame:
-    """Return a table without rows, as a frame that the caller may change.
+    """Return a frame with the columns of a table but no rows; the caller may change it.
 
     Args:
         table: The name of a table in `TABLES`.
@@ -595,10 +602,10 @@ def _cached_empty_table(table: str) -> pl.DataFrame:
 
 @cache
 def registered_roles() -> pl.DataFrame:
-    """Return the rows of the table `roles` for all registered games.
+    """Return the table of all roles of all registered games.
 
     Returns:
-        One row per game type and role, with the schema of `roles`.
+        One row per game type and role, with the schema of the table `roles`.
     """
     rows = [
         (game_type, role.name, str(role.side), role.competition, role.is_sought)

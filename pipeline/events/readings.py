@@ -1,7 +1,7 @@
-"""Answers to questions about roles, amounts in texts, and the hashes that identify games.
+"""Parse answers about roles and amounts in texts, and compute the ids of games and settings.
 
 First, the answers to the benchmark's own questions are parsed for the edition `audited`. The
-questions prescribe a form, and parsing is strict: it accepts only the form, and a text with two
+questions prescribe a form, and parsing is strict: it accepts only this form, and a text with two
 answers or none has no result. `sql/readings/` derives the same from the messages, and
 `docs/audit.md` explains it.
 
@@ -58,93 +58,95 @@ _CIVILIAN_ROLE_NAME = rf"non[^a-z0-9]*{_HIDDEN_ROLE_NAME}"
 _ALTERNATIVE = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 
 
-def parse_views(messages: pl.DataFrame) -> pl.DataFrame:
-    """Parse whom players suspect according to analyses.
+def parse_suspects_by_viewer(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse from analyses whom each player suspects, as far as the messages state it.
 
     Args:
         messages: The messages with the analyses.
 
     Returns:
-        One row per message and player whose view the message states: `message` (the number of the
-        row in `messages`), `viewer` and `suspect`. The suspect is null if the view names no player
-        or more than one.
+        One row per message and player whose suspicion the message states: `message` (the number of
+        the row in `messages`), `viewer` and `suspect`. The suspect is null if the message names no
+        player or more than one.
     """
-    lower_case = _lower_case_messages(messages).select(
+    lower_case_messages = _messages_with_lower_case_text(messages).select(
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"),
         _SPEAKER_NUMBER.alias("speaker"),
         "text",
     )
-    # Search for literal words first, which excludes most texts from the slower regular expressions.
-    text, first_suspect = pl.col("text"), pl.col("first")
-    rating_messages = lower_case.filter(text.str.contains("|".join(_RATINGS)))
-    claim_messages = lower_case.filter(text.str.contains("undercover", literal=True))
+    # Search for literal words first, so that few texts are left for the slow regular expressions.
+    text, lowest_suspect = pl.col("text"), pl.col("lowest_suspect")
+    rating_messages = lower_case_messages.filter(text.str.contains("|".join(_RATINGS)))
+    claim_messages = lower_case_messages.filter(text.str.contains("undercover", literal=True))
     return (
         pl.concat(
             [
-                _parse_chameleon_views(rating_messages),
-                _parse_speaker_claims(claim_messages),
-                _parse_reported_claims(claim_messages),
+                _parse_chameleon_suspects(rating_messages),
+                _parse_undercover_views_of_speakers(claim_messages),
+                _parse_undercover_views_of_reported_players(claim_messages),
             ]
         )
         .group_by("message", "viewer")
-        .agg(first=pl.min("suspect"), last=pl.max("suspect"))
+        .agg(lowest_suspect=pl.min("suspect"), highest_suspect=pl.max("suspect"))
         .select(
             "message",
             viewer=pl.lit("Player ") + pl.col("viewer"),
-            suspect=pl.when(first_suspect == pl.col("last")).then(
-                pl.lit("Player ") + first_suspect
+            suspect=pl.when(lowest_suspect == pl.col("highest_suspect")).then(
+                pl.lit("Player ") + lowest_suspect
             ),
         )
     )
 
 
-def _parse_chameleon_views(messages: pl.DataFrame) -> pl.DataFrame:
-    """Parse views in Chameleon's form: one row per suspect, or one with null without suspects."""
+def _parse_chameleon_suspects(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse suspects in the form of Chameleon: one row per suspect, or null for no suspects."""
     block, viewer = pl.col("block"), pl.col("viewer")
     blocks = messages.select("message", "speaker", block=pl.col("text").str.split("i think now"))
     blocks = blocks.explode("block").filter(block.str.contains(_RATING_LINE))
-    suspicious_block = _text_where(block.str.contains(_RATINGS[0], literal=True), block)
-    rated = blocks.with_columns(
+    suspicious_block = _text_if_searched_else_empty(
+        block.str.contains(_RATINGS[0], literal=True), block
+    )
+    rated_blocks = blocks.with_columns(
         viewer=block.str.extract(_VIEWER_LINE),
         suspect=suspicious_block.str.extract_all(_SUSPECT_LINE),
     )
-    unattributed_block = _text_where(viewer.is_null(), block)
+    unattributed_block = _text_if_searched_else_empty(viewer.is_null(), block)
     speaker = pl.when(unattributed_block.str.contains(_SPEAKER_LINE)).then("speaker")
     return (
-        rated.select("message", viewer.fill_null(speaker), "suspect")
+        rated_blocks.select("message", viewer.fill_null(speaker), "suspect")
         .filter(viewer.is_not_null())
         .explode("suspect", empty_as_null=True)
         .with_columns(pl.col("suspect").str.extract(_DIGITS))
     )
 
 
-def _text_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """Return the text, or an empty text where no search is needed.
+def _text_if_searched_else_empty(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
+    """Return the text where a condition is true, and an empty string elsewhere.
 
-    The text is not null, because polars also searches texts that are hidden by a null.
+    It is not null elsewhere, because polars also searches the strings behind nulls.
     """
     return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
-def _parse_speaker_claims(messages: pl.DataFrame) -> pl.DataFrame:
-    """Parse the views of the speakers themselves in Undercover's form."""
-    return _extract_claims(messages, _SPEAKER_CLAIM).select(
+def _parse_undercover_views_of_speakers(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse whom speakers say that they suspect, in the form of Undercover."""
+    return _extract_one_claim_per_row(messages, _SPEAKER_CLAIM).select(
         "message",
         viewer="speaker",
         suspect=pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker")),
     )
 
 
-def _parse_reported_claims(messages: pl.DataFrame) -> pl.DataFrame:
-    """Parse the views of other players that speakers report in Undercover's form."""
+def _parse_undercover_views_of_reported_players(messages: pl.DataFrame) -> pl.DataFrame:
+    """Parse whom speakers say that other players suspect, in the form of Undercover."""
     numbers = pl.col("claim").str.extract_all(_DIGITS)
-    return _extract_claims(messages, _REPORTED_CLAIM).select(
+    return _extract_one_claim_per_row(messages, _REPORTED_CLAIM).select(
         "message", viewer=numbers.list.first(), suspect=numbers.list.last()
     )
 
 
-def _extract_claims(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
-    """Return one row per match of the pattern, as `claim`."""
+def _extract_one_claim_per_row(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    """Return one row per match of a pattern in the texts, with the match as `claim`."""
     return (
         messages.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
         .explode("claim")
@@ -152,10 +154,10 @@ def _extract_claims(messages: pl.DataFrame, pattern: str) -> pl.DataFrame:
     )
 
 
-def read_analyses(
+def judge_role_analyses_by_text(
     rows: pl.DataFrame, messages: pl.DataFrame, players: pl.DataFrame
 ) -> pl.DataFrame:
-    """Judge analyses of roles by their text.
+    """Add whether the text of each role analysis is correct, to `rows`.
 
     Args:
         rows: The analyses, with the speaker's `player` and `side`, and the `game_type`.
@@ -166,62 +168,76 @@ def read_analyses(
         The rows in their order, with `is_own_view_stated` and `is_correct_as_read`. The latter is
         null without a message, for players with custom names, and if there is nothing to judge.
     """
-    views = parse_views(messages)
+    views = parse_suspects_by_viewer(messages)
     messages = messages.select(*_MESSAGE_KEY, "round", "player").with_row_index("message")
     speaker_views = messages.join(
         views, left_on=["message", "player"], right_on=["message", "viewer"]
     )
     is_chameleon = (pl.col("game_type") == GameType.CHAMELEON) & (pl.col("side") == Side.HIDDEN)
     # The chameleon is asked what other players think, not who the chameleon is.
-    accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
-    judged = pl.when(pl.col("kind") == AnalysisKind.GOLD).then(accusation).otherwise("is_right")
+    is_accusation_correct = pl.col("is_hidden").fill_null(
+        pl.when(~is_chameleon).then(pl.lit(value=False))
+    )
+    is_correct = (
+        pl.when(pl.col("kind") == AnalysisKind.GOLD)
+        .then(is_accusation_correct)
+        .otherwise("are_reported_views_correct")
+    )
     parsed = messages
     for results in (
-        _check_suspects(speaker_views, players),
-        _check_reported_views(messages, speaker_views, views),
+        _is_suspect_hidden_by_message(speaker_views, players),
+        _are_reported_views_correct_by_message(messages, speaker_views, views),
     ):
         parsed = parsed.join(results, on="message", how="left")
-    return _join_by_message(
-        rows, parsed.select(*_MESSAGE_KEY, "is_hidden", "is_right")
-    ).with_columns(
+    parsed = parsed.select(*_MESSAGE_KEY, "is_hidden", "are_reported_views_correct")
+    return rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left").with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
-        is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(judged),
+        is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(
+            is_correct
+        ),
     )
 
 
-def _check_suspects(speaker_views: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
-    """Return, by message, whether the suspect of the speaker's own view is the hidden player."""
-    hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
+def _is_suspect_hidden_by_message(
+    speaker_views: pl.DataFrame, players: pl.DataFrame
+) -> pl.DataFrame:
+    """Return, by message, whether the player that the speaker suspects has the hidden role."""
+    hidden_players = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
     return speaker_views.join(
-        hidden.with_columns(is_hidden=pl.lit(value=True)),
+        hidden_players.with_columns(is_hidden=pl.lit(value=True)),
         left_on=[GAME_ROW, "suspect"],
         right_on=[GAME_ROW, "player"],
         how="left",
     ).select("message", pl.col("is_hidden").fill_null(value=False))
 
 
-def _check_reported_views(
+def _are_reported_views_correct_by_message(
     messages: pl.DataFrame, speaker_views: pl.DataFrame, views: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return, by message, whether it reports correctly whom all other players suspect."""
-    stated_by_players = speaker_views.select(GAME_ROW, "round", other="player", suspects="suspect")
+    """Return, by message, whether all views that it reports equal what the viewers say."""
+    stated_by_players = speaker_views.select(
+        GAME_ROW, "round", other_player="player", stated_suspect="suspect"
+    )
     reported_views = views.with_columns(is_stated=pl.lit(value=True))
     is_correct = pl.col("is_stated").fill_null(value=False) & pl.col("suspect").eq_missing(
-        pl.col("suspects")
+        pl.col("stated_suspect")
     )
     return (
         messages.join(stated_by_players, on=[GAME_ROW, "round"])
-        .filter(pl.col("player") != pl.col("other"))
+        .filter(pl.col("player") != pl.col("other_player"))
         .join(
-            reported_views, left_on=["message", "other"], right_on=["message", "viewer"], how="left"
+            reported_views,
+            left_on=["message", "other_player"],
+            right_on=["message", "viewer"],
+            how="left",
         )
         .group_by("message")
-        .agg(is_right=is_correct.all())
+        .agg(are_reported_views_correct=is_correct.all())
     )
 
 
-def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
-    """Parse which role players say that they have.
+def judge_role_identifications_by_text(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
+    """Add the role that each player claims to have in an answer, and whether it is correct.
 
     Args:
         rows: The identifications, with the speaker's `player` and `side`, and the `game_type`.
@@ -231,21 +247,28 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
         The rows in their order, with `claimed_role` and `is_correct_as_read`; null without an
         answer.
     """
-    claimed_numbers = pl.col("named")
-    parsed = _lower_case_messages(messages).select(
-        *_MESSAGE_KEY, named=_claimed_player_numbers(), read_side=_claimed_side()
+    claimed_numbers = pl.col("claimed_numbers")
+    parsed = _messages_with_lower_case_text(messages).select(
+        *_MESSAGE_KEY,
+        claimed_numbers=(
+            pl.col("text")
+            .str.extract_all(_SELF_INTRODUCTION)
+            .list.eval(pl.element().str.extract(_DIGITS))
+            .list.unique()
+        ),
+        claimed_side=_only_claimed_side(),
     )
     is_own_name = (claimed_numbers.list.len() == 1) & (
         (pl.lit("Player ") + claimed_numbers.list.first()) == pl.col("player")
     )
-    is_correct = is_own_name & (pl.col("read_side") == pl.col("side"))
+    is_correct = is_own_name & (pl.col("claimed_side") == pl.col("side"))
     roles = (
         registered_roles()
         .filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
-        .select("game_type", read_side="side", claimed_role="role")
+        .select("game_type", claimed_side="side", claimed_role="role")
     )
-    parsed_rows = _join_by_message(rows, parsed).join(
-        roles, on=["game_type", "read_side"], how="left", maintain_order="left"
+    parsed_rows = rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left").join(
+        roles, on=["game_type", "claimed_side"], how="left", maintain_order="left"
     )
     return parsed_rows.with_columns(
         is_correct_as_read=pl.when(claimed_numbers.is_not_null(), IS_NUMBERED).then(
@@ -254,18 +277,8 @@ def read_identifications(rows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataF
     )
 
 
-def _claimed_player_numbers() -> pl.Expr:
-    """Return the distinct player numbers with which an answer introduces its speaker."""
-    return (
-        pl.col("text")
-        .str.extract_all(_SELF_INTRODUCTION)
-        .list.eval(pl.element().str.extract(_DIGITS))
-        .list.unique()
-    )
-
-
-def _claimed_side() -> pl.Expr:
-    """Return the side that an answer claims; null if it claims both sides or none."""
+def _only_claimed_side() -> pl.Expr:
+    """Return the side that a text claims; null if it claims both sides or none."""
     text = pl.col("text")
     is_hidden = text.str.contains(rf"{_ROLE_PHRASE}{_HIDDEN_ROLE_NAME}")
     is_civilian = text.str.contains(rf"{_ROLE_PHRASE}{_CIVILIAN_ROLE_NAME}")
@@ -279,14 +292,8 @@ def _claimed_side() -> pl.Expr:
 _SPEAKER_NUMBER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
 
 
-def _lower_case_messages(messages: pl.DataFrame) -> pl.DataFrame:
-    """Return the messages in lower case, as `text`."""
+def _messages_with_lower_case_text(messages: pl.DataFrame) -> pl.DataFrame:
     return messages.select(*_MESSAGE_KEY, "player", text=pl.col("content").str.to_lowercase())
-
-
-def _join_by_message(rows: pl.DataFrame, parsed: pl.DataFrame) -> pl.DataFrame:
-    """Add to each row the values that were parsed from its message."""
-    return rows.join(parsed, on=_MESSAGE_KEY, how="left", maintain_order="left")
 
 
 # The amount that a text states: a number in any usual notation with one meaning.
@@ -363,14 +370,14 @@ _AMOUNT_IN_WORDS = (
 )
 
 
-def remove_other_amounts(texts: pl.Series) -> pl.Series:
-    """Remove amounts of other players, and amounts that the speaker does not contribute.
+def remove_amounts_not_contributed_by_speaker(texts: pl.Series) -> pl.Series:
+    """Remove amounts of other players and denied amounts from texts of contributions.
 
     Args:
         texts: Texts of contributions.
 
     Returns:
-        The texts, from the speaker's own contribution on if others are mentioned before it.
+        The texts. If other contributions are mentioned first, a text begins with the speaker's own.
     """
     # Few texts mention other amounts, and the replacements take as long as parsing the amount.
     is_repeated = texts.str.count_matches("ontribut", literal=True) > 1
@@ -387,8 +394,8 @@ def remove_other_amounts(texts: pl.Series) -> pl.Series:
     return texts.clone().scatter(has_other_amounts.arg_true(), cleaned_texts)
 
 
-def extract_written_amount(text: pl.Expr) -> pl.Expr:
-    """Extract the number of a contribution as it is written.
+def extract_contributed_number_as_written(text: pl.Expr) -> pl.Expr:
+    """Extract the number that a text says the speaker contributes, without converting it.
 
     Args:
         text: A text without the amounts of other players.
@@ -401,20 +408,22 @@ def extract_written_amount(text: pl.Expr) -> pl.Expr:
     unlabelled_text = text.str.replace_all(_NUMBERED_LABEL, "")
     numbers = unlabelled_text.str.extract_all(_WRITTEN_NUMBER_PATTERN)
     all_numbers = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
-    in_words = unlabelled_text.str.extract(_AMOUNT_IN_WORDS).str.to_lowercase()
-    in_words = in_words.str.replace_all(_WORD_SEPARATOR, " ")
-    in_words = in_words.str.replace("hundred and ", "hundred ", literal=True).str.replace(
-        "^a ", "one "
+    number_in_words = unlabelled_text.str.extract(_AMOUNT_IN_WORDS).str.to_lowercase()
+    number_in_words = number_in_words.str.replace_all(_WORD_SEPARATOR, " ")
+    number_in_words = number_in_words.str.replace(
+        "hundred and ", "hundred ", literal=True
+    ).str.replace("^a ", "one ")
+    as_digits = number_in_words.replace_strict(
+        _VALUES_BY_WORDS, default=None, return_dtype=pl.String
     )
-    as_digits = in_words.replace_strict(_VALUES_BY_WORDS, default=None, return_dtype=pl.String)
     return pl.coalesce(unlabelled_text.str.extract(_CONTRIBUTED_NUMBER), all_numbers, as_digits)
 
 
-def parse_amount(written: pl.Expr) -> pl.Expr:
-    """Parse a written number.
+def parse_written_number(written: pl.Expr) -> pl.Expr:
+    """Convert a number as it is written, such as `1,500` or `2k`, to a float.
 
     Args:
-        written: A number as written, such as `1,500` or `2k`.
+        written: The number as written.
 
     Returns:
         The value; null if the number is ambiguous, such as `1.000` or `10-20`.
@@ -429,12 +438,12 @@ def parse_amount(written: pl.Expr) -> pl.Expr:
         .str.replace(_MULTIPLIER_SUFFIX, "")
         .str.strip_chars_end(".,'’_")
     )
-    decimal = pl.when(digits.str.contains(_DECIMAL_NUMBER)).then(digits)
-    grouped = [
+    decimal_number = pl.when(digits.str.contains(_DECIMAL_NUMBER)).then(digits)
+    ungrouped_numbers = [
         pl.when(digits.str.contains(form)).then(digits.str.replace_all(separator, ""))
         for form, separator in _GROUPED_NUMBERS
     ]
-    number = pl.coalesce(decimal, *grouped).str.replace(",", ".", literal=True)
+    number = pl.coalesce(decimal_number, *ungrouped_numbers).str.replace(",", ".", literal=True)
     value = number.cast(float, strict=False) * multiplier.fill_null(1.0)
     return pl.when(value.is_finite()).then(value)
 
@@ -472,10 +481,10 @@ _content_fields = attrgetter(
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 hash of a document.
+    """Return the SHA-256 hash of bytes as hexadecimal text.
 
     Args:
-        data: The bytes of the document.
+        data: The bytes.
 
     Returns:
         64 hexadecimal digits.
@@ -486,8 +495,9 @@ def sha256(data: bytes) -> str:
 def hash_document(data: bytes, game: GameRecord, content_hash: str) -> str:
     """Return the hash that identifies the document of a game.
 
-    Inspect can rewrite a log, for example to add scores. The bytes differ, but the samples are the
-    same, so the hash of a log with an id depends on the id and the content instead.
+    It is the hash of the bytes, unless the log has an id. Inspect can rewrite such a log, for
+    example to add scores, without changing the samples, so its hash depends on the id and the
+    parsed content.
 
     Args:
         data: The bytes of the document.
@@ -501,11 +511,11 @@ def hash_document(data: bytes, game: GameRecord, content_hash: str) -> str:
 
 
 def game_index(path: str) -> int | None:
-    """Return the number of a game in its competition.
+    """Return the number of a game from the path of its document, such as 7 for `7.json`.
 
-    The number is the stem of the file's name, or the position of a section or a row in its file.
-    Lines of a file have no number, because lines of many logs can be joined in any order, and the
-    stem of the file is the same for all of them.
+    It is the stem of the file's name, or the position of a section or row in its file. Lines of a
+    file have no number, because lines of many logs can be joined in any order, and the stem of the
+    file is the same for all of them.
 
     Args:
         path: The path of the document.
@@ -520,7 +530,7 @@ def game_index(path: str) -> int | None:
 
 
 def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:
-    """Return the id of a game.
+    """Return the id of a game, a hash of its document, index and assigned model.
 
     The id does not depend on the folder or archive, so a file is the same game in each location.
 
@@ -530,24 +540,24 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
         assigned_model: The model that the ingest assigned; None if the log names the models.
 
     Returns:
-        The first hexadecimal digits of a SHA-256 hash, as many as `ID_LENGTH`.
+        `ID_LENGTH` hexadecimal digits.
     """
-    return _short_hash(_JSON_ENCODER.encode([document_sha256, index, assigned_model]))
+    return _hash_with_id_length(_JSON_ENCODER.encode([document_sha256, index, assigned_model]))
 
 
 def content_id(game: GameRecord) -> str:
-    """Return a hash of the parsed content of a game.
+    """Return a hash of the parsed content of a game, which is equal for copies in other formats.
 
-    It does not identify the game (`game_id` does). Two games with equal content are one log in two
-    forms: in two formats, or in JSON with other spaces, escapes or order of keys. The hash depends
-    neither on the format, the order of events, nor unusable parts, nor on whether the log or the
-    ingest names the models.
+    It does not identify the game (`game_id` does). Games with equal content are one log in two
+    formats, or in JSON with other spaces, escapes or order of keys. The hash depends neither on the
+    format, the order of events, nor unusable parts, nor on whether the log or the ingest names the
+    models.
 
     Args:
         game: The parsed game.
 
     Returns:
-        The first hexadecimal digits of a SHA-256 hash, as many as `ID_LENGTH`.
+        `ID_LENGTH` hexadecimal digits.
     """
     messages = game.messages
     events = [rows and sorted(rows, key=_round_and_seat) for rows in _all_events(game)]
@@ -555,7 +565,7 @@ def content_id(game: GameRecord) -> str:
         name: sorted(rows, key=_round_and_seat) for name, rows in game.events.items() if rows
     }
     message_parts = [_message_columns_hash(messages.course), messages.content]
-    return _short_hash(
+    return _hash_with_id_length(
         _MSGPACK_ENCODER.encode([message_parts, _content_fields(game), events, events_by_table])
     )
 
@@ -563,11 +573,11 @@ def content_id(game: GameRecord) -> str:
 # Cached, because many games share the same message columns, which are as long as the game.
 @lru_cache(maxsize=1024)
 def _message_columns_hash(message_columns: MessageColumns) -> str:
-    return _short_hash(_MSGPACK_ENCODER.encode(message_columns))
+    return _hash_with_id_length(_MSGPACK_ENCODER.encode(message_columns))
 
 
 def clear_cache() -> None:
-    """Release the cached message columns, which only the games of one batch share."""
+    """Release the cached hashes of message columns, which only games of one batch share."""
     _message_columns_hash.cache_clear()
 
 
@@ -584,26 +594,27 @@ class Setting(NamedTuple):
 
 
 def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
-    """Return the setting of a game with its id.
+    """Return the fixed conditions of a game as JSON, with an id that is a hash of them.
 
     Args:
         game_type: The type of the game.
-        setting: The fixed conditions. Equal numbers give equal ids, whether whole or float.
+        setting: The fixed conditions. Equal numbers give equal ids, whether integer or float.
 
     Returns:
-        The id and the setting as JSON.
+        The id and the JSON.
     """
-    return _setting_from_json(_JSON_ENCODER.encode([game_type, setting]))
+    return _cached_setting_from_json(_JSON_ENCODER.encode([game_type, setting]))
 
 
-# Cached, because hundreds of games share a setting.
+# Cached, because hundreds of games have equal conditions.
 @lru_cache(maxsize=4096)
-def _setting_from_json(setting: bytes) -> Setting:
-    """Return the setting of a JSON list of game type and conditions."""
-    game_type, conditions = msgspec.json.decode(setting)
-    setting_id = _short_hash(_JSON_ENCODER.encode([game_type, _convert_numbers(conditions, float)]))
-    # Settings with equal ids have equal JSON, with 10 instead of 10.0 for readers. Engines also
-    # read the digits of integers alike, but format floats differently.
+def _cached_setting_from_json(setting_json: bytes) -> Setting:
+    game_type, conditions = msgspec.json.decode(setting_json)
+    setting_id = _hash_with_id_length(
+        _JSON_ENCODER.encode([game_type, _convert_numbers(conditions, float)])
+    )
+    # Settings with equal ids have equal JSON, with 10 instead of 10.0 for readers. All engines
+    # format integers equally, but not floats.
     return Setting(
         setting_id,
         _JSON_ENCODER.encode(_convert_numbers(conditions, _to_integer_if_whole)).decode(),
@@ -611,7 +622,7 @@ def _setting_from_json(setting: bytes) -> Setting:
 
 
 def _convert_numbers(value: JsonValue, convert: Callable[[float], JsonValue]) -> JsonValue:
-    """Apply a function to each number of a JSON value."""
+    """Apply a function to each number in a JSON value."""
     if isinstance(value, dict):
         return {key: _convert_numbers(element, convert) for key, element in value.items()}
     if isinstance(value, list):
@@ -619,16 +630,15 @@ def _convert_numbers(value: JsonValue, convert: Callable[[float], JsonValue]) ->
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     number = float(value)
-    # No float equals some 64-bit seeds. They stay integers, or two seeds would be one setting.
+    # Some 64-bit seeds equal no float. They stay integers, so that two seeds are two settings.
     return convert(number) if number == value else value
 
 
 def _to_integer_if_whole(number: float) -> JsonValue:
-    """Convert a whole number to an integer if it fits into 64 bits."""
+    """Convert a float without fraction to an integer if it fits into 64 bits."""
     is_whole = number.is_integer() and _MIN_INTEGER <= number <= _MAX_INTEGER
     return int(number) if is_whole else number
 
 
-def _short_hash(data: bytes) -> str:
-    """Return the hash of the data, shortened to the length of an id."""
+def _hash_with_id_length(data: bytes) -> str:
     return sha256(data)[:ID_LENGTH]

@@ -1,4 +1,4 @@
-"""Parse votes, choices and shares from texts, for all texts of a batch at once.
+"""Parse votes, choices and shares from the texts of a batch of games.
 
 Parsing is strict: a text with two answers is `ambiguous` and one without an answer `unreadable`,
 and neither has a value. A null text has no answer. Most functions take and return expressions.
@@ -119,8 +119,7 @@ _VOTE_LABEL = (
 )
 
 
-def _statement_pattern(pattern: str) -> str:
-    """Return the regular expression of a statement at the beginning of a line."""
+def _pattern_of_statement_at_line_start(pattern: str) -> str:
     # ASCII word boundaries, because Unicode boundaries slow down the search in other scripts.
     return rf"(?m)^[^\w\n\x02{_STOP_MARKS}]*(?i:{pattern}{_AFTER_TARGET})".replace(
         r"\b", r"(?-u:\b)"
@@ -182,11 +181,11 @@ REPLACEMENTS = (
     ),
     (_DOUBT_WORDS, DOUBT_MARK),
     (
-        _statement_pattern(f"{_VOTE_LABEL}{_WORDS_BEFORE_TARGET}{_VOTE_TARGET}"),
+        _pattern_of_statement_at_line_start(f"{_VOTE_LABEL}{_WORDS_BEFORE_TARGET}{_VOTE_TARGET}"),
         f"{FINAL_MARK}{ANSWER_MARK}$1$2",
     ),
     (
-        _statement_pattern(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
+        _pattern_of_statement_at_line_start(f"{_STATEMENT_START}(?:{'|'.join(_VOTE_STATEMENTS)})"),
         ANSWER_MARK + "".join(f"${{{group}}}" for group in range(1, len(_VOTE_STATEMENTS) + 2)),
     ),
 )
@@ -230,23 +229,23 @@ _PRONOUN_I = r"\b[Ii](['’]|\s+[a-z])"
 _FOLLOWING_VERB = r"(\s+(?:is|was|has|had|seems|looks|gave|said|lied|must|and|or|because|since)\b)"
 _ARTICLES = {"A": r"(^|[.!?:\n\x04]\s*)A", "a": r"(\b)a"}
 
-Normalize = Callable[[pl.Expr], pl.Expr]
+NormalizeText = Callable[[pl.Expr], pl.Expr]
 
 
-def remove_reserved_signs(text: pl.Expr) -> pl.Expr:
-    """Remove invisible characters, and the control characters that serve as marks in this module.
+def remove_mark_and_invisible_characters(text: pl.Expr) -> pl.Expr:
+    """Remove invisible characters, and replace the characters that this module uses as marks.
 
     Args:
         text: Texts or names.
 
     Returns:
-        The texts, with a space for each control character.
+        The texts, with a space for each mark.
     """
     return text.str.replace_all(_RESERVED_SIGNS, " ").str.replace_all(_INVISIBLE_SIGNS, "")
 
 
-def normalize_exactly(text: pl.Expr) -> pl.Expr:
-    """Unify the encodings of accents and apostrophes in a text, but keep its spelling.
+def normalize_unicode_but_keep_spelling(text: pl.Expr) -> pl.Expr:
+    """Unify the encodings of accents and apostrophes, without changing case or spelling.
 
     Args:
         text: Texts or names.
@@ -257,8 +256,8 @@ def normalize_exactly(text: pl.Expr) -> pl.Expr:
     return _straighten_apostrophes(text.str.normalize("NFC"))
 
 
-def normalize_loosely(text: pl.Expr) -> pl.Expr:
-    """Convert a text to lower case and unify the spelling of names with numbers.
+def normalize_case_and_number_spelling(text: pl.Expr) -> pl.Expr:
+    """Convert texts to lower case and unify how names with numbers are written.
 
     `player_2`, `Player two` and `player2` become equal.
 
@@ -280,25 +279,26 @@ def _straighten_apostrophes(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(r"[’‘ʼ`]", "'")
 
 
-def replace_names_by_marks(
-    texts: pl.DataFrame, seats: pl.DataFrame, normalize: Normalize
+def replace_player_names_by_seat_marks(
+    texts: pl.DataFrame, seats: pl.DataFrame, normalize: NormalizeText
 ) -> pl.Series:
-    """Replace each name of a player in texts by a mark with the number of the seat.
+    """Replace the names of players in texts by marks with the numbers of their seats.
 
     Args:
         texts: Rows with `game` and `text`; the rows of a game are consecutive.
         seats: The seats of the games, with `game`, `player` and `seat`.
-        normalize: The normalization of texts and names, `normalize_exactly` or `normalize_loosely`.
+        normalize: The normalization of texts and names, `normalize_unicode_but_keep_spelling` or
+            `normalize_case_and_number_spelling`.
 
     Returns:
         The normalized texts with marks, in the order of the rows.
     """
-    clean_text = remove_reserved_signs(pl.col("text").fill_null(""))
+    clean_text = remove_mark_and_invisible_characters(pl.col("text").fill_null(""))
     games = texts.group_by(GAME_ROW, maintain_order=True).agg(clean_text.str.join(_TEXT_SEPARATOR))
-    games = games.with_columns(_mask_ambiguous_words(normalize(pl.col("text")), seats))
+    games = games.with_columns(_mask_words_equal_to_names_i_and_a(normalize(pl.col("text")), seats))
     # Keep the order, because the result is used beside the rows.
     games = games.with_columns(_delimit_words(pl.col("text"))).join(
-        _names_by_game(seats, normalize), on=GAME_ROW, maintain_order="left"
+        _names_by_game_longest_first(seats, normalize), on=GAME_ROW, maintain_order="left"
     )
     text, names = pl.col("text"), pl.col("names")
     matches = games.select(
@@ -307,26 +307,33 @@ def replace_names_by_marks(
         name=text.str.extract_many(names, leftmost=True),
     ).explode("start", "name", empty_as_null=True)
     matches = matches.join(
-        _name_marks(seats, normalize), on=[GAME_ROW, "name"], how="left", maintain_order="left"
+        _seat_mark_of_each_name(seats, normalize),
+        on=[GAME_ROW, "name"],
+        how="left",
+        maintain_order="left",
     )
-    rebuilt = matches.group_by(GAME_ROW, maintain_order=True).agg(_text_with_marks())
+    marked_games = matches.group_by(GAME_ROW, maintain_order=True).agg(
+        _replace_matched_names_by_marks()
+    )
     marked_text = pl.col("text").str.replace_all(_WORD_EDGE, "", literal=True)
     marked_text = marked_text.str.replace_all(_AMBIGUOUS_SIGN, _AMBIGUOUS_NAME_MARK, literal=True)
-    return rebuilt.select(marked_text.str.split(_TEXT_SEPARATOR)).explode("text").to_series()
+    return marked_games.select(marked_text.str.split(_TEXT_SEPARATOR)).explode("text").to_series()
 
 
 def _delimit_words(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_WORD_OR_NUMBER, f"{_WORD_EDGE}$0{_WORD_EDGE}")
 
 
-def _normalized_names(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
-    """Return the names that identify seats in a text, as `name` with delimiters."""
-    name = normalize(remove_reserved_signs(pl.col("player"))).str.strip_chars()
+def _normalized_names_with_delimiters(
+    seats: pl.DataFrame, normalize: NormalizeText
+) -> pl.DataFrame:
+    """Return the spellings of each player's name that are searched in texts, as `name`."""
+    name = normalize(remove_mark_and_invisible_characters(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
-    if normalize is normalize_loosely:
+    if normalize is normalize_case_and_number_spelling:
         names = names.filter(~pl.col("name").is_in(_NAMES_THAT_ARE_LETTERS))
     else:
-        names = pl.concat([names, _spelling_variants(names)])
+        names = pl.concat([names, _name_variants_with_other_separators(names)])
     after_preposition = pl.concat_list(
         pl.lit("for ") + pl.col("name"), pl.lit("to ") + pl.col("name")
     )
@@ -340,35 +347,35 @@ def _normalized_names(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame
     )
 
 
-def _spelling_variants(names: pl.DataFrame) -> pl.DataFrame:
-    """Return names with other separators and widths of digits, except for names of other seats.
+def _name_variants_with_other_separators(names: pl.DataFrame) -> pl.DataFrame:
+    """Return names with other separators or digits, except for names of other seats.
 
     For example, "Mary-Ann" does not stand for "Mary Ann" if another seat has that name.
     """
     name = pl.col("name").str.normalize("NFKC")
-    widths = [name, name.str.replace_many(list(_DIGITS), list(_WIDE_DIGITS))]
+    names_by_digit_width = [name, name.str.replace_many(list(_DIGITS), list(_WIDE_DIGITS))]
     variants = [
         spelling.str.replace_all(_SEPARATOR_RUN, separator)
-        for spelling in widths
+        for spelling in names_by_digit_width
         for separator in _NAME_SEPARATORS
     ]
-    renamed = names.with_columns(name=pl.concat_list(variants)).explode("name")
-    return renamed.unique().join(names, on=[GAME_ROW, "name"], how="anti")
+    names_of_variants = names.with_columns(name=pl.concat_list(variants)).explode("name")
+    return names_of_variants.unique().join(names, on=[GAME_ROW, "name"], how="anti")
 
 
-def _name_marks(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
-    """Return the mark of each name, with the numbers of all seats that share the name."""
+def _seat_mark_of_each_name(seats: pl.DataFrame, normalize: NormalizeText) -> pl.DataFrame:
+    """Return the mark that replaces each name, with the numbers of all seats of this name."""
     marks = (
-        _normalized_names(seats, normalize)
+        _normalized_names_with_delimiters(seats, normalize)
         .group_by(GAME_ROW, "name")
         .agg(mark=pl.col("seat").cast(pl.String).str.join(","))
     )
     return marks.with_columns(pl.format("\x02{}\x03", "mark"))
 
 
-def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
-    """Return the names of each game, longest first; an empty list without names."""
-    names = _normalized_names(seats, normalize).unique([GAME_ROW, "name"])
+def _names_by_game_longest_first(seats: pl.DataFrame, normalize: NormalizeText) -> pl.DataFrame:
+    """Return the list of names for each game, the longest name first."""
+    names = _normalized_names_with_delimiters(seats, normalize).unique([GAME_ROW, "name"])
     by_length = pl.col("name").sort_by(pl.col("name").str.len_bytes(), descending=True)
     games = (
         seats.select(GAME_ROW)
@@ -378,7 +385,7 @@ def _names_by_game(seats: pl.DataFrame, normalize: Normalize) -> pl.DataFrame:
     return games.with_columns(pl.col("names").fill_null(pl.lit([], pl.List(pl.String))))
 
 
-def _mask_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
+def _mask_words_equal_to_names_i_and_a(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
     """Mask the pronoun "I" and the article "A" in games that have players of these names."""
     for name in ("I", "i", *_ARTICLES):
         games = seats.filter(player=name)[GAME_ROW].implode()
@@ -387,22 +394,22 @@ def _mask_ambiguous_words(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
         masked = (
             text.str.replace_all(_PRONOUN_I, f"{PRONOUN_MARK}$1")
             if name in "Ii"
-            else _mask_article(text, name)
+            else _mask_possible_article(text, name)
         )
         text = pl.when(pl.col(GAME_ROW).is_in(games)).then(masked).otherwise(text)
     return text
 
 
-def _mask_article(text: pl.Expr, name: str) -> pl.Expr:
-    """Mark a name "A" or "a" as ambiguous where it may be an article."""
+def _mask_possible_article(text: pl.Expr, name: str) -> pl.Expr:
+    """Replace "A" or "a" by a sign for ambiguous names where it may be an article."""
     pattern, name_sign = _ARTICLES[name], "\x06"
     text = text.str.replace_all(pattern + _FOLLOWING_VERB, f"${{1}}{name_sign}${{2}}")
     text = text.str.replace_all(rf"{pattern}(\s+[a-z])", f"${{1}}{_AMBIGUOUS_SIGN}${{2}}")
     return text.str.replace_all(name_sign, name, literal=True)
 
 
-def _text_with_marks() -> pl.Expr:
-    """Join the parts of a game's text between the matches with the marks of the matched names."""
+def _replace_matched_names_by_marks() -> pl.Expr:
+    """Build the text of a game, with the marks of names in place of the matched names."""
     text_bytes = pl.col("text").cast(pl.Binary)
     start, end = pl.col("start").cast(pl.Int64), pl.col("start") + pl.col("name").str.len_bytes()
     end = end.cast(pl.Int64)
@@ -421,8 +428,8 @@ _COOPERATE = r"(?i)\bcooperat"
 _DEFECT = r"(?i)\b(?:defect|betray)"
 
 
-def is_outage(text: pl.Expr) -> pl.Expr:
-    """Return whether a text replaces the answer of a player whose API failed.
+def is_outage_message(text: pl.Expr) -> pl.Expr:
+    """Return whether a text says that a player's API failed, in place of an answer.
 
     Args:
         text: Texts of messages.
@@ -434,7 +441,9 @@ def is_outage(text: pl.Expr) -> pl.Expr:
 
 
 def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Series:
-    """Return answers without the thoughts before them (see `remove_thoughts`).
+    """Return the answers in texts, without the model's thoughts before them.
+
+    `thinking_text.remove_thoughts` defines what counts as thoughts.
 
     Args:
         texts: Texts of messages.
@@ -454,7 +463,7 @@ def remove_thoughts_before_answers(texts: pl.Series, phase: str = "") -> pl.Seri
 
 
 def contains_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
-    """Return whether each text matches any of the patterns.
+    """Return whether each text matches at least one of the patterns.
 
     The patterns are searched one after another, which is faster than one pattern with alternatives.
 
@@ -469,7 +478,7 @@ def contains_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
 
 
 def has_reasoning_text(text: pl.Expr) -> pl.Expr:
-    """Return whether texts contain thoughts, before an answer or instead of one.
+    """Return whether a text contains thoughts of the model, with or without an answer.
 
     Args:
         text: Texts of messages.
@@ -485,30 +494,31 @@ def has_reasoning_text(text: pl.Expr) -> pl.Expr:
     return has_thoughts | json_object.str.contains(thinking_text.THOUGHT_FIELD_PATTERN)
 
 
-def stated_players(rows: pl.DataFrame) -> pl.Series:
-    """Return the players that votes name, in games whose players are called `Player N`.
+def parse_numbered_players_in_votes(rows: pl.DataFrame) -> pl.Series:
+    """Parse which players the texts of votes name, if all players are called `Player N`.
 
     Args:
         rows: The votes, with the text `answer` and the speaker `player`.
 
     Returns:
-        Lists of names as `_parse_votes` defines them, with `Player N` instead of numbers.
+        Lists of names, as defined by `_parse_player_numbers_in_votes` for numbers.
     """
-    text = remove_reserved_signs(pl.col("answer").str.normalize("NFKC"))
+    text = remove_mark_and_invisible_characters(pl.col("answer").str.normalize("NFKC"))
     for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
     text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
     speaker = pl.col("player").str.extract("([0-9]+)$")
-    stated = _parse_votes(rows.select("answer", text=text, speaker=speaker))
+    named_numbers = _parse_player_numbers_in_votes(
+        rows.select("answer", text=text, speaker=speaker)
+    )
     name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
-    return stated.list.eval(name)
+    return named_numbers.list.eval(name)
 
 
-def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
-    """Return the seats that votes name, in games whose players have names of any form.
+def parse_seats_of_custom_names_in_votes(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
+    """Parse which seats the texts of votes name, if players have any other names.
 
-    Names are compared exactly. Only if a text contains no exact name are they compared in lower
-    case.
+    Names are compared exactly. If a text contains no exact name, they are compared in lower case.
 
     Args:
         rows: The votes, with `game`, `text` and the speaker's `seat`; the rows of a game are
@@ -516,40 +526,49 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
         seats: The seats of the games, with `game`, `player` and `seat`.
 
     Returns:
-        Lists of seat numbers as `_parse_votes` defines them.
+        Lists of seat numbers, as defined by `_parse_player_numbers_in_votes`.
     """
     rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
-    stated = _parse_votes(
-        rows.with_columns(text=replace_names_by_marks(rows, seats, normalize_exactly))
+    exact_numbers = _parse_player_numbers_in_votes(
+        rows.with_columns(
+            text=replace_player_names_by_seat_marks(
+                rows, seats, normalize_unicode_but_keep_spelling
+            )
+        )
     )
-    is_undecided = stated.list.len() == 0
+    is_undecided = exact_numbers.list.len() == 0
     texts = pl.Series([None] * rows.height, dtype=pl.String)
     texts = texts.scatter(
         is_undecided.arg_true(),
-        replace_names_by_marks(rows.filter(is_undecided), seats, normalize_loosely),
+        replace_player_names_by_seat_marks(
+            rows.filter(is_undecided), seats, normalize_case_and_number_spelling
+        ),
     )
-    loose_numbers = _parse_votes(rows.with_columns(text=texts))
+    loose_numbers = _parse_player_numbers_in_votes(rows.with_columns(text=texts))
     return (
-        pl.DataFrame({"stated": stated, "loose": loose_numbers})
-        .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("stated"))
+        pl.DataFrame({"exact": exact_numbers, "loose": loose_numbers})
+        .select(stated=pl.when(pl.col("loose").list.len() > 0).then("loose").otherwise("exact"))
         .to_series()
     )
 
 
-def _parse_votes(texts: pl.DataFrame) -> pl.Series:
-    """Return the votes of texts in which marks replace names, as lists of players' numbers.
+def _parse_player_numbers_in_votes(texts: pl.DataFrame) -> pl.Series:
+    """Parse votes from texts in which marks replace names, as lists of player numbers.
 
     A list with one number is a vote for that player, and one with only an empty string is a vote
-    for nobody. An empty string beside numbers means that the text names these players without a
-    decision. The list is empty if the text names nobody. `texts` has the original `answer`, the
-    `text` with marks, and the number of the `speaker`.
+    for nobody. A list with numbers and an empty string means that the text names these players but
+    does not decide. The list is empty if the text names nobody.
+
+    Args:
+        texts: Rows with the original `answer`, the `text` with marks, and the number of the
+            `speaker`.
     """
-    text, marked_text, last_answer = pl.col("text"), pl.col("said"), pl.col("last")
+    text, marked_text, last_answer = pl.col("text"), pl.col("marked_text"), pl.col("last_answer")
     # In steps, because polars takes longer to plan an expression that contains itself repeatedly.
     parsed = texts.with_columns(text.str.replace_all(SELF_INTRODUCTION, ""))
-    parsed = parsed.with_columns(said=text)
+    parsed = parsed.with_columns(marked_text=text)
     for pattern, value in REPLACEMENTS:
-        if pattern == JSON_FIELD and not parsed["said"].str.contains(JSON_KEY).any():
+        if pattern == JSON_FIELD and not parsed["marked_text"].str.contains(JSON_KEY).any():
             continue
         parsed = parsed.with_columns(marked_text.str.replace_all(pattern, value))
     n_answers = marked_text.str.extract_all(
@@ -558,73 +577,74 @@ def _parse_votes(texts: pl.DataFrame) -> pl.Series:
     n_answers = n_answers.list.eval(pl.element().str.extract(r"(\w[0-9,]*)")).list.n_unique()
     is_final = marked_text.str.contains(f"{FINAL_MARK}{ANSWER_MARK}[^{ANSWER_MARK}]*$")
     parsed = parsed.with_columns(
-        last=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
+        last_answer=marked_text.str.extract(f"(?s)^.*{ANSWER_MARK}(.*)$"),
         has_several_answers=(n_answers > 1) & ~is_final,
     )
     chosen_numbers = (
         pl.when(last_answer.str.starts_with("\x02"))
-        .then(_marked_numbers(last_answer.str.extract(f"^({NAME_MARK})")))
+        .then(_distinct_numbers_in_marks(last_answer.str.extract(f"^({NAME_MARK})")))
         .when(last_answer.str.contains("(?i)^my"))
         .then(pl.concat_list("speaker"))
         .otherwise(pl.concat_list(pl.lit("")))
     )
-    parsed = parsed.with_columns(chosen=chosen_numbers, named=_marked_numbers(text))
+    parsed = parsed.with_columns(
+        chosen_numbers=chosen_numbers, named_numbers=_distinct_numbers_in_marks(text)
+    )
     later_text = (
         pl.when(is_final)
         .then(last_answer.str.extract_all(REPEATED_VOTE_LINE).list.join(""))
         .otherwise(last_answer)
     )
-    names_others = (
-        _marked_numbers(later_text.str.replace_all(COMPARED_NAME, ""))
-        .list.set_difference("chosen")
+    names_other_players = (
+        _distinct_numbers_in_marks(later_text.str.replace_all(COMPARED_NAME, ""))
+        .list.set_difference("chosen_numbers")
         .list.len()
         > 0
     )
     is_undecided = (
         last_answer.is_null()
         | pl.col("has_several_answers")
-        | names_others
+        | names_other_players
         | last_answer.str.contains(RETRACTION)
     )
-    named_numbers = pl.when(pl.col("named").list.len() > 0).then(
-        pl.concat_list("named", pl.lit(""))
+    named_numbers = pl.when(pl.col("named_numbers").list.len() > 0).then(
+        pl.concat_list("named_numbers", pl.lit(""))
     )
     result = (
-        pl.when(is_undecided | (pl.col("chosen").list.len() != 1))
+        pl.when(is_undecided | (pl.col("chosen_numbers").list.len() != 1))
         .then(named_numbers)
-        .otherwise("chosen")
+        .otherwise("chosen_numbers")
     )
-    is_silent = is_outage(pl.col("answer")) | pl.col("answer").is_null()
+    is_silent = is_outage_message(pl.col("answer")) | pl.col("answer").is_null()
     nobody = pl.lit([], pl.List(pl.String))
     return parsed.select(stated=pl.when(~is_silent).then(result).fill_null(nobody)).to_series()
 
 
-def _marked_numbers(text: pl.Expr) -> pl.Expr:
-    """Return the distinct numbers in the marks of a text."""
+def _distinct_numbers_in_marks(text: pl.Expr) -> pl.Expr:
     numbers = text.str.extract_all(NAME_MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
 
 
-def single_element(elements: pl.Expr) -> pl.Expr:
-    """Return the only element of each list.
+def only_element_or_null(elements: pl.Expr) -> pl.Expr:
+    """Return the element of each list that has exactly one element, else null.
 
     Args:
         elements: Lists.
 
     Returns:
-        The element; null for a list with no element or several.
+        The elements.
     """
     return pl.when(elements.list.len() == 1).then(elements.list.first())
 
 
-def status_by_count(elements: pl.Expr) -> pl.Expr:
-    """Return the parse status for lists of parsed values, outages apart.
+def parse_status_by_value_count(elements: pl.Expr) -> pl.Expr:
+    """Return `ok` for one parsed value, `ambiguous` for several, and `unreadable` for none.
 
     Args:
         elements: Lists of the values that each text states.
 
     Returns:
-        `ok` for one value, `ambiguous` for several, `unreadable` for none.
+        The parse status of each text.
     """
     return (
         pl.when(elements.list.len() == 1)
@@ -635,8 +655,8 @@ def status_by_count(elements: pl.Expr) -> pl.Expr:
     )
 
 
-def status_unless_outage(text: pl.Expr, status: pl.Expr) -> pl.Expr:
-    """Return `outage` for texts that replace an answer, and the status for all others.
+def outage_else_parse_status(text: pl.Expr, status: pl.Expr) -> pl.Expr:
+    """Return `outage` for texts that replace an answer after an API error, else the status.
 
     Args:
         text: Texts of messages.
@@ -645,11 +665,13 @@ def status_unless_outage(text: pl.Expr, status: pl.Expr) -> pl.Expr:
     Returns:
         The parse status.
     """
-    return pl.when(is_outage(text)).then(_status_literal(ParseStatus.OUTAGE)).otherwise(status)
+    return (
+        pl.when(is_outage_message(text)).then(_status_literal(ParseStatus.OUTAGE)).otherwise(status)
+    )
 
 
-def extract_numbers(text: pl.Expr) -> pl.Expr:
-    """Extract the numbers of a text as they are written.
+def extract_numbers_as_written(text: pl.Expr) -> pl.Expr:
+    """Extract all numbers of a text, without converting them.
 
     Args:
         text: Texts with shares.
@@ -660,8 +682,8 @@ def extract_numbers(text: pl.Expr) -> pl.Expr:
     return text.str.extract_all(_NUMBER)
 
 
-def parse_share(written_numbers: pl.Expr) -> pl.Expr:
-    """Parse a share in percent as a fraction.
+def parse_percent_share(written_numbers: pl.Expr) -> pl.Expr:
+    """Convert the only number of a text, a percentage, to a fraction.
 
     Args:
         written_numbers: Lists of the numbers that each text contains.
@@ -670,15 +692,15 @@ def parse_share(written_numbers: pl.Expr) -> pl.Expr:
         A fraction between 0 and 1. Null if there is not exactly one number, if it is above 100, or
         if its separator may be a decimal or a thousands separator.
     """
-    percent = _unambiguous_share(written_numbers).str.replace(",", ".", literal=True)
+    percent = _only_number_if_unambiguous(written_numbers).str.replace(",", ".", literal=True)
     # Parsed with an exponent, because polars multiplies by 0.01 to divide by 100, and 35 % would
     # not be 0.35.
     fraction = (percent + "e-2").cast(float, strict=False)
     return pl.when(fraction <= 1).then(fraction)
 
 
-def share_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
-    """Return the parse status of a share.
+def share_parse_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
+    """Return how clearly a text states a share: `ok`, `ambiguous` or `unreadable`.
 
     Args:
         written_numbers: Lists of the numbers that each text contains.
@@ -691,20 +713,23 @@ def share_status(written_numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
     return (
         pl.when(share.is_not_null())
         .then(_status_literal(ParseStatus.OK))
-        .when((written_numbers.list.len() > 0) & _unambiguous_share(written_numbers).is_null())
+        .when(
+            (written_numbers.list.len() > 0)
+            & _only_number_if_unambiguous(written_numbers).is_null()
+        )
         .then(_status_literal(ParseStatus.AMBIGUOUS))
         .otherwise(_status_literal(ParseStatus.UNREADABLE))
     )
 
 
-def _unambiguous_share(written_numbers: pl.Expr) -> pl.Expr:
-    """Return the only number of a list if its separator has one meaning, else null."""
-    single_number = single_element(written_numbers)
+def _only_number_if_unambiguous(written_numbers: pl.Expr) -> pl.Expr:
+    """Return the only number of a list; null if its separator may have two meanings."""
+    single_number = only_element_or_null(written_numbers)
     return pl.when(single_number.str.contains(_UNAMBIGUOUS_SHARE)).then(single_number)
 
 
-def amount_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> pl.Expr:
-    """Return whether a text states the amount that the game registered.
+def amount_parse_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> pl.Expr:
+    """Return how clearly a text states the amount that the log registers.
 
     Args:
         amount: The registered amount.
@@ -723,8 +748,8 @@ def amount_status(amount: pl.Expr, written: pl.Expr, stated_amount: pl.Expr) -> 
     )
 
 
-def choice_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
-    """Return whether a text states the choice that the game registered.
+def choice_parse_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
+    """Return how clearly a text states the choice to cooperate or defect that the log registers.
 
     Args:
         text: The answers.

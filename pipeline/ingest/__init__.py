@@ -1,7 +1,7 @@
-"""Reads the documents of any sources into a lake, in one transaction.
+"""Ingest the documents of any sources into a lake, in one transaction.
 
-`magic ingest` and `Lake.ingest` call it. Workers decode batches of documents into staged files; the
-transaction decides the status of each document and adds the files to the lake.
+Workers decode batches of documents into staged files; the transaction decides the status of each
+document and adds the files to the lake. `magic ingest` and `Lake.ingest` call this module.
 """
 
 import tempfile
@@ -27,8 +27,8 @@ from pipeline.ingest.worker import (
     IngestJob,
     StagedFiles,
     WorkerTeam,
-    process_team,
     split_into_tasks,
+    start_processes_or_use_this_one,
 )
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import delete_staged_files
@@ -55,19 +55,20 @@ def wait_for_settled_files(
     sleep: Callable[[float], None] = time.sleep,
     on_missing: Callable[[str], None] = lambda text: None,
 ) -> Generator[None, bool | None]:
-    """Yield each time that the source files have changed and then stayed unchanged for an interval.
+    """Yield each time that the source files have changed and then stayed unchanged for a while.
 
     A file that is read while it is written would be quarantined, and replaced by the next ingest.
     The generator never ends. It yields again if the files changed while the caller read them.
 
     Args:
         sources: Paths or URLs of files and folders.
-        seconds: Interval between two checks, in seconds.
+        seconds: Seconds between two checks; unchanged files at two checks have settled.
         sleep: Called with `seconds` between two checks.
         on_missing: Called with a message each time that the sources disappear; they can come back.
 
     Yields:
-        None. The caller sends True if the sources could not be read; they are then yielded again.
+        None. If the caller sends True because it could not read the sources, the same files are
+        yielded again.
 
     Raises:
         SourceError: If a source does not exist at the first check.
@@ -75,7 +76,7 @@ def wait_for_settled_files(
     last_read_hash, previous_hash, is_missing = b"", None, False
     while True:
         try:
-            current_hash, is_missing = _hash_source_files(sources), False
+            current_hash, is_missing = _hash_source_file_versions(sources), False
         except SourceError as error:
             if previous_hash is None:
                 raise
@@ -92,8 +93,11 @@ def wait_for_settled_files(
         sleep(seconds)
 
 
-def _hash_source_files(sources: Sequence[str]) -> bytes:
-    """Return a hash of the files' names, sizes and (local) versions; empty without files."""
+def _hash_source_file_versions(sources: Sequence[str]) -> bytes:
+    """Return a hash of the names, sizes and local versions of all source files.
+
+    It is empty if folders exist, but contain no files.
+    """
     digest = sha256()
     try:
         for source_file in iter_source_files(sources):
@@ -108,7 +112,7 @@ def _hash_source_files(sources: Sequence[str]) -> bytes:
     return digest.digest()
 
 
-MEMORY = 2 * 2**30
+DEFAULT_MEMORY_BYTES = 2 * 2**30
 MIN_MEMORY_BYTES = 2**29
 # A batch of documents gets this fraction of a job's memory, because decoded documents need about
 # ten times their size. Smaller batches than the minimum are slow, and larger ones than the maximum
@@ -129,33 +133,34 @@ def ingest(
     model: str | ModelsOf | None = None,
     dry_run: bool = False,
     jobs: int | None = None,
-    memory: int = MEMORY,
+    memory: int = DEFAULT_MEMORY_BYTES,
     max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
     team: WorkerTeam | None = None,
     reread: bool = False,
     on_progress: Progress | None = None,
 ) -> IngestSummary:
-    """Read every document of the sources into the lake, which is created if it does not exist.
+    """Read all documents of the sources into a lake; create the lake if it does not exist.
 
     Args:
         sources: Paths or URLs of files, archives and folders.
         lake: Path or URL of the lake.
-        model: Who played, for logs that do not say it: a model, or models by pattern of the
-            document's path, of which the first match applies. In a pattern's value, players can
-            have a model each.
+        model: The model that played the games of logs that name none: a model, or models by pattern
+            of the document's path, of which the first match applies. The value of a pattern can be
+            a mapping of players to models.
         dry_run: Whether to write nothing.
         jobs: Number of worker processes; None for one per core. A small ingest runs in this
             process.
         memory: Approximate memory of all processes together, in bytes.
-        max_document: A document with more bytes is quarantined unread.
+        max_document: A document with more bytes is quarantined without being read.
         max_expanded: Maximum number of bytes to extract from a compressed file or an archive; the
-            rest is quarantined. None for 200 times its size, at least 1 GiB.
-        team: Workers that are not processes of this machine, such as those of `pipeline.spark`.
+            rest is quarantined. None for 200 times its size, but at least 1 GiB.
+        team: Starts workers that are not processes of this machine, such as those of
+            `pipeline.spark`.
         reread: Whether to read unchanged large archives again, and games of which a part is in
             quarantine; such a game replaces its earlier version.
-        on_progress: Called with the number of documents seen and of bytes read from disk since the
-            last call.
+        on_progress: Called with the numbers of documents and of bytes read from disk since its last
+            call.
 
     Returns:
         The counts of documents and games, and the errors.
@@ -189,7 +194,7 @@ def ingest(
     opened_lake = open_lake(lake) if lake_exists else None if dry_run else create_lake(lake)
     if opened_lake and lake_exists:
         check_writable(opened_lake)
-        _check_game_definitions(opened_lake)
+        _check_game_definitions_unchanged(opened_lake)
     undeleted_files: list[str] = []
     with (
         name_lake_in_errors(lake),
@@ -210,11 +215,11 @@ def ingest(
                 max(memory // jobs // _BATCH_MEMORY_DIVISOR, _MIN_BATCH_BYTES), _MAX_BATCH_BYTES
             ),
         )
-        collected = FindingsCollector(database.scratch, report_progress)
+        collector = FindingsCollector(database.scratch, report_progress)
         # Workers on other machines read archives themselves, and could have different archives
         # under the same names, so the cache does not use the lake for them.
         archive_cache = UnchangedArchiveCache(
-            job, None if team else opened_lake, collected.add_findings, database, rereads=reread
+            job, None if team else opened_lake, collector.add_findings, database, rereads=reread
         )
         with (
             mark_as_writing(parse_location(job.lake), job.token, undeleted_files.append)
@@ -223,30 +228,38 @@ def ingest(
         ):
             change: Transaction | None = None
             try:
-                staged = _run_workers(
-                    archive_cache.unread(iter_source_files(source_paths)),
+                staged_files = _run_workers_and_collect_findings(
+                    archive_cache.iter_files_to_read(iter_source_files(source_paths)),
                     job,
-                    team or partial(process_team, jobs),
-                    collected=collected,
+                    team or partial(start_processes_or_use_this_one, jobs),
+                    collector=collector,
                     archive_cache=archive_cache,
                 )
-                finding_files = collected.files("seen"), collected.files("faults")
+                finding_files = (
+                    collector.write_rest_and_list_files("seen"),
+                    collector.write_rest_and_list_files("faults"),
+                )
                 with (
                     begin_transaction(job.lake) if job.lake else nullcontext() as change,
                     plan_ingest(
                         database, change.lake if change else opened_lake, *finding_files
                     ) as plan,
                 ):
-                    summary = plan.summary(change.ingest_id if change else None)
-                    _check_document_counts(summary, collected.n_documents)
+                    summary = plan.summarize(change.ingest_id if change else None)
+                    _check_all_documents_have_status(summary, collector.n_documents)
                     if change:
                         ingest_row = {
                             "started_at": started_at,
                             "sources": list(map(to_valid_utf8, source_paths)),
-                            **job.settings(),
+                            **job.reading_settings(),
                         }
                         _commit_ingest(
-                            change, plan, summary, staged, ingest_row, archive_cache=archive_cache
+                            change,
+                            plan,
+                            summary,
+                            staged_files,
+                            ingest_row,
+                            archive_cache=archive_cache,
                         )
                         summary.upgraded_from = change.upgraded_from
             finally:
@@ -258,64 +271,72 @@ def ingest(
     return summary
 
 
-def _run_workers(
+def _run_workers_and_collect_findings(
     source_files: Iterator[SourceFile],
     job: IngestJob,
     team: WorkerTeam,
     *,
-    collected: "FindingsCollector",
+    collector: "FindingsCollector",
     archive_cache: "UnchangedArchiveCache",
 ) -> list[StagedFiles]:
-    """Decode all documents, collect the findings, and return each worker's staged files."""
+    """Decode all documents by workers, collect the findings, and return the staged files."""
 
-    def read(source_file: SourceFile) -> Iterable[Document]:
-        documents = job.read(source_file, lambda n_bytes: collected.tell(0, n_bytes))
-        return archive_cache.iter_and_record(source_file, documents) if job.lake else documents
+    def read_and_record(source_file: SourceFile) -> Iterable[Document]:
+        documents = job.iter_documents_of_file(
+            source_file, lambda n_bytes: collector.report_progress(0, n_bytes)
+        )
+        return (
+            archive_cache.iter_documents_and_record_archive(source_file, documents)
+            if job.lake
+            else documents
+        )
 
-    with team(job, source_files) as (workers, files_to_deal):
+    with team(job, source_files) as (workers, remaining_files):
         for findings in workers.run(
-            split_into_tasks(files_to_deal, read if workers.takes_documents else None)
+            split_into_tasks(remaining_files, read_and_record if workers.takes_documents else None)
         ):
-            collected.add_findings(findings)
-        staged = workers.finish()
-    for worker_files in staged:
-        collected.add_findings(worker_files.findings)
-    return staged
+            collector.add_findings(findings)
+        staged_files = workers.finish()
+    for worker_files in staged_files:
+        collector.add_findings(worker_files.findings)
+    return staged_files
 
 
 def _commit_ingest(
     change: Transaction,
     plan: "IngestPlan",
     summary: IngestSummary,
-    staged: list[StagedFiles],
+    staged_files: list[StagedFiles],
     ingest_row: dict[str, object],
     *,
     archive_cache: "UnchangedArchiveCache",
 ) -> None:
-    """Write all rows that the ingest adds and removes, with the workers' files, and commit them."""
-    _check_known_games_remain(plan)
-    outdated_games = plan.superseded_or_moved
+    """Write and commit all rows that an ingest adds and removes, with the workers' files."""
+    _check_skipped_games_still_in_lake(plan)
+    outdated_games = plan.superseded_or_relocated_ids
     for table in GAME_TABLES if outdated_games else ():
-        if game_ids := outdated_games if table == "games" else plan.superseded:
-            change.remove_rows(table, _removal_of_games(game_ids))
-    if len(outdated_games) > len(plan.superseded):
-        change.write_rows("games", plan.moved_games())
-    for worker, worker_files in enumerate(staged):
-        surplus = plan.surplus(worker)
+        if game_ids := outdated_games if table == "games" else plan.superseded_ids:
+            change.remove_rows(table, _row_removal_of_games(game_ids))
+    if len(outdated_games) > len(plan.superseded_ids):
+        change.write_rows("games", plan.iter_relocated_game_rows())
+    for worker, worker_files in enumerate(staged_files):
+        games_not_to_add = plan.load_ids_of_games_not_to_add(worker)
         for table in GAME_TABLES:
             files = worker_files.files[table]
-            if surplus:
+            if games_not_to_add:
                 files = change.remove_rows_from_staged_files(
-                    table, files, _removal_of_games(surplus)
+                    table, files, _row_removal_of_games(games_not_to_add)
                 )
             change.add_files(table, files)
     write_roles(change, summary.games["game_type"])
-    archive_rows = plan.new_archive_rows(archive_cache.archives(change.ingest_id))
-    change.write_rows("documents", plan.iter_document_rows(change.ingest_id))
+    archive_rows = plan.select_and_register_archive_rows(
+        archive_cache.recorded_archive_rows(change.ingest_id)
+    )
+    change.write_rows("documents", plan.iter_new_document_rows(change.ingest_id))
     change.write_rows("archives", [archive_rows])
-    if outdated := plan.refusals.outdated_rows_removal():
+    if outdated := plan.quarantine_changes.outdated_rows_removal():
         change.remove_rows("quarantine", outdated)
-    change.write_rows("quarantine", plan.refusals.iter_new_rows(change.ingest_id))
+    change.write_rows("quarantine", plan.quarantine_changes.iter_new_rows(change.ingest_id))
     change.commit(
         ingest_row
         | {
@@ -327,8 +348,8 @@ def _commit_ingest(
     )
 
 
-def _check_game_definitions(lake: StoredLake) -> None:
-    """Raise LakeError if a game's definition has changed since its games were ingested."""
+def _check_game_definitions_unchanged(lake: StoredLake) -> None:
+    """Raise LakeError if a game is defined differently than when its games were ingested."""
     if changed_types := lake.changed_game_types:
         raise LakeError(
             f"{lake.path}: roles or endings of {', '.join(changed_types)} are defined otherwise "
@@ -337,7 +358,7 @@ def _check_game_definitions(lake: StoredLake) -> None:
 
 
 def write_roles(change: Transaction, game_types: pl.Series) -> None:
-    """Write the roles of the game types that the lake does not have yet, or has incompletely.
+    """Write the roles of game types for which the lake has no roles or not all.
 
     Args:
         change: The transaction of the ingest.
@@ -347,10 +368,10 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
         LakeError: If a game's definition differs from the one in the lake, which another ingest may
             have committed meanwhile.
     """
-    _check_game_definitions(change.lake)
-    stored = change.lake.roles
+    _check_game_definitions_unchanged(change.lake)
+    stored_roles = change.lake.roles
     roles = registered_roles().filter(pl.col("game_type").is_in(game_types.implode()))
-    new_types = roles.join(stored, on=roles.columns, how="anti")["game_type"].unique()
+    new_types = roles.join(stored_roles, on=roles.columns, how="anti")["game_type"].unique()
     if new_types.is_empty():
         return
     is_new = pl.col("game_type").is_in(new_types.implode())
@@ -358,19 +379,19 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
     def mask(rows: pa.Table) -> RowMask:  # The strings are dictionary-encoded here.
         return pl.DataFrame(rows).cast(pl.String).select(is_new).to_series().to_numpy()
 
-    if stored.filter(is_new).height:
+    if stored_roles.filter(is_new).height:
         change.remove_rows(ROLES_TABLE, RowRemoval(("game_type",), mask))
     change.write_rows(ROLES_TABLE, [roles.filter(is_new)])
 
 
-def _removal_of_games(ids: GameIds) -> RowRemoval:
-    """Return the removal of all rows of these games from a table."""
-    return RowRemoval(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
+def _row_removal_of_games(game_ids: GameIds) -> RowRemoval:
+    """Return an object that removes all rows of games from a table."""
+    return RowRemoval(("game_id",), lambda rows: game_ids.contains_each_in_column(rows["game_id"]))
 
 
-def _check_known_games_remain(plan: "IngestPlan") -> None:
-    """Raise LakeError if another ingest removed a game whose document was skipped as known."""
-    removed_games = plan.lost()
+def _check_skipped_games_still_in_lake(plan: "IngestPlan") -> None:
+    """Raise LakeError if another ingest has removed a game whose document was skipped as known."""
+    removed_games = plan.locations_of_removed_known_games()
     if removed_games.height:
         raise LakeError(
             f"another ingest removed {removed_games.height} games in the meantime, for example the "
@@ -378,10 +399,10 @@ def _check_known_games_remain(plan: "IngestPlan") -> None:
         )
 
 
-def _check_document_counts(summary: IngestSummary, n_read: int) -> None:
-    """Raise PipelineError if some documents that were read have no status."""
-    if summary.n_seen != n_read:
+def _check_all_documents_have_status(summary: IngestSummary, n_documents_read: int) -> None:
+    """Raise PipelineError if the number of statuses differs from the number of documents read."""
+    if summary.n_seen != n_documents_read:
         raise PipelineError(
-            f"{n_read:,} documents were read but {summary.n_seen:,} are accounted for; nothing was "
-            "changed. This is a bug in magic: please report it with these numbers"
+            f"{n_documents_read:,} documents were read but {summary.n_seen:,} are accounted for; "
+            "nothing was changed. This is a bug in magic: please report it with these numbers"
         )

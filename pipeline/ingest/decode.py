@@ -1,7 +1,7 @@
-"""Decodes batches of documents into rows of games, and records the errors of invalid documents.
+"""Decode batches of documents into rows of games, and record the errors of invalid documents.
 
-Workers use it; it depends on the formats and on `pipeline.events`. It also defines the sets of game
-ids, the models that an ingest assigns to logs, and the summary of an ingest.
+This module also defines sets of game ids, the models that an ingest assigns to logs, and the
+summary of an ingest. Workers use it; it depends on the formats and on `pipeline.events`.
 """
 
 import tomllib
@@ -24,7 +24,12 @@ from pipeline.archives.sources import containing_file_path
 from pipeline.errors import SourceError, UsageError
 from pipeline.events import arrow, readings
 from pipeline.events.contracts import table_schema
-from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
+from pipeline.events.frames import (
+    EventFrames,
+    IdentifiedGame,
+    ParsedVoteCounts,
+    build_event_frames,
+)
 from pipeline.events.readings import content_id, game_id, game_index, hash_document, sha256
 from pipeline.formats import (
     describe_format_error,
@@ -39,70 +44,78 @@ _ID_DTYPE = np.dtype("S16")
 
 
 class GameIds:
-    """A set of game ids in sorted arrays of 16 bytes per id, in memory or in a shared file."""
+    """A set of game ids that needs 16 bytes per id, in memory or in a file for many processes."""
 
-    def __init__(self, *runs: NDArray[np.bytes_]) -> None:
-        self._runs = list(runs)
+    def __init__(self, *sorted_arrays: NDArray[np.bytes_]) -> None:
+        self._sorted_arrays = list(sorted_arrays)
 
     @classmethod
-    def save(cls, batches: Iterable[pa.Table], file: Path) -> None:
-        """Write ids to a file that `load` can read.
+    def write_ids_file(cls, id_batches: Iterable[pa.Table], file: Path) -> None:
+        """Write sorted ids to a file for `open_ids_file`.
 
         Args:
-            batches: Tables with one column: the ids as hexadecimal text, in ascending order.
+            id_batches: Tables with one column: the ids as hexadecimal text, in ascending order.
             file: Path of the file.
         """
         with file.open("wb") as id_file:
-            for batch in batches:
+            for batch in id_batches:
                 id_file.write(_to_id_array(batch.column(0).to_pylist()).tobytes())
 
     @classmethod
-    def load(cls, file: str | Path) -> Self:
-        """Return the ids of a file that `save` has written; it must exist while they are used.
+    def open_ids_file(cls, file: str | Path) -> Self:
+        """Return the set of ids in a file; parts of the file are read when ids are looked up.
 
         Args:
-            file: Path of a file with at least one id.
+            file: Path of a file from `write_ids_file` with at least one id. It must exist while the
+                set is used.
         """
         return cls(np.memmap(file, _ID_DTYPE, mode="r"))
 
     def __len__(self) -> int:
         """Return the number of ids."""
-        return sum(map(len, self._runs))
+        return sum(map(len, self._sorted_arrays))
 
-    def contains(self, ids: Sequence[str]) -> NDArray[np.bool_]:
-        """Return whether each id is in the set, reading only the needed parts of a file.
+    def contains_each(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Return a boolean array that says for each id if it is in the set.
 
         Args:
             ids: Game ids as hexadecimal text.
         """
-        id_array, is_present = _to_id_array(ids), np.zeros(len(ids), np.bool_)
-        for sorted_ids in self._runs:
+        searched_ids, is_present = _to_id_array(ids), np.zeros(len(ids), np.bool_)
+        for sorted_ids in self._sorted_arrays:
             is_present |= (
-                sorted_ids[np.searchsorted(sorted_ids, id_array).clip(max=len(sorted_ids) - 1)]
-                == id_array
+                sorted_ids[np.searchsorted(sorted_ids, searched_ids).clip(max=len(sorted_ids) - 1)]
+                == searched_ids
             )
         return is_present
 
-    def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Return for each row of a dictionary-encoded column whether its id is in the set."""
+    def contains_each_in_column(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Return a boolean array that says for each row of a column if its id is in the set.
+
+        Args:
+            column: Ids as dictionary-encoded hexadecimal text.
+        """
         masks = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
             # Converted by polars, because Arrow would import pandas if it is installed.
             id_indices = arrow.series_from_arrow("id", chunk.indices).to_numpy()
-            masks.append(self.contains(chunk.dictionary.to_pylist())[id_indices])
+            masks.append(self.contains_each(chunk.dictionary.to_pylist())[id_indices])
         return np.concatenate(masks)
 
-    def add(self, ids: Sequence[str]) -> None:
-        """Add ids that are not in the set yet."""
-        new = np.sort(_to_id_array(ids))
+    def add_new_ids(self, ids: Sequence[str]) -> None:
+        """Add ids to the set; none of them may be in the set already.
+
+        Args:
+            ids: Game ids as hexadecimal text.
+        """
+        new_ids = np.sort(_to_id_array(ids))
         # Arrays double in size when they are merged, so each id is sorted again only a few times.
-        while self._runs and len(self._runs[-1]) < 2 * len(new):
-            new = np.sort(np.concatenate([self._runs.pop(), new]))
-        self._runs += [new] if len(new) else []
+        while self._sorted_arrays and len(self._sorted_arrays[-1]) < 2 * len(new_ids):
+            new_ids = np.sort(np.concatenate([self._sorted_arrays.pop(), new_ids]))
+        self._sorted_arrays += [new_ids] if len(new_ids) else []
 
 
 def _to_id_array(ids: Sequence[str]) -> NDArray[np.bytes_]:
-    """Convert hexadecimal ids to an array of bytes."""
     return np.frombuffer(bytes.fromhex("".join(ids)), _ID_DTYPE)
 
 
@@ -116,7 +129,7 @@ _SORTED_JSON_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class AssignedModels(Struct, frozen=True):
-    """The models that logs without model names get, by pattern of the document's path.
+    """The models that an ingest assigns to logs without model names, by path pattern.
 
     Attributes:
         model_by_pattern: Pairs of a pattern and a model (or players' models in JSON); the first
@@ -127,29 +140,42 @@ class AssignedModels(Struct, frozen=True):
 
     @classmethod
     def from_argument(cls, model: str | ModelsOf | None) -> Self:
-        """Create the assignment from the `model` argument of an ingest.
+        """Create the object from the `model` argument of an ingest.
 
         Args:
-            model: A model for all documents, models by pattern, or None.
+            model: A model for all documents, a model or players' models by path pattern, or None.
 
         Raises:
             UsageError: If a model's name is empty.
         """
-        by_pattern = {_MATCH_ALL_PATHS: model} if isinstance(model, str) else model or {}
+        model_by_pattern = {_MATCH_ALL_PATHS: model} if isinstance(model, str) else model or {}
         return cls(
-            tuple((pattern, _encode_assigned_model(by_pattern[pattern])) for pattern in by_pattern)
+            tuple(
+                (pattern, _model_name_or_models_json(model_by_pattern[pattern]))
+                for pattern in model_by_pattern
+            )
         )
 
     def model_at_path(self, path: str) -> str | None:
-        """Return the model, or players' models in JSON, for a document's path; None for none."""
+        """Return the model that the first matching pattern assigns to a document.
+
+        Args:
+            path: Path of the document.
+
+        Returns:
+            A model, or players' models in JSON; None if no pattern matches.
+        """
         file = containing_file_path(path)
         return next(
             (text for pattern, text in self.model_by_pattern if fnmatchcase(file, pattern)), None
         )
 
     @property
-    def text(self) -> str | None:
-        """The assignment as text: a model's name for all documents, else JSON; None if empty."""
+    def as_name_or_json(self) -> str | None:
+        """The name of the model for all documents, or else models by pattern as JSON.
+
+        None if no model is assigned.
+        """
         if [pattern for pattern, _ in self.model_by_pattern] == [_MATCH_ALL_PATHS]:
             return self.model_by_pattern[0][1]
         return (
@@ -160,29 +186,33 @@ class AssignedModels(Struct, frozen=True):
 
 
 def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
-    """Combine a model and a file of models by pattern; the model applies if no pattern matches.
+    """Combine a model with a file of models by path pattern, as the `model` argument of an ingest.
 
     Args:
         model: The model for documents that match no pattern of the file, or None.
-        file: A file for `read_models`, or None.
+        file: A file for `read_models_by_path_pattern`, or None.
 
     Returns:
-        The `model` argument of an ingest.
+        A model or models by pattern; None if both arguments are None.
     """
     if file is None:
         return model
-    by_pattern = read_models(file)
-    return by_pattern if model is None else {**by_pattern, "*": by_pattern.get("*", model)}
+    model_by_pattern = read_models_by_path_pattern(file)
+    return (
+        model_by_pattern
+        if model is None
+        else {**model_by_pattern, "*": model_by_pattern.get("*", model)}
+    )
 
 
-def read_models(file: str | Path) -> ModelsOf:
-    """Read models by path pattern from a TOML or JSON file.
+def read_models_by_path_pattern(file: str | Path) -> ModelsOf:
+    """Read a TOML or JSON file that maps path patterns to models.
 
     Args:
-        file: Path of the file; other extensions than `.toml` are read as JSON.
+        file: Path of the file; it is read as JSON unless its extension is `.toml`.
 
     Returns:
-        A model, or players with a model each, by pattern.
+        By pattern, a model or a mapping of players to models.
 
     Raises:
         UsageError: If the content is invalid.
@@ -201,21 +231,21 @@ def read_models(file: str | Path) -> ModelsOf:
         raise UsageError(f"{file}: {hint} ({error})") from error
 
 
-def _encode_assigned_model(model: str | Mapping[str, str]) -> str:
-    """Return the model's name, or players' models as JSON; raise UsageError for an empty name."""
+def _model_name_or_models_json(model: str | Mapping[str, str]) -> str:
+    """Return a model's name, or players' models as JSON; raise UsageError for empty names."""
     names = [model] if isinstance(model, str) else list(model.values())
     if not names or not all(name.strip() for name in names):
         raise UsageError("the model's name is empty; leave it out if the logs say who played")
     return model if isinstance(model, str) else _SORTED_JSON_ENCODER.encode(dict(model)).decode()
 
 
-RAW_LIMIT = 64 * 2**10
+MAX_STORED_RAW_BYTES = 64 * 2**10
 # The errors of one document must not need more memory than a valid document.
 MAX_ERRORS_PER_DOCUMENT = 20
-TEXT_LIMIT = 1000
+MAX_STORED_TEXT_LENGTH = 1000
 UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 
-# The status of a document by itself, before it is compared with other documents.
+# The values of `ScannedDocument.status_alone`.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
 SCANNED_DOCUMENT_SCHEMA: dict[str, pl.DataType] = {
@@ -226,7 +256,7 @@ SCANNED_DOCUMENT_SCHEMA: dict[str, pl.DataType] = {
     "sha256": pl.String(),
     "game_index": pl.Int64(),
     "assigned_model": pl.String(),
-    "found": pl.String(),
+    "status_alone": pl.String(),
     "format": pl.String(),
     "reason": pl.String(),
     "game_id": pl.String(),
@@ -242,7 +272,7 @@ QUARANTINE_ROW_SCHEMA = {
 
 
 class ScannedDocument(Struct, gc=False):
-    """A document as an ingest sees it, which becomes a row of `documents`.
+    """A document of an ingest, from which a row of the table `documents` is made.
 
     Attributes:
         source_order: Position of the document in the order of the sources.
@@ -252,15 +282,16 @@ class ScannedDocument(Struct, gc=False):
         sha256: Hash of the document; for some formats, of its game.
         game_index: Number of the game in the document's path.
         assigned_model: The model that the ingest assigned to the game.
-        found: `game`, `known`, `quarantined` or `ignored`, independent of all other documents.
+        status_alone: `game`, `known`, `quarantined` or `ignored`: the status of the document by
+            itself, before it is compared with other documents and the lake.
         format: Format of the log.
         reason: Why the document is quarantined or ignored.
         game_id: Id of the game.
         game_type: Type of the game.
         content_id: Hash of the game's content, which does not depend on its JSON formatting.
-        stated_index: Number of the game in the document itself.
-        n_read_votes: Number of the game's votes that only a text contains.
-        n_undecided_votes: Number of these votes whose text is not decisive.
+        stated_index: Number of the game that the document itself contains.
+        n_read_votes: Number of the game's votes that the log contains only as text.
+        n_undecided_votes: Number of these votes whose text names no single player.
     """
 
     source_order: int
@@ -270,7 +301,7 @@ class ScannedDocument(Struct, gc=False):
     sha256: str | None = None
     game_index: int | None = None
     assigned_model: str | None = None
-    found: str = IGNORED
+    status_alone: str = IGNORED
     format: str | None = None
     reason: str | None = None
     game_id: str | None = None
@@ -282,7 +313,7 @@ class ScannedDocument(Struct, gc=False):
 
 
 class QuarantineRow(Struct, gc=False):
-    """A row of `quarantine` without the column `ingest_id`."""
+    """A row of the table `quarantine`, without the column `ingest_id`."""
 
     source: str
     path: str
@@ -301,17 +332,17 @@ class IngestSummary(Struct):
     Attributes:
         statuses: Number of documents by status.
         games: Columns game_type, n_games: the games that are new in the lake.
-        faults: Rows of `quarantine` about these documents, also of earlier ingests, without `raw`;
-            limited to a maximum number.
-        n_faulty_parts: Number of all such rows that are about a part of a game.
+        faults: The first rows of `quarantine` about these documents, without `raw`. They can be
+            from earlier ingests.
+        n_faulty_parts: Number of all rows about these documents that concern a part of a game.
         n_superseded: Number of games that were replaced.
         n_bytes: Size of the documents in bytes.
         ingest_id: Number of the ingest; None if nothing was written.
-        n_in_other_form: New games with the content of another game in different JSON.
-        n_known_by_content: Documents without model names whose game the lake has.
-        n_read_votes: Votes of new games that only a text contains.
-        n_undecided_votes: Votes among these whose text is not decisive.
-        n_unnumbered: Duplicates in interchange JSON that does not number its games.
+        n_in_other_form: Number of new games that have the content of another game, in other JSON.
+        n_known_by_content: Number of documents without model names whose game the lake has.
+        n_read_votes: Number of votes of new games that the log contains only as text.
+        n_undecided_votes: Number of these votes whose text names no single player.
+        n_unnumbered: Number of duplicates in interchange JSON that does not number its games.
         ignored: Columns reason, n_documents, example: the ten most frequent reasons.
         left: Files that could not be deleted after the commit.
         upgraded_from: Earlier contract version of the lake, if the ingest upgraded it.
@@ -335,12 +366,12 @@ class IngestSummary(Struct):
 
     @property
     def n_seen(self) -> int:
-        """The number of documents; each has one status."""
+        """The number of documents in the sources."""
         return sum(self.statuses.values())
 
     @property
     def n_of_games(self) -> int:
-        """The number of documents that contain a game, new or known."""
+        """The number of documents with a game, whether new or known."""
         return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
 
 
@@ -349,8 +380,8 @@ class DecodedBatch(Struct):
 
     Attributes:
         seen: The documents.
-        faults: Rows for `quarantine`.
-        tables: Rows of the new games by table.
+        faults: Rows for the table `quarantine`.
+        tables: Rows of the new games, by name of the table.
     """
 
     seen: list[ScannedDocument] = field(default_factory=list)
@@ -359,77 +390,83 @@ class DecodedBatch(Struct):
 
 
 def scan_document(document: Document, source_order: int) -> ScannedDocument:
-    """Return the document's size, hash and index, without decoding it.
+    """Determine the size, hash and game index of a document, without decoding it.
 
     Args:
         document: The document.
-        source_order: Its position in the order of the sources.
+        source_order: The position of the document in the order of the sources.
+
+    Returns:
+        The result. A document without bytes is marked as quarantined or ignored.
     """
-    seen = ScannedDocument(source_order, document.source, document.path, reason=document.reason)
+    scanned = ScannedDocument(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
-        seen.found = QUARANTINED if document.is_broken else IGNORED
-        return seen
-    seen.n_bytes = len(document.data)
-    seen.sha256 = sha256(document.data)
-    seen.game_index = game_index(document.path)
-    return seen
+        scanned.status_alone = QUARANTINED if document.is_broken else IGNORED
+        return scanned
+    scanned.n_bytes = len(document.data)
+    scanned.sha256 = sha256(document.data)
+    scanned.game_index = game_index(document.path)
+    return scanned
 
 
 def decode_documents(
     documents: Sequence[Document],
-    seen: Sequence[ScannedDocument],
+    scanned_documents: Sequence[ScannedDocument],
     models: AssignedModels,
-    decoded: GameIds,
+    decoded_ids: GameIds,
 ) -> DecodedBatch:
-    """Decode a batch of documents into rows of games, and quarantine or ignore the other documents.
+    """Decode a batch of documents into rows of games, and quarantine or ignore other documents.
 
     Documents that are marked as known are skipped.
 
     Args:
         documents: The documents.
-        seen: One entry per document, from `scan_document`; it is updated in place.
-        models: Models for documents that name none.
-        decoded: Ids of games that were decoded before, whose rows are not built again. The ids of
-            the batch are added.
+        scanned_documents: The result of `scan_document` for each document; it is updated in place.
+        models: The models for documents that name none.
+        decoded_ids: The ids of games that were decoded before, whose rows are not built again. The
+            ids of the batch are added.
 
     Returns:
-        The rows of the batch.
+        The rows and errors of the batch.
     """
-    batch = DecodedBatch(seen=list(seen))
+    batch = DecodedBatch(seen=list(scanned_documents))
     games: dict[str, IdentifiedGame] = {}
-    for document, scanned in zip(documents, seen, strict=True):
-        if scanned.found == KNOWN:
+    for document, scanned in zip(documents, scanned_documents, strict=True):
+        if scanned.status_alone == KNOWN:
             continue
         if document.data is None:
             if document.is_broken:
                 error = RecordError("$", "the document can be read", document.reason or "it cannot")
                 batch.faults.append(_quarantine_row(scanned, None, error))
             continue
-        game = _decode_game(document.data, scanned, models, batch)
+        game = _decode_or_quarantine_document(document.data, scanned, models, batch)
         if game:
             games.setdefault(game.game_id, game)
-    is_new = ~decoded.contains(list(games))
-    frames = _build_frames_of_valid_games(list(compress(games.values(), is_new)))
+    is_new = ~decoded_ids.contains_each(list(games))
+    frames = _build_frames_excluding_failing_games(list(compress(games.values(), is_new)))
     for cached_module in (readings, record_builder):
         cached_module.clear_cache()
     batch.tables = frames.tables
-    for scanned in seen if frames.read_votes else ():
-        scanned.n_read_votes, scanned.n_undecided_votes = frames.read_votes.get(
-            scanned.game_id or "", (0, 0)
+    for scanned in scanned_documents if frames.parsed_votes else ():
+        scanned.n_read_votes, scanned.n_undecided_votes = frames.parsed_votes.get(
+            scanned.game_id or "", ParsedVoteCounts()
         )
     if frames.invalid_games:
-        _quarantine_invalid_games(frames.invalid_games, batch, documents)
+        _remove_and_quarantine_invalid_games(frames.invalid_games, batch, documents)
     external_paths = {
         document[:2] for document in documents if isinstance(document, ExternalDocument)
     }
     for row in batch.faults:
         row.raw = None if (row.source, row.path) in external_paths else row.raw
-    decoded.add(batch.tables["games"]["game_id"].to_pylist())
+    decoded_ids.add_new_ids(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 
-def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames:
-    """Build the rows of the games; a game whose rows cannot be built is returned as invalid."""
+def _build_frames_excluding_failing_games(games: Sequence[IdentifiedGame]) -> EventFrames:
+    """Build the rows of games; if a game raises an error, return it as invalid.
+
+    Halves of the games are tried recursively to find the game that raises the error.
+    """
     try:
         return build_event_frames(games)
     except MemoryError:
@@ -442,27 +479,31 @@ def _build_frames_of_valid_games(games: Sequence[IdentifiedGame]) -> EventFrames
             )
             return EventFrames(build_event_frames([]).tables, {games[0].game_id: record_error})
     half = len(games) // 2
-    first, second = (
-        _build_frames_of_valid_games(games[:half]),
-        _build_frames_of_valid_games(games[half:]),
+    first_frames, second_frames = (
+        _build_frames_excluding_failing_games(games[:half]),
+        _build_frames_excluding_failing_games(games[half:]),
     )
+    # Empty tables are omitted, because they can encode strings differently.
     tables = {
-        name: _concat_tables(rows, second.tables[name]) for name, rows in first.tables.items()
+        name: pa.concat_tables(
+            [part for part in (rows, second_frames.tables[name]) if part.num_rows] or [rows]
+        )
+        for name, rows in first_frames.tables.items()
     }
     return EventFrames(
-        tables, first.invalid_games | second.invalid_games, first.read_votes | second.read_votes
+        tables,
+        first_frames.invalid_games | second_frames.invalid_games,
+        first_frames.parsed_votes | second_frames.parsed_votes,
     )
 
 
-def _concat_tables(*tables: pa.Table) -> pa.Table:
-    """Concatenate the tables that have rows, because empty ones can encode strings differently."""
-    return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
-
-
-def _decode_game(
+def _decode_or_quarantine_document(
     data: bytes, scanned: ScannedDocument, models: AssignedModels, batch: DecodedBatch
 ) -> IdentifiedGame | None:
-    """Read the game of a document and update `scanned`; return None if it has no valid game."""
+    """Return the game of a document, or None if the document is quarantined or ignored.
+
+    The result is also recorded in `scanned` and `batch`.
+    """
     assert scanned.sha256 is not None
     game = None
     try:
@@ -478,9 +519,9 @@ def _decode_game(
         _quarantine_document(scanned, data, RecordError("$", UNEXPECTED_ERROR_RULE, reason), batch)
         return None
     if game is None:
-        scanned.found, scanned.reason = IGNORED, ignored_reason(data, scanned.path)
+        scanned.status_alone, scanned.reason = IGNORED, ignored_reason(data, scanned.path)
         return None
-    scanned.found, scanned.format, scanned.game_type = GAME, game.format, str(game.game_type)
+    scanned.status_alone, scanned.format, scanned.game_type = GAME, game.format, str(game.game_type)
     if game.log_id is not None:
         scanned.sha256 = hash_document(data, game, game_content_id)
     scanned.assigned_model = game.assigned_model
@@ -489,7 +530,7 @@ def _decode_game(
         index, scanned.game_index = game.game_index, None
     scanned.game_id = game_id(scanned.sha256, scanned.game_index, scanned.assigned_model)
     scanned.content_id = game_content_id
-    for fault in _limit_record_errors(game.faults):
+    for fault in _first_errors_and_summary(game.faults):
         batch.faults.append(_quarantine_row(scanned, data, fault))
     return IdentifiedGame(
         game,
@@ -505,19 +546,22 @@ def _decode_game(
 def _quarantine_document(
     scanned: ScannedDocument, data: bytes, fault: RecordError, batch: DecodedBatch
 ) -> None:
-    """Mark a document as quarantined and add its error to the batch."""
-    scanned.found, scanned.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
+    """Mark a document as quarantined, and add a quarantine row to the batch."""
+    scanned.status_alone, scanned.reason = QUARANTINED, fault.message[:MAX_STORED_TEXT_LENGTH]
     batch.faults.append(_quarantine_row(scanned, data, fault))
 
 
-def _limit_record_errors(faults: Sequence[RecordError]) -> Sequence[RecordError]:
-    """Return the errors, or the first ones and a summary, because each row repeats the document."""
-    if len(faults) <= MAX_ERRORS_PER_DOCUMENT:
-        return faults
-    first_faults = faults[: MAX_ERRORS_PER_DOCUMENT - 1]
-    summary = f"{len(faults) - len(first_faults):,} more parts of this document cannot be used"
+def _first_errors_and_summary(errors: Sequence[RecordError]) -> Sequence[RecordError]:
+    """Limit the errors of a document to the first ones and a summary of the rest.
+
+    This saves memory and space, because each quarantine row repeats the document.
+    """
+    if len(errors) <= MAX_ERRORS_PER_DOCUMENT:
+        return errors
+    first_errors = errors[: MAX_ERRORS_PER_DOCUMENT - 1]
+    summary = f"{len(errors) - len(first_errors):,} more parts of this document cannot be used"
     return [
-        *first_faults,
+        *first_errors,
         RecordError("$", f"a document has at most {MAX_ERRORS_PER_DOCUMENT} faulty parts", summary),
     ]
 
@@ -530,45 +574,54 @@ def _quarantine_row(
         scanned.path,
         scanned.sha256,
         scanned.game_id,
-        fault.json_path[:TEXT_LIMIT],
+        fault.json_path[:MAX_STORED_TEXT_LENGTH],
         fault.rule,
-        fault.message[:TEXT_LIMIT],
+        fault.message[:MAX_STORED_TEXT_LENGTH],
         scanned.n_bytes,
-        None if data is None else data[:RAW_LIMIT],
+        None if data is None else data[:MAX_STORED_RAW_BYTES],
     )
 
 
-def _quarantine_invalid_games(
-    invalid_games: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
+def _remove_and_quarantine_invalid_games(
+    error_by_game_id: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
-    """Remove games with invalid rows from the batch, and quarantine their documents."""
-    batch.faults = [fault for fault in batch.faults if fault.game_id not in invalid_games]
+    """Remove the rows of invalid games from a batch, and quarantine their documents."""
+    batch.faults = [fault for fault in batch.faults if fault.game_id not in error_by_game_id]
     for table, rows in batch.tables.items():
         game_ids = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
-        is_invalid = game_ids.is_in(list(invalid_games))
+        is_invalid = game_ids.is_in(list(error_by_game_id))
         batch.tables[table] = rows.filter((~is_invalid).to_arrow())
     for document, scanned in zip(documents, batch.seen, strict=True):
-        if scanned.found == GAME and scanned.game_id in invalid_games:
+        if scanned.status_alone == GAME and scanned.game_id in error_by_game_id:
             assert document.data is not None
-            fault, scanned.game_id = invalid_games[scanned.game_id], None
+            fault, scanned.game_id = error_by_game_id[scanned.game_id], None
             _quarantine_document(scanned, document.data, fault, batch)
 
 
-def scanned_documents_frame(seen: Sequence[ScannedDocument], worker: int = 0) -> pl.DataFrame:
-    """Return one row per document, with the columns of `SCANNED_DOCUMENT_SCHEMA` and `worker`.
+def scanned_documents_frame(
+    scanned_documents: Sequence[ScannedDocument], worker: int = 0
+) -> pl.DataFrame:
+    """Convert scanned documents to a frame with one row per document.
 
     Args:
-        seen: The documents.
-        worker: Number of the worker that read them.
+        scanned_documents: The documents.
+        worker: Number of the worker that scanned the documents.
+
+    Returns:
+        A frame with the columns of `SCANNED_DOCUMENT_SCHEMA` and `worker`.
     """
-    return _structs_to_frame(seen, SCANNED_DOCUMENT_SCHEMA).with_columns(
+    return _structs_to_frame(scanned_documents, SCANNED_DOCUMENT_SCHEMA).with_columns(
         worker=pl.lit(worker, pl.Int32)
     )
 
 
-def quarantine_frame(faults: Sequence[QuarantineRow]) -> pl.DataFrame:
-    """Return the rows as a frame with the columns of `quarantine`, except `ingest_id`."""
-    return _structs_to_frame(faults, QUARANTINE_ROW_SCHEMA)
+def quarantine_frame(rows: Sequence[QuarantineRow]) -> pl.DataFrame:
+    """Convert quarantine rows to a frame with the columns of `quarantine`, except `ingest_id`.
+
+    Args:
+        rows: The rows.
+    """
+    return _structs_to_frame(rows, QUARANTINE_ROW_SCHEMA)
 
 
 def _structs_to_frame(rows: Sequence[Struct], schema: dict[str, pl.DataType]) -> pl.DataFrame:

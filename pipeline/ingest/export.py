@@ -1,7 +1,7 @@
-"""Export of the quarantined documents of a lake to files, with a manifest.
+"""Export the quarantined documents of a lake to files, with a manifest.
 
-File names are numbers with one of a few file extensions, so no text of a log or an archive becomes
-part of a path.
+The names of the files are numbers with one of a few file extensions, so that no text of a log or an
+archive becomes part of a path.
 """
 
 from pathlib import Path
@@ -32,10 +32,10 @@ _KEY = ("source", "path", "sha256")
 
 
 def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
-    """Write each quarantined document to a file, then a manifest of the files.
+    """Write each quarantined document of a lake to a file, and a manifest of all files.
 
-    The file of a complete document keeps its file extension, usually `.json`. If the lake has only
-    the beginning of a document, the file extension is `.cut`.
+    A complete document gets its own file extension, usually `.json`. If the lake has only the
+    beginning of a document, the file extension is `.cut`.
 
     Args:
         lake: Path or URL of the lake.
@@ -47,27 +47,31 @@ def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     Raises:
         UsageError: If the folder is not empty.
     """
-    opened, folder = open_lake(lake), Path(folder)
+    opened_lake, folder = open_lake(lake), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise UsageError(f"{folder}: the folder is not empty; choose a new one")
-    by_document = opened.table("quarantine").group_by(_KEY).agg("rule").collect()
-    rules_left = {tuple(key): rules for *key, rules in by_document.iter_rows()}
+    rules_by_document = opened_lake.table("quarantine").group_by(_KEY).agg("rule").collect()
+    rules_by_unwritten_document = {
+        tuple(key): rules for *key, rules in rules_by_document.iter_rows()
+    }
     rows: list[tuple[object, ...]] = []
     # Rows are read in batches to bound memory, because every row of a document repeats its bytes.
-    for _, batch in iter_table_rows(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
+    for _, batch in iter_table_rows(
+        opened_lake, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")
+    ):
         for *key, game_id, n_bytes, raw in batch.iter_rows():
-            if (rules := rules_left.pop(tuple(key), None)) is None:
+            if (rules := rules_by_unwritten_document.pop(tuple(key), None)) is None:
                 continue
-            name, is_cut, n_written = None, False, None
+            file_name, is_cut, n_written = None, False, None
             if raw is not None:
                 n_written = len(raw)
                 is_cut = n_written != n_bytes
                 file_extension = ".cut" if is_cut else containing_file_extension(key[1])
-                name = f"document-{len(rows) + 1:06d}{file_extension}"
-                with (folder / name).open("xb") as file:
+                file_name = f"document-{len(rows) + 1:06d}{file_extension}"
+                with (folder / file_name).open("xb") as file:
                     file.write(raw)
-            rows.append((name, is_cut, n_written, n_bytes, *key, game_id, rules))
+            rows.append((file_name, is_cut, n_written, n_bytes, *key, game_id, rules))
     manifest = pl.DataFrame(rows, MANIFEST_SCHEMA, orient="row")
     text = msgspec.json.format(msgspec.json.encode(manifest.to_dicts()), indent=1)
     with atomic_write(folder / MANIFEST_FILE_NAME) as draft:

@@ -1,7 +1,7 @@
-"""Splits an ingest into tasks, and runs the workers that decode documents into staged files.
+"""Split an ingest into tasks, and run the workers that decode documents into staged files.
 
 Workers run in the process of the ingest, in processes of their own, or on a cluster. They return
-their findings as Arrow data; the rows of games are only written to files.
+their findings as Arrow data, but write the rows of games to files.
 """
 
 import gc
@@ -49,12 +49,12 @@ LARGE_ARCHIVE_BYTES = 2**20
 
 
 class WorkerTask(NamedTuple):
-    """Source files or already read documents that a worker processes; never both.
+    """A part of an ingest for one worker: either source files or documents.
 
     Attributes:
         number: Number of the task, in the order of the sources.
-        units: Source files, which the worker reads.
-        documents: Documents of a large archive, which were read already.
+        units: Source files that the worker reads.
+        documents: Documents of a large archive that the ingest has read.
     """
 
     number: int
@@ -62,18 +62,18 @@ class WorkerTask(NamedTuple):
     documents: tuple[Document, ...] = ()
 
 
-ReadDocuments = Callable[[SourceFile], Iterable[Document]]
+ReadArchive = Callable[[SourceFile], Iterable[Document]]
 
 
 def split_into_tasks(
-    source_files: Iterable[SourceFile], read: ReadDocuments | None
+    source_files: Iterable[SourceFile], read_large_archive: ReadArchive | None
 ) -> Iterator[WorkerTask]:
     """Yield tasks that are small enough for one worker to hold in memory.
 
     Args:
         source_files: The source files.
-        read: Reads a large archive, whose documents become tasks; None if workers read it
-            themselves.
+        read_large_archive: Returns the documents of a large archive, which are divided into tasks;
+            None if workers read large archives themselves.
 
     Yields:
         The tasks, in the order of the sources.
@@ -81,34 +81,36 @@ def split_into_tasks(
     numbers = count()
     for is_large, group in groupby(source_files, _is_large_archive):
         if not is_large:
-            for batch in _iter_task_batches(group, lambda source_file: source_file.n_bytes):
+            for batch in _iter_batches_of_task_size(group, lambda source_file: source_file.n_bytes):
                 yield WorkerTask(next(numbers), units=batch)
             continue
         for source_file in group:
-            if read is None:
+            if read_large_archive is None:
                 yield WorkerTask(next(numbers), units=(source_file,))
                 continue
-            for documents in _iter_task_batches(
-                read(source_file), lambda document: len(document.data or b"")
+            for documents in _iter_batches_of_task_size(
+                read_large_archive(source_file), lambda document: len(document.data or b"")
             ):
                 yield WorkerTask(next(numbers), documents=documents)
 
 
-def _is_large_archive(unit: SourceFile) -> bool:
-    """Return whether the file is an archive that is split into several tasks."""
-    return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
+def _is_large_archive(source_file: SourceFile) -> bool:
+    """Return whether a file is an archive of so many bytes that it is split into several tasks."""
+    return source_file.n_bytes >= LARGE_ARCHIVE_BYTES and source_file.can_hold_many_documents
 
 
 T = TypeVar("T")
 
 
-def _iter_task_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
-    """Yield batches of items with at most `TASK_UNITS` items and about `TASK_BYTES` bytes."""
+def _iter_batches_of_task_size(
+    items: Iterable[T], item_size_bytes: Callable[[T], int]
+) -> Iterator[tuple[T, ...]]:
+    """Yield batches of at most `TASK_UNITS` items and about `TASK_BYTES` bytes."""
     batch: list[T] = []
     n_bytes = 0
     for item in items:
         batch.append(item)
-        n_bytes += size(item)
+        n_bytes += item_size_bytes(item)
         if n_bytes >= TASK_BYTES or len(batch) >= TASK_UNITS:
             yield tuple(batch)
             batch, n_bytes = [], 0
@@ -120,15 +122,16 @@ BATCH_DOCUMENTS = 20_000
 
 
 class IngestJob(Struct, frozen=True):
-    """Settings of an ingest that every worker needs.
+    """The settings of an ingest that every worker needs.
 
     Attributes:
         lake: Path or URL of the lake; None if nothing is written.
         scratch: Temporary folder of the ingest on this machine.
-        token: Prefix of the names of staged files, by which a later ingest can find and delete
-            them.
+        token: Prefix of the names of staged files, by which they are found and deleted if the
+            ingest fails.
         models: Models for logs that name none.
-        known: File of the ids of the lake's games when the ingest began; None if it had no games.
+        known: File with the ids of the games that the lake had when the ingest began; None if it
+            had no games.
         max_document: A document with more bytes is quarantined unread.
         max_expanded: Maximum number of bytes to extract from a file; None for the default.
         batch_bytes: Size of a batch of documents in bytes.
@@ -143,30 +146,36 @@ class IngestJob(Struct, frozen=True):
     max_expanded: int | None
     batch_bytes: int
 
-    def settings(self) -> dict[str, object]:
+    def reading_settings(self) -> dict[str, object]:
         """Return the settings that affect how documents are read, by column of `ingests`."""
         return {
             "code_sha256": hash_ingest_code(),
-            "assigned_model": self.models.text,
+            "assigned_model": self.models.as_name_or_json,
             "max_document": self.max_document,
             "max_expanded": self.max_expanded,
         }
 
-    def read(self, unit: SourceFile, on_bytes: Callable[[int], None]) -> Iterator[Document]:
-        """Return an iterator of the documents of a source file.
+    def iter_documents_of_file(
+        self, source_file: SourceFile, on_bytes: Callable[[int], None]
+    ) -> Iterator[Document]:
+        """Return an iterator over the documents in a source file.
 
         Args:
-            unit: The source file.
-            on_bytes: Called with the number of bytes read from disk since the last call.
+            source_file: The source file.
+            on_bytes: Called with the number of bytes read from disk since its last call.
         """
         documents = iter_file_documents(
-            unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=find_splitter
+            source_file,
+            self.max_document,
+            on_bytes,
+            max_expanded=self.max_expanded,
+            choose=find_splitter,
         )
-        return starmap(ExternalDocument, documents) if unit.is_outside else documents
+        return starmap(ExternalDocument, documents) if source_file.is_outside else documents
 
 
 class WorkerFindings(Struct, frozen=True):
-    """Documents and errors that a worker found since its last report.
+    """The documents and errors that a worker has found since its last findings.
 
     Attributes:
         n_documents: Number of documents read.
@@ -184,7 +193,7 @@ class StagedFiles(Struct, frozen=True):
 
     Attributes:
         findings: The last findings.
-        files: The files by table; they belong to the lake once the ingest is committed.
+        files: The files by name of the table; the commit of the ingest adds them to the lake.
     """
 
     findings: WorkerFindings
@@ -192,9 +201,9 @@ class StagedFiles(Struct, frozen=True):
 
 
 class Worker:
-    """Decodes the documents of its tasks in batches, and writes the rows of their games to files.
+    """Decodes documents in batches, and writes the rows of their games to files.
 
-    It also implements `Workers`, as the only worker, in the process of the ingest.
+    It also implements `Workers` for an ingest with only one worker, in the same process.
     """
 
     takes_documents = True
@@ -202,8 +211,8 @@ class Worker:
     def __init__(self, job: IngestJob, number: int) -> None:
         self._job = job
         self._number = number
-        self._known = GameIds.load(job.known) if job.known else None
-        self._decoded = GameIds()
+        self._known_ids = GameIds.open_ids_file(job.known) if job.known else None
+        self._decoded_ids = GameIds()
         self._writers: dict[str, TableWriter] = {}
         if job.lake is not None:
             lake, file_prefix = (
@@ -220,7 +229,7 @@ class Worker:
         self._is_finished = False
 
     def run_task(self, task: WorkerTask) -> WorkerFindings:
-        """Read the documents of a task; decode them if they fill a batch.
+        """Read the documents of a task, and decode waiting documents whenever they fill a batch.
 
         Args:
             task: The task.
@@ -229,7 +238,7 @@ class Worker:
             The findings in the documents that were decoded since the last call.
         """
         documents_of_files = chain.from_iterable(
-            self._job.read(unit, self._add_bytes) for unit in task.units
+            self._job.iter_documents_of_file(unit, self._add_bytes) for unit in task.units
         )
         for position, document in enumerate(
             chain(task.documents, documents_of_files), start=task.number << 32
@@ -241,32 +250,31 @@ class Worker:
                 self._waiting_bytes >= self._job.batch_bytes
                 or len(self._waiting) >= BATCH_DOCUMENTS
             ):
-                self._decode()
-        return self._take_findings()
+                self._decode_waiting_documents()
+        return self._return_and_clear_findings()
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
-        """Run the tasks one after another, and return an iterator of their findings."""
+        """Return an iterator that runs the tasks one after another and yields their findings."""
         return map(self.run_task, tasks)
 
     def finish(self) -> list[StagedFiles]:
-        """Decode the remaining documents and close the files.
+        """Decode the remaining documents, and close the files of rows.
 
         Returns:
-            A list with this worker's files.
+            A list with only this worker's files and last findings.
         """
-        self._decode()
+        self._decode_waiting_documents()
         map_tables(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
-        return [StagedFiles(self._take_findings(), files)]
+        return [StagedFiles(self._return_and_clear_findings(), files)]
 
     def stop(self) -> None:
-        """Delete the written files, unless `finish` has returned them."""
+        """Delete the files of rows, unless `finish` has returned them."""
         for writer in () if self._is_finished else self._writers.values():
             writer.delete_files()
 
-    def _take_findings(self) -> WorkerFindings:
-        """Return the findings since the last report, and forget them."""
+    def _return_and_clear_findings(self) -> WorkerFindings:
         rows = {
             name: pl.concat(frames).write_ipc_stream(None).getvalue()
             for name, frames in self._frames.items()
@@ -279,18 +287,21 @@ class Worker:
     def _add_bytes(self, n_bytes: int) -> None:
         self._n_bytes += n_bytes
 
-    def _decode(self) -> None:
-        """Decode the waiting documents as one batch."""
+    def _decode_waiting_documents(self) -> None:
         if not self._waiting:
             return
         was_enabled = gc.isenabled()
         gc.disable()  # Decoded data has no reference cycles, and searching it for some is slow.
         try:
             documents = [document for _, document in self._waiting]
-            seen = [scan_document(document, order) for order, document in self._waiting]
-            self._mark_known(seen)
-            batch = decode_documents(documents, seen, self._job.models, self._decoded)
-            self._frames["seen"].append(scanned_documents_frame(seen, self._number))
+            scanned_documents = [
+                scan_document(document, order) for order, document in self._waiting
+            ]
+            self._mark_known_documents(scanned_documents)
+            batch = decode_documents(
+                documents, scanned_documents, self._job.models, self._decoded_ids
+            )
+            self._frames["seen"].append(scanned_documents_frame(scanned_documents, self._number))
             if batch.faults:
                 self._frames["faults"].append(quarantine_frame(batch.faults))
             for table, writer in self._writers.items():
@@ -300,35 +311,45 @@ class Worker:
                 gc.enable()
         self._waiting, self._waiting_bytes = [], 0
 
-    def _mark_known(self, seen: list[ScannedDocument]) -> None:
-        """Mark the documents whose games are in the lake, so that they are not decoded again."""
-        if self._known is None:
+    def _mark_known_documents(self, documents: list[ScannedDocument]) -> None:
+        """Mark the documents whose games the lake has, so that they are not decoded again."""
+        if self._known_ids is None:
             return
         # First without a model, because models that a log names take precedence.
-        unnamed = [(document, None) for document in seen if document.sha256 is not None]
-        unmarked = self._mark_documents(self._known, unnamed)
-        self._mark_documents(
-            self._known,
+        documents_without_model = [
+            (document, None) for document in documents if document.sha256 is not None
+        ]
+        unmarked_documents = self._mark_documents_with_known_ids(
+            self._known_ids, documents_without_model
+        )
+        self._mark_documents_with_known_ids(
+            self._known_ids,
             [
                 (document, model)
-                for document in unmarked
+                for document in unmarked_documents
                 if (model := self._job.models.model_at_path(document.path))
             ],
         )
 
     @staticmethod
-    def _mark_documents(
-        known_ids: GameIds, candidates: Sequence[tuple[ScannedDocument, str | None]]
+    def _mark_documents_with_known_ids(
+        known_ids: GameIds, documents_with_models: Sequence[tuple[ScannedDocument, str | None]]
     ) -> list[ScannedDocument]:
-        """Mark documents whose game id with the paired model is known, and return the others."""
+        """Mark documents as known if the id of their game with the paired model is known.
+
+        Returns:
+            The other documents.
+        """
         ids = [
             game_id(str(document.sha256), document.game_index, model)
-            for document, model in candidates
+            for document, model in documents_with_models
         ]
-        is_known = known_ids.contains(ids)
-        for (document, model), id_ in compress(zip(candidates, ids, strict=True), is_known):
-            document.found, document.game_id, document.assigned_model = KNOWN, id_, model
-        return [document for document, _ in compress(candidates, ~is_known)]
+        is_known = known_ids.contains_each(ids)
+        for (document, model), id_ in compress(
+            zip(documents_with_models, ids, strict=True), is_known
+        ):
+            document.status_alone, document.game_id, document.assigned_model = KNOWN, id_, model
+        return [document for document, _ in compress(documents_with_models, ~is_known)]
 
 
 # Worker processes are started, not forked, and import only what a worker needs. The ingest handles
@@ -353,29 +374,29 @@ _ASSUMED_EXPANSION = 8
 
 
 class Workers(Protocol):
-    """One or more workers, in any kind of process, that process the tasks of an ingest.
+    """One or more workers, in this or other processes, that run the tasks of an ingest.
 
     Attributes:
-        takes_documents: Whether the ingest reads large archives for them.
+        takes_documents: Whether the ingest reads large archives and sends the documents.
     """
 
     takes_documents: bool
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
-        """Process each task by one worker.
+        """Run each task by one of the workers.
 
         Args:
             tasks: The tasks.
 
         Yields:
-            Findings, as they are made.
+            The findings of the tasks, in any order.
         """
 
     def finish(self) -> list[StagedFiles]:
-        """Return the files of each worker, in the order of their numbers."""
+        """Decode the remaining documents, and return the files of each worker by its number."""
 
     def stop(self) -> None:
-        """Stop the workers at once."""
+        """Stop the workers at once, and delete files that `finish` has not returned."""
 
 
 # Starts the workers for a job, and returns them with the source files (some may be consumed).
@@ -385,18 +406,19 @@ WorkerTeam = Callable[
 
 
 @contextmanager
-def process_team(
+def start_processes_or_use_this_one(
     max_processes: int, job: IngestJob, source_files: Iterator[SourceFile]
 ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
-    """Start as many worker processes as are worthwhile; for little work, use this process.
+    """Start worker processes, or use one worker in this process if there is little to decode.
 
     Args:
         max_processes: Maximum number of processes.
-        job: The job.
+        job: The settings of the ingest.
         source_files: The source files.
 
     Yields:
-        The workers, and all source files, including those that were examined to estimate the work.
+        The workers, and an iterator over all source files, of which some were consumed to estimate
+        the work.
     """
     examined_files: list[SourceFile] = []
     n_bytes = 0
@@ -422,36 +444,36 @@ class ProcessPool:
         self._workers = [_WorkerProcess(job, number, n_workers) for number in range(n_workers)]
 
     def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
-        """Give each task to an idle worker, and yield findings as they come."""
+        """Send each task to an idle worker process, and yield findings as soon as they arrive."""
         for task in tasks:
             while all(worker.is_busy for worker in self._workers):
-                yield from self._iter_answers()
-            next(worker for worker in self._workers if not worker.is_busy).send(task)
+                yield from self._iter_findings_of_ready_workers()
+            next(worker for worker in self._workers if not worker.is_busy).send_task(task)
         while any(worker.is_busy for worker in self._workers):
-            yield from self._iter_answers()
+            yield from self._iter_findings_of_ready_workers()
 
     def finish(self) -> list[StagedFiles]:
-        """Return the files of each worker, in the order of their numbers."""
+        """Return the files of each worker, in the order of the workers' numbers."""
         for worker in self._workers:
-            worker.send(_FINISH_SIGNAL)
-        return [staged for worker in self._workers for staged in worker.answer()]
+            worker.send_task(_FINISH_SIGNAL)
+        return [staged for worker in self._workers for staged in worker.receive_answer()]
 
     def stop(self) -> None:
         """Terminate all worker processes."""
         for worker in self._workers:
-            worker.stop()
+            worker.terminate_or_kill()
 
-    def _iter_answers(self) -> Iterator[WorkerFindings]:
-        """Wait for a busy worker, and yield the findings of the workers that are done."""
+    def _iter_findings_of_ready_workers(self) -> Iterator[WorkerFindings]:
+        """Wait until at least one busy worker has finished its task, and yield the findings."""
         worker_by_connection = {
             worker.connection: worker for worker in self._workers if worker.is_busy
         }
         for connection in wait(list(worker_by_connection)):
-            yield worker_by_connection[cast(Connection, connection)].answer()
+            yield worker_by_connection[cast(Connection, connection)].receive_answer()
 
 
 class _WorkerProcess:
-    """A process that runs one worker, and the connection to it."""
+    """A process that runs one worker, with a connection to it."""
 
     def __init__(self, job: IngestJob, number: int, n_workers: int) -> None:
         self.is_busy = False
@@ -466,27 +488,27 @@ class _WorkerProcess:
         )
         self.connection.send((job, number))
 
-    def send(self, task: WorkerTask | None) -> None:
+    def send_task(self, task: WorkerTask | None) -> None:
         """Send a task to the process; raise PipelineError if the process has terminated."""
         try:
             self.connection.send(task)
         except OSError:
-            raise self._terminated_error() from None
+            raise self._unexpected_termination_error() from None
         self.is_busy = True
 
-    def answer(self) -> Any:
-        """Return the worker's answer, or raise the error that it met."""
+    def receive_answer(self) -> Any:
+        """Wait for the findings or files from the process, or raise the exception of its worker."""
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
-            raise self._terminated_error() from None
+            raise self._unexpected_termination_error() from None
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def stop(self) -> None:
-        """Terminate the process, and kill it if it does not react."""
+    def terminate_or_kill(self) -> None:
+        """Terminate the process; kill it if it does not terminate within a few seconds."""
         self.connection.close()
         self._process.terminate()
         try:
@@ -495,8 +517,7 @@ class _WorkerProcess:
             self._process.kill()
             self._process.wait()
 
-    def _terminated_error(self) -> PipelineError:
-        """Return the error for a process that has terminated unexpectedly."""
+    def _unexpected_termination_error(self) -> PipelineError:
         exit_description = describe_exit_code(self._process.wait())
         return PipelineError(
             f"a worker process ended {exit_description}; nothing was changed. If memory ran out, "
@@ -505,7 +526,7 @@ class _WorkerProcess:
 
 
 def main() -> None:
-    """Run one worker, which gets its tasks through the connection to the parent process."""
+    """Run a worker that receives its tasks from the parent process and returns its findings."""
     gc.freeze()  # Excludes the modules from later collections, too.
     gc.enable()
     connection = parent_connection()
@@ -515,7 +536,7 @@ def main() -> None:
         is_over = False
         while not is_over:
             task = connection.recv()
-            connection.send(_run_or_return_error(worker, task))
+            connection.send(_run_task_or_return_error(worker, task))
             is_over = task is _FINISH_SIGNAL
     except (EOFError, OSError):
         pass  # The ingest has terminated, so the files are not needed.
@@ -524,8 +545,11 @@ def main() -> None:
     os._exit(0)  # Skips the clean-up of modules, which takes 0.1 s.
 
 
-def _run_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
-    """Run a task and return the findings, or the exception, so that the ingest can raise it."""
+def _run_task_or_return_error(worker: Worker, task: WorkerTask | None) -> object:
+    """Run a task and return the findings, or return the exception that it raises.
+
+    The ingest raises the exception. One that cannot be sent to it is replaced by a RuntimeError.
+    """
     try:
         return worker.finish() if task is _FINISH_SIGNAL else worker.run_task(task)
     except Exception as error:

@@ -355,8 +355,8 @@ class SparkViews:
                 table = table.replace(dict[Any, Any](words), subset=[column])
             if row_filter := self._lake.row_filter(name):
                 if row_filter.is_on_games:
-                    games = self._select("games")
-                    game_ids = self.session.sql(f"SELECT game_id FROM ({games})")
+                    games_select = self._create_view_of_stored_table("games")
+                    game_ids = self.session.sql(f"SELECT game_id FROM ({games_select})")
                     has_game = table.join(game_ids, on="game_id", how="left_semi")
                     table = table.where("game_id IS NULL").unionByName(has_game)
                 else:

@@ -33,29 +33,33 @@ def read_in(texts: Sequence[str | None], value: pl.Expr, status: pl.Expr) -> lis
 
 def stated_players(texts: Sequence[str]) -> list[Reading]:
     answers = pl.DataFrame({"answer": texts, "player": [SPEAKER] * len(texts)})
-    found = pl.lit(text_parsing.stated_players(answers))
+    found = pl.lit(text_parsing.parse_numbered_players_in_votes(answers))
     return read_in(
         texts,
-        text_parsing.single_element(found),
-        text_parsing.status_unless_outage(TEXT, text_parsing.status_by_count(found)),
+        text_parsing.only_element_or_null(found),
+        text_parsing.outage_else_parse_status(
+            TEXT, text_parsing.parse_status_by_value_count(found)
+        ),
     )
 
 
 def shares(texts: Sequence[str | None]) -> list[Reading]:
-    numbers = text_parsing.extract_numbers(TEXT)
+    numbers = text_parsing.extract_numbers_as_written(TEXT)
     return read_in(
         texts,
-        text_parsing.parse_share(numbers),
-        text_parsing.share_status(numbers, text_parsing.parse_share(numbers)),
+        text_parsing.parse_percent_share(numbers),
+        text_parsing.share_parse_status(numbers, text_parsing.parse_percent_share(numbers)),
     )
 
 
 def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
     """The amounts, and how surely each text states what the game registered."""
-    written = readings.extract_written_amount(TEXT)
-    stated = readings.parse_amount(written)
-    own = readings.remove_other_amounts(pl.Series(texts)).to_list()
-    return read_in(own, stated, text_parsing.amount_status(pl.lit(registered), written, stated))
+    written = readings.extract_contributed_number_as_written(TEXT)
+    stated = readings.parse_written_number(written)
+    own = readings.remove_amounts_not_contributed_by_speaker(pl.Series(texts)).to_list()
+    return read_in(
+        own, stated, text_parsing.amount_parse_status(pl.lit(registered), written, stated)
+    )
 
 
 def as_read(read: Callable[[list[Any]], list[Reading]], table: list[tuple[Any, Any]]) -> list[Any]:
@@ -318,7 +322,11 @@ def test_number_of_a_player(name: str, number: int | None) -> None:
 def test_an_outage_is_told_by_how_it_begins() -> None:
     texts = [OUTAGE.format("Player 1"), "I saw <<<<<<END_OF_CONVERSATION>>>>>> yesterday.", ""]
     frame = pl.DataFrame({"text": texts})
-    assert frame.select(text_parsing.is_outage(TEXT)).to_series().to_list() == [True, False, False]
+    assert frame.select(text_parsing.is_outage_message(TEXT)).to_series().to_list() == [
+        True,
+        False,
+        False,
+    ]
 
 
 # Texts of the very words that the readings look for, so that many come near to one.

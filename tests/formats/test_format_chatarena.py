@@ -144,9 +144,9 @@ def test_a_text_that_decides_for_nobody_is_a_vote(
         log = json.loads(json.dumps(log).replace("Player 2", "Zoe"))
         seats = {one.player: str(one.seat) for one in game_of(log, MODEL).players}
         numbers = [name and seats["Zoe"] for name in stated]
-        _make_texts_state("stated_seats", numbers, monkeypatch)
+        _make_texts_state("parse_seats_of_custom_names_in_votes", numbers, monkeypatch)
         columns = tuple("Zoe" if value == "Player 2" else value for value in columns)
-    _make_texts_state("stated_players", stated, monkeypatch)
+    _make_texts_state("parse_numbered_players_in_votes", stated, monkeypatch)
     vote = next(one for one in game_of(log, MODEL).votes if one.player == "Player 1")
     assert (vote.target, vote.is_correct, vote.is_valid, vote.parse_status) == columns
     assert vote.stated_target == vote.target

@@ -255,7 +255,7 @@ def test_a_lake_that_has_samples_by_their_numbers_has_each_game_once(
     """As lakes were made before samples of `.json` logs had names."""
     path = written(tmp_path, "x.json", [sample(n, chameleon(n)) for n in range(3)])
     with monkeypatch.context() as before:
-        before.setattr(inspect_log, "_sample_name", lambda data: None)
+        before.setattr(inspect_log, "_sample_name_from_id_and_epoch", lambda data: None)
         ingest(path, tmp_path / "lake", jobs=1)
     games = table(tmp_path / "lake", "games")
     assert games["path"].to_list() == ["x.json#1", "x.json#2", "x.json#3"]

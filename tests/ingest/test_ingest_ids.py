@@ -15,11 +15,13 @@ IDS = st.lists(st.tuples(HALVES, HALVES).map("".join), max_size=8, unique=True)
 def test_it_has_what_was_added(added: list[list[str]], asked: list[str]) -> None:
     ids, expected = GameIds(), set[str]()
     for some in added:
-        new = [one for one, is_there in zip(some, ids.contains(some), strict=True) if not is_there]
+        new = [
+            one for one, is_there in zip(some, ids.contains_each(some), strict=True) if not is_there
+        ]
         assert new == [one for one in some if one not in expected]
-        ids.add(new)
+        ids.add_new_ids(new)
         expected.update(new)
-    assert ids.contains(asked).tolist() == [one in expected for one in asked]
+    assert ids.contains_each(asked).tolist() == [one in expected for one in asked]
 
 
 @given(held=IDS.filter(bool), asked=IDS, rows=st.integers(1, 4))
@@ -28,17 +30,19 @@ def test_it_has_what_a_file_has(
 ) -> None:
     file = tmp_path_factory.mktemp("known") / "known.npy"
     table = pa.table({"game_id": sorted(held)}, pa.schema({"game_id": pa.string()}))
-    GameIds.save(table.to_batches(rows), file)
-    assert GameIds.load(str(file)).contains(asked).tolist() == [one in held for one in asked]
+    GameIds.write_ids_file(table.to_batches(rows), file)
+    assert GameIds.open_ids_file(str(file)).contains_each(asked).tolist() == [
+        one in held for one in asked
+    ]
 
 
 def test_many_are_kept_in_few_runs() -> None:
     ids = GameIds()
     for number in range(1000):
-        ids.add([f"{number:032x}", f"{number + 2**60:032x}"])
-    assert ids.contains([f"{999:032x}", f"{2**60:032x}", f"{1000:032x}"]).tolist() == [
+        ids.add_new_ids([f"{number:032x}", f"{number + 2**60:032x}"])
+    assert ids.contains_each([f"{999:032x}", f"{2**60:032x}", f"{1000:032x}"]).tolist() == [
         True,
         True,
         False,
     ]
-    assert len(ids._runs) < 11
+    assert len(ids._sorted_arrays) < 11

@@ -10,7 +10,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 from pipeline.cli import main
 from pipeline.errors import SourceError, UsageError
 from pipeline.ingest import IngestSummary, ingest, worker
-from pipeline.ingest.decode import AssignedModels, ModelsOf, read_models
+from pipeline.ingest.decode import AssignedModels, ModelsOf, read_models_by_path_pattern
 from pipeline.lake import open_lake
 
 SEATED = {"Player 1": "a", "Player 2": "b", "Player 3": "a"}
@@ -148,7 +148,7 @@ def test_a_file_of_models_is_toml_or_json(tmp_path: Path) -> None:
         "models.json": json.dumps(given),
     }.items():
         (tmp_path / name).write_text(text)
-        assert read_models(tmp_path / name) == given
+        assert read_models_by_path_pattern(tmp_path / name) == given
 
 
 @pytest.mark.slow
@@ -184,12 +184,12 @@ def test_a_file_of_something_else_is_an_error(tmp_path: Path, name: str, text: s
     file = tmp_path / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UsageError, match=f"{name}: the file must map"):
-        read_models(file)
+        read_models_by_path_pattern(file)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"none\.json: No such file"):
-        read_models(tmp_path / "none.json")
+        read_models_by_path_pattern(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("model", ["", {"*": " "}, {"*": {}}, {"*": {"Player 1": ""}}])

@@ -18,7 +18,7 @@ from test_archives import tar
 from pipeline.archives import Document
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import (
-    RAW_LIMIT,
+    MAX_STORED_RAW_BYTES,
     AssignedModels,
     GameIds,
     decode_documents,
@@ -96,7 +96,7 @@ def test_what_a_row_tells(lab: Lab) -> None:
     """The bytes are kept as they are, and capped; of what cannot be read there are none."""
     data = encode(chameleon() | {"win_flag": "2"})
     file = lab.write("deep/er.json", data)
-    long, no_text = BROKEN + b" " * 2 * RAW_LIMIT, bytes(range(256))
+    long, no_text = BROKEN + b" " * 2 * MAX_STORED_RAW_BYTES, bytes(range(256))
     lab.write("long.json", long)
     lab.write("no text.json", no_text)
     lab.write("torn.json.gz", b"\x1f\x8b\x08\x00")
@@ -114,7 +114,7 @@ def test_what_a_row_tells(lab: Lab) -> None:
     (told,) = report.faults.filter(path="deep/er.json").iter_rows(named=True)
     assert told == {k: v for k, v in row.items() if k != "raw"}
     kept = [(one["raw"], one["n_bytes"]) for one in others]
-    assert kept == [(long[:RAW_LIMIT], len(long)), (no_text, 256), (None, None)]
+    assert kept == [(long[:MAX_STORED_RAW_BYTES], len(long)), (no_text, 256), (None, None)]
     assert others[-1]["sha256"] is None
     assert lab.counts() == {"unchanged": 1, "quarantined": 4}
     assert len(refused(lab.lake)) == 4
@@ -363,5 +363,5 @@ def test_decoding_needs_no_lake() -> None:
     documents = [Document("/logs", "3.json", encode(GAME))]
     seen = [scan_document(documents[0], 0)]
     batch = decode_documents(documents, seen, AssignedModels(), GameIds())
-    assert (seen[0].found, seen[0].game_index) == ("game", 3)
+    assert (seen[0].status_alone, seen[0].game_index) == ("game", 3)
     assert batch.tables["decisions"].num_rows == 3

@@ -89,17 +89,20 @@ class Oracle:
             seen = ScannedDocument(order, SOURCE, path, 10, sha256, game_index(path))
             found.append((seen, worker))
             if sha256 in (BROKEN, NO_LOG):
-                seen.found, seen.reason = (QUARANTINED if sha256 == BROKEN else IGNORED), "a reason"
+                seen.status_alone, seen.reason = (
+                    (QUARANTINED if sha256 == BROKEN else IGNORED),
+                    "a reason",
+                )
                 continue
             model = one.model if sha256 == ANONYMOUS else None
             result = game_id(sha256, seen.game_index, None)
             if sha256 == ANONYMOUS and model is None and result not in ids:
-                seen.found, seen.reason = QUARANTINED, "no model"
+                seen.status_alone, seen.reason = QUARANTINED, "no model"
                 continue
             seen.assigned_model = model
             seen.game_id = game_id(sha256, seen.game_index, model)
-            seen.found = KNOWN if seen.game_id in ids else GAME
-            if seen.found == GAME:
+            seen.status_alone = KNOWN if seen.game_id in ids else GAME
+            if seen.status_alone == GAME:
                 seen.format, seen.game_type = "magic", "chameleon"
         return found
 
@@ -112,7 +115,7 @@ class Oracle:
             | {"assigned_model": s.assigned_model, "source": s.source, "path": s.path}
             | {"format": s.format}
             for s, _ in seen
-            if s.found == GAME and self._same(s, games) is None
+            if s.status_alone == GAME and self._same(s, games) is None
         ]
         borne: list[Game] = []
         rows, chosen = [], set()
@@ -141,7 +144,7 @@ class Oracle:
         copies = {
             (worker, str(s.game_id))
             for s, worker in seen
-            if s.found == GAME and s.source_order not in chosen
+            if s.status_alone == GAME and s.source_order not in chosen
         }
         return Expected(rows, borne, gone, moved, copies - of_chosen)
 
@@ -248,7 +251,7 @@ class Oracle:
         found = {n: getattr(s, n) for n in (*KEY, "n_bytes", "reason")}
         found |= {"location": location(s), "game_id": game and game["game_id"], "format": s.format}
         if game is None:
-            return found | {"status": s.found}
+            return found | {"status": s.status_alone}
         found["format"] = game["format"]
         if was == game["game_id"]:
             return found | {"status": "unchanged"}
@@ -293,32 +296,40 @@ def test_what_becomes_of_documents(
             database = IngestDatabase(scratch, 2**30, rereads=True)
             with resolve.plan_ingest(database, None, written(seen, scratch), []) as found:
                 prefixes = () if one.knows is None else PREFIXES
-                noted = found.new_archive_rows(archives(prefixes, is_known=bool(one.knows)))
+                noted = found.select_and_register_archive_rows(
+                    archives(prefixes, is_known=bool(one.knows))
+                )
                 rows = lake.written(expected, prefixes, is_known=bool(one.knows))
                 assert set(noted["prefix"]) == {
                     prefix
                     for prefix in prefixes
                     if not one.knows or any(row["path"].startswith(prefix) for row in rows)
                 }
-                result = [row for table in found.iter_document_rows(7) for row in table.to_pylist()]
+                result = [
+                    row for table in found.iter_new_document_rows(7) for row in table.to_pylist()
+                ]
                 assert result == [
                     {n: 7 if n == "ingest_id" else row[n] for n in table_schema("documents")}
                     for row in rows
                 ]
-                assert_ids(found.superseded, expected.superseded)
-                moved = [row for table in found.moved_games() for row in table.to_pylist()]
+                assert_ids(found.superseded_ids, expected.superseded)
+                moved = [
+                    row for table in found.iter_relocated_game_rows() for row in table.to_pylist()
+                ]
                 assert {row["game_id"]: (row["source"], row["path"]) for row in moved} == (
                     expected.moved
                 )
-                assert_ids(found.superseded_or_moved, expected.superseded | {*expected.moved})
+                assert_ids(
+                    found.superseded_or_relocated_ids, expected.superseded | {*expected.moved}
+                )
                 for worker in range(2):
                     copies = {id for of, id in expected.surplus if of == worker}
-                    assert_ids(found.surplus(worker), copies)
-                summary = found.summary(7)
+                    assert_ids(found.load_ids_of_games_not_to_add(worker), copies)
+                summary = found.summarize(7)
                 assert summary.games["n_games"].sum() == len(expected.borne)
                 assert summary.n_bytes == 10 * len(seen)
-                assert found.lost().is_empty()
-                assert found.refusals.outdated_rows_removal() is None
+                assert found.locations_of_removed_known_games().is_empty()
+                assert found.quarantine_changes.outdated_rows_removal() is None
             lake.take(expected, rows)
 
 
@@ -331,7 +342,7 @@ def archives(prefixes: Iterable[str], *, is_known: bool) -> pl.DataFrame:
 
 def assert_ids(ids: GameIds, expected: set[str]) -> None:
     assert len(ids) == len(expected)
-    assert ids.contains(sorted(expected)).all()
+    assert ids.contains_each(sorted(expected)).all()
 
 
 def over(lake: Oracle) -> Any:

@@ -248,7 +248,7 @@ def test_as_many_processes_as_the_work_is_worth(
     monkeypatch.setattr(worker, "Worker", Team)  # this process alone is worker number 0
     logs = [SourceFile("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
     job: Any = None
-    with worker.process_team(4, job, iter(logs)) as (_, units):
+    with worker.start_processes_or_use_this_one(4, job, iter(logs)) as (_, units):
         assert list(units) == logs
     assert started == [n_started]
 

@@ -22,8 +22,8 @@ from pipeline.stores import parse_location
 
 def games(ids: Sequence[str]) -> RowRemoval:
     gone = GameIds()
-    gone.add(ids)
-    return RowRemoval(("game_id",), lambda rows: gone.has_each(rows["game_id"]))
+    gone.add_new_ids(ids)
+    return RowRemoval(("game_id",), lambda rows: gone.contains_each_in_column(rows["game_id"]))
 
 
 def result(table: str, files: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from pipeline import games
 from pipeline.events.contracts import GAME_ROW, table_schema
-from pipeline.events.readings import read_analyses, read_identifications
+from pipeline.events.readings import judge_role_analyses_by_text, judge_role_identifications_by_text
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.registry import metric_spec
 from pipeline.metrics.row_queries import metric_views
@@ -105,9 +105,11 @@ def as_ingested(tables: Tables, table: str) -> pl.DataFrame:
     batch = {name: rows.with_columns(pl.lit(0).alias(GAME_ROW)) for name, rows in tables.items()}
     rows = batch[table].drop(READ[table])
     if table == "role_identifications":
-        return read_identifications(rows, batch["messages"].filter(phase=Phase.IDENTIFICATION))
+        return judge_role_identifications_by_text(
+            rows, batch["messages"].filter(phase=Phase.IDENTIFICATION)
+        )
     spoken = batch["messages"].filter(phase=Phase.ANALYSIS)
-    return read_analyses(rows, spoken, batch["players"])
+    return judge_role_analyses_by_text(rows, spoken, batch["players"])
 
 
 def gold(*answers: str | None, game_type: GameType = CHAMELEON, hidden: int = 3) -> list:

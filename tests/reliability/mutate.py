@@ -196,7 +196,7 @@ def _decoded(data: Sequence[bytes], kind: Kind) -> tuple[Counter[str], dict[int,
     ]
     batch = decode_documents(documents, seen, AssignedModels.from_argument(kind.model), GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
-    return Counter(one.found for one in seen), wrong
+    return Counter(one.status_alone for one in seen), wrong
 
 
 def _wrong(n: int, batch: DecodedBatch) -> str | None:
@@ -208,12 +208,16 @@ def _wrong(n: int, batch: DecodedBatch) -> str | None:
             return f"unforeseen: {fault.rule} {fault.message}"
         if not (fault.json_path.startswith("$") and fault.rule and fault.message):
             return f"a fault without a place, a rule or a message: {fault}"
-    if one.found == QUARANTINED:
+    if one.status_alone == QUARANTINED:
         return None if one.reason and len(faults) == 1 else f"quarantined with {len(faults)} faults"
-    if one.found == IGNORED:
+    if one.status_alone == IGNORED:
         return None if one.reason and not faults else "ignored without a reason"
     n_rows = batch.tables["games"]["game_id"].to_pylist().count(one.game_id)
-    return None if one.found == GAME and n_rows == 1 else f"{one.found} with {n_rows} games"
+    return (
+        None
+        if one.status_alone == GAME and n_rows == 1
+        else f"{one.status_alone} with {n_rows} games"
+    )
 
 
 def _ingested_otherwise(data: Sequence[bytes], found: Counter[str], kind: Kind) -> str | None:

@@ -34,7 +34,11 @@ from pipeline.errors import PipelineError
 from pipeline.formats.record_builder import check_unique_keys
 from pipeline.game_record import InvalidDocumentError
 from pipeline.ingest import ingest, worker
-from pipeline.ingest.decode import MAX_ERRORS_PER_DOCUMENT, TEXT_LIMIT, UNEXPECTED_ERROR_RULE
+from pipeline.ingest.decode import (
+    MAX_ERRORS_PER_DOCUMENT,
+    MAX_STORED_TEXT_LENGTH,
+    UNEXPECTED_ERROR_RULE,
+)
 from pipeline.lake import open_lake
 
 pytestmark = pytest.mark.slow
@@ -260,7 +264,7 @@ def test_what_is_kept_of_odd_documents(of_cases: tuple[Lab, dict[str, Fate]]) ->
     assert n_players == [1000] * 3
     assert games["many messages.json"]["n_messages"] == len(MANY_MESSAGES["history"])
     long = found["a long fault.json"]
-    assert len(long["reason"]) == len(long["faults"][0]["message"]) == TEXT_LIMIT
+    assert len(long["reason"]) == len(long["faults"][0]["message"]) == MAX_STORED_TEXT_LENGTH
 
 
 def test_thousands_of_faulty_parts(of_cases: tuple[Lab, dict[str, Fate]]) -> None:
@@ -427,7 +431,7 @@ def test_documents_add_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         "scanned_documents_frame",
         lambda seen, number, whole=worker.scanned_documents_frame: whole(seen[1:], number),
     )
-    monkeypatch.setattr(worker.Worker, "_mark_known", lambda *_: None)
+    monkeypatch.setattr(worker.Worker, "_mark_known_documents", lambda *_: None)
     with pytest.raises(PipelineError, match="6 documents were read but 5 are accounted for"):
         lab.ingest()
     assert open_lake(lab.lake).table("ingests").collect().equals(before)

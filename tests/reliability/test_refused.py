@@ -70,7 +70,7 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     assert set(by_path) == set(written)
     for path, row in by_path.items():
         data = (tmp_path / "out" / row["file"]).read_bytes()
-        assert data == written[path][: decode.RAW_LIMIT]
+        assert data == written[path][: decode.MAX_STORED_RAW_BYTES]
         assert (row["n_bytes"], row["n_written"]) == (len(written[path]), len(data))
     assert {path: row["is_cut"] for path, row in by_path.items()} == {
         "a.json": False,
@@ -265,7 +265,7 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
 def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
     """It is too long for the lake to have all of its bytes, so its file is read again."""
     long = chameleon(model="faulty")
-    long["history"].append(moderate("x" * 2 * decode.RAW_LIMIT))
+    long["history"].append(moderate("x" * 2 * decode.MAX_STORED_RAW_BYTES))
     del long["consistency_metric"]
     lab.write("3.json", long)
     lab.ingest()

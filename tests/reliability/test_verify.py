@@ -19,7 +19,7 @@ from pipeline import verify as checks, warehouse
 from pipeline.cli import main
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
-from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, SeatActionRow
+from pipeline.events.contracts import GAME_TABLES, TABLES, GameRow, SeatActionRow
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
@@ -577,7 +577,7 @@ def test_a_new_table_is_checked_as_its_contract_asks(monkeypatch: pytest.MonkeyP
     class Bids(SeatActionRow):
         """One bid."""
 
-    class Prices(OfGame):
+    class Prices(GameRow):
         """One price."""
 
     new = {"bids": Bids, "prices": Prices}

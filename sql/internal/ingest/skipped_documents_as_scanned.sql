@@ -1,5 +1,5 @@
--- The recalled documents in the form in which a worker that knows all of their games would report them.
--- They contain no first copy of a game, so their order does not matter.
+-- The documents in the archives that are not read again, with the columns of a worker's report. The worker
+-- would know all of their games, so none is new and their order does not matter.
 SELECT
     CAST(-1 AS BIGINT) AS source_order,
     source,
@@ -8,7 +8,7 @@ SELECT
     sha256,
     game_index,
     assigned_model,
-    CASE WHEN game_id IS NULL THEN status ELSE 'known' END AS found,
+    CASE WHEN game_id IS NULL THEN status ELSE 'known' END AS status_alone,
     CASE WHEN game_id IS NULL THEN format END AS format,
     CASE WHEN game_id IS NULL THEN reason END AS reason,
     game_id,
@@ -18,4 +18,4 @@ SELECT
     CAST(0 AS BIGINT) AS n_read_votes,
     CAST(0 AS BIGINT) AS n_undecided_votes,
     CAST(0 AS INTEGER) AS worker
-FROM recalled
+FROM skipped_documents

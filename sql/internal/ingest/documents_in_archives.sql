@@ -1,21 +1,23 @@
--- The rows of ${documents} that are in one of ${archives} as the same ingest saw it, with the archive's
--- number. A file of lines has a prefix that ends in `#`, followed by the number of the line. A file beside
--- it can be called `a.jsonl#x.json`, or `a.jsonl#1`, which is ignored. Any other prefix ends in `/`, or is
--- empty if the archive is the source; the documents in the archive follow the prefix in the order of paths.
+-- The rows of ${documents} that are in one of ${archives}, with the archive's number. An archive contains
+-- only documents of the same ingest.
+--
+-- The prefix of a file of lines ends in `#`, and the number of the line follows it. Other files beside it can
+-- be called `a.jsonl#x.json`, or `a.jsonl#1`, which is ignored. Any other prefix ends in `/`, or is empty if
+-- the archive is the source; the documents of the archive follow the prefix in the order of the paths.
 WITH line_documents AS (
     SELECT *, regexp_extract(path, '(?s)^(.*#)[0-9]+\z', 1) AS prefix
     FROM ${documents}
     WHERE sha256 IS NOT NULL OR status = 'quarantined'
 ),
 archive_members AS (
-    SELECT documents.*, archives.prefix, archives.number
+    SELECT documents.*, archives.prefix, archives.archive_number
     FROM ${documents} AS documents
     ASOF JOIN (FROM ${archives} WHERE NOT ends_with(prefix, '#')) AS archives
         ON documents.ingest_id = archives.ingest_id
         AND documents.source = archives.source
         AND documents.path >= archives.prefix
 )
-SELECT line_documents.* EXCLUDE (prefix), archives.number
+SELECT line_documents.* EXCLUDE (prefix), archives.archive_number
 FROM line_documents
 INNER JOIN (FROM ${archives} WHERE ends_with(prefix, '#')) AS archives
     ON line_documents.ingest_id = archives.ingest_id

@@ -1,10 +1,10 @@
--- One row for each decoded document whose own game the lake does not have.
+-- The decoded documents with a game that the lake does not have.
 SELECT
     source_order,
     game_id,
     sha256,
     game_index,
     assigned_model
-FROM seen
+FROM scanned_documents
 ANTI JOIN lake_games USING (game_id)
-WHERE found = 'game'
+WHERE status_alone = 'game'

@@ -1,5 +1,6 @@
--- The last documents with a game that the lake has for each of ${locations}. An archive can contain several
--- members of one name: the location holds the games of all, and `is_picked` marks the one for comparison.
+-- The last document with a game that the lake recorded at each of ${locations}. An archive can contain
+-- several members with the same name. Then the location has several rows, and `is_for_comparison` marks the
+-- one with which the current document is compared.
 SELECT
     source || '/' || path AS location,
     game_id,
@@ -8,7 +9,7 @@ SELECT
     assigned_model,
     row_number() OVER (
         PARTITION BY source || '/' || path ORDER BY ingest_id DESC, sha256 DESC
-    ) = 1 AS is_picked
+    ) = 1 AS is_for_comparison
 FROM documents
 WHERE game_id IS NOT NULL
     AND source || '/' || path IN (SELECT location FROM ${locations})
