@@ -206,7 +206,9 @@ def export(
     from pipeline import exports
 
     exported = exports.export(
-        context.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else context.lake_of_all_systems(),
+        context.lake
+        if kind in exports.SINGLE_SYSTEM_EXPORTS
+        else context.open_lake_of_all_systems(),
         kind,
         destination,
         edition=edition,
@@ -249,5 +251,5 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    citation = context.run_report("cite")
+    citation = context.compute_result("cite")
     terminal.write_result(citation.bibtex if form == "bibtex" else citation.text)

@@ -63,7 +63,7 @@ def tables(
       magic tables --lake lake/ --format json
     """
     context.print_table(
-        context.build_table("tables", context.run_report("tables"), opened=context.lake)
+        context.build_table("tables", context.compute_result("tables"), opened=context.lake)
     )
 
 
