@@ -387,21 +387,21 @@ class CommandContext:
         """The lake; for a command with --system, only the games of one system."""
         if "system" in self._arguments:
             return options.open_lake_of_system(self._path, self._view_options)
-        return self.lake_of_all_systems()
+        return self.open_lake_of_all_systems()
 
-    def lake_of_all_systems(self) -> "StoredLake":
+    def open_lake_of_all_systems(self) -> "StoredLake":
         """Open the lake with the games of all systems, unless --system names one."""
         from pipeline.lake import open_lake
 
         return options.apply_view_options(open_lake(self._path), self._view_options)
 
-    def lake_with_methods(self) -> "Lake":
-        """Open the lake as `lake_of_all_systems` does, with the methods of `pipeline.Lake`."""
+    def open_lake_with_methods(self) -> "Lake":
+        """Open the lake as `open_lake_of_all_systems` does, with the methods of `pipeline.Lake`."""
         from pipeline.api import open_lake
 
         return options.apply_view_options(open_lake(self._path), self._view_options)
 
-    def run_report(self, name: str, *arguments: Any, **keywords: Any) -> Any:
+    def compute_result(self, name: str, *arguments: Any, **keywords: Any) -> Any:
         """Call the function of a result with those options of the command that it accepts.
 
         Args:
@@ -434,7 +434,7 @@ class CommandContext:
 
     def print_result(self, name: str, *arguments: Any, **keywords: Any) -> None:
         """Compute a result of `registry.RESULTS` and print its table."""
-        result = self.run_report(name, *arguments, **keywords)
+        result = self.compute_result(name, *arguments, **keywords)
         self.print_table(self.build_table(name, result, **keywords))
 
     def print_rows(self, name: str, rows: "pl.DataFrame", **fields: Any) -> None:
@@ -449,7 +449,7 @@ class CommandContext:
 
         output.print_table(table, self._form)
 
-    def print_parts(
+    def print_result_in_parts(
         self, name: str, parts: "Iterator[pl.DataFrame]", **keywords: Any
     ) -> int | None:
         """Print the parts of a result; return the number of rows, or None if it was truncated."""
@@ -519,13 +519,13 @@ def create_registered_command(name: str) -> click.Command:
 
     def run(context: CommandContext, *, form: str, **values: object) -> None:
         if not report.is_of_system:
-            context.lake = context.lake_of_all_systems()
+            context.lake = context.open_lake_of_all_systems()
         if action:
             action(context, form=form, **values)
         elif form == "svg":
             from pipeline import plots
 
-            chart = getattr(plots, f"plot_{name}")(context.run_report(name))
+            chart = getattr(plots, f"plot_{name}")(context.compute_result(name))
             terminal.write_result_bytes(plots.export_chart(chart, "svg"))
         else:
             context.print_result(name)

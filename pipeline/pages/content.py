@@ -587,8 +587,8 @@ def render_table(
     decorations = CellDecorations(
         links=_cell_links_by_column(table, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
-        sorting=_sort_link_by_heading(table, context) if is_sortable else None,
-        drawing=_interval_svg_by_cell(table, context, ticks or {}, metric_of_all_rows),
+        sorting=_create_sort_link_function(table, context) if is_sortable else None,
+        drawing=_create_interval_drawing_function(table, context, ticks or {}, metric_of_all_rows),
         attributes=_row_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
@@ -652,7 +652,7 @@ def _cell_links_by_column(
     }
 
 
-def _sort_link_by_heading(table: Table, context: Context) -> Callable[[str], SortLink]:
+def _create_sort_link_function(table: Table, context: Context) -> Callable[[str], SortLink]:
     """Return a function from a column to the link that sorts by it, numbers descending first."""
     parameters = context["parameters"]
     number_columns = {
@@ -674,7 +674,7 @@ def _sort_link_by_heading(table: Table, context: Context) -> Callable[[str], Sor
     return sort_link
 
 
-def _interval_svg_by_cell(
+def _create_interval_drawing_function(
     table: Table,
     context: Context,
     ticks: Mapping[str, Sequence[float]],

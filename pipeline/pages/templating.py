@@ -393,7 +393,7 @@ _VIEW_OPTION_TEXTS = {
 }
 
 
-def keep_options_in_links(link: Link, parameters: Mapping[str, object]) -> Link:
+def link_function_with_current_options(link: Link, parameters: Mapping[str, object]) -> Link:
     """Return a function like `link` that adds the current edition, system and `failures`.
 
     A parameter is added if the linked page has it and the current page has not its default.
@@ -431,7 +431,7 @@ def fragment(
             "svg" or "png".
     """
     template = template_environment().select_template([f"{name}.html", "reported.html"])
-    link = keep_options_in_links(link, msgspec.structs.asdict(parameters))
+    link = link_function_with_current_options(link, msgspec.structs.asdict(parameters))
     context: dict[str, object] = {
         "page": content,
         "parameters": parameters,

@@ -125,7 +125,7 @@ def serve(
         # The values of the Host header in requests from this machine.
         names = ("127.0.0.1", "localhost", "[::1]")
         hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
-        app = Site(lake, name, token).app(hosts)
+        app = Site(lake, name, token).create_app(hosts)
         log_handler = RateLimitedErrorHandler(print_message)
         for logger in ("uvicorn.error", "asyncio"):
             logging.getLogger(logger).addHandler(log_handler)

@@ -32,7 +32,11 @@ from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageEr
 from pipeline.lake import reopen_lake
 from pipeline.metrics.registry import use_lake_metrics
 from pipeline.pages.content import describe_filters
-from pipeline.pages.templating import TEMPLATES, keep_options_in_links, template_environment
+from pipeline.pages.templating import (
+    TEMPLATES,
+    link_function_with_current_options,
+    template_environment,
+)
 from pipeline.registry import MENU
 from pipeline.version import __version__
 
@@ -483,7 +487,7 @@ def render_document(name: str, lake: Lake, reply: Reply, task: Task | None = Non
             LINKED_FORMATS[form]: pages.address(f"{page}.{form}", query) for form in LINKED_FORMATS
         },
         "menu": MENU,
-        "link": keep_options_in_links(pages.page_link, query),
+        "link": link_function_with_current_options(pages.page_link, query),
         "version": __version__,
     }
     return template_environment().get_template("frame.html").render(context)
@@ -504,7 +508,7 @@ class Site:
         self._token = token
         self._page_cache = PageCache()
 
-    def app(self, hosts: Collection[str]) -> Starlette:
+    def create_app(self, hosts: Collection[str]) -> Starlette:
         """Create the Starlette application.
 
         Args:
@@ -513,22 +517,22 @@ class Site:
         guard = Middleware(Guard, hosts=hosts, token=self._token)
         return Starlette(
             routes=[
-                Route("/", self.root),
+                Route("/", self.redirect_to_leaderboard),
                 Mount("/static", StaticFiles(directory=TEMPLATES.parent / "static")),
-                Route("/{page}.{form}", self.page),
-                Route("/{page}", self.page),
+                Route("/{page}.{form}", self.respond_with_page),
+                Route("/{page}", self.respond_with_page),
             ],
             middleware=[guard],
-            lifespan=self._lifespan,
+            lifespan=self._render_leaderboard_at_start,
             exception_handlers={404: self._missing_page_response, 500: self._server_error_response},
         )
 
-    async def root(self, request: Request) -> Response:
+    async def redirect_to_leaderboard(self, request: Request) -> Response:
         """Redirect `/` to `/leaderboard`, with the parameters of the address."""
         query = request.url.query
         return RedirectResponse("/leaderboard" + (f"?{query}" if query else ""), 303)
 
-    async def page(self, request: Request) -> Response:
+    async def respond_with_page(self, request: Request) -> Response:
         """Render a page, and return the response to the request for it."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in pages.NAMES or form not in _CONTENT_TYPES:
@@ -628,7 +632,7 @@ class Site:
         )
 
     @asynccontextmanager
-    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+    async def _render_leaderboard_at_start(self, app: Starlette) -> AsyncIterator[None]:
         """Render the leaderboard into the cache when the server starts."""
         task = Task("leaderboard", "html", {})
         render_task = asyncio.create_task(

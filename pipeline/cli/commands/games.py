@@ -90,14 +90,14 @@ def metrics(
             )
         from pipeline.metrics.registry import format_magic_json
 
-        rows = context.run_report("metrics", confidence=None)
+        rows = context.compute_result("metrics", confidence=None)
         terminal.write_result(format_magic_json(rows) + "\n")
         missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
         for name, reason in missing.iter_rows():
             terminal.print_note(f"{name} is null: {reason}")
         return
     if system is None and "system" in by:
-        context.lake = context.lake_of_all_systems()
+        context.lake = context.open_lake_of_all_systems()
     context.print_result("metrics")
 
 
@@ -133,12 +133,12 @@ def completeness(
     tested = context.lake.table("results").filter("is_tested").head(1)
     has_games = not tested.collect().is_empty()
     name = "readability" if readability else "completeness"
-    rows = context.run_report(name)
+    rows = context.compute_result(name)
     table = context.build_table(name, rows)
     if readability and not has_games:
         table = table.with_notes(NO_GAMES_MESSAGE)
     if missing:
-        missing_table = context.build_table("missing", context.run_report("missing"), lake=None)
+        missing_table = context.build_table("missing", context.compute_result("missing"), lake=None)
         context.print_table(missing_table.with_notes(*table.notes))
     else:
         is_displayed = ~rows["is_complete"].fill_null(value=False) if incomplete else True
@@ -170,7 +170,7 @@ def compare(
     if system is None and any("@" in name for name in models):
         from pipeline.reports.compare import system_of
 
-        lake = context.lake_of_all_systems()
+        lake = context.open_lake_of_all_systems()
         model_systems = [system_of(lake, name) for name in models]
         if any(model_systems):  # Set here, because `context.lake` prints a note about systems.
             first_system = model_systems[0]
@@ -188,9 +188,9 @@ def compare(
             "alone"
         )
     if len(models) == 1:
-        rows = context.run_report("contrast", model=models[0], by=by[0])
+        rows = context.compute_result("contrast", model=models[0], by=by[0])
     else:
-        rows = context.run_report("compare", *([tuple(models)] if models else []))
+        rows = context.compute_result("compare", *([tuple(models)] if models else []))
     table = context.build_table("compare", rows)
     absent_metrics = [name for name in metric or () if name not in rows["metric"]]
     if rows.height and absent_metrics:
@@ -250,7 +250,7 @@ def diff(
         context.print_result("diff_games", after)
         if margin is None:
             return
-    rows = context.run_report("diff", after)
+    rows = context.compute_result("diff", after)
     if not list_games:
         # A user who names a model and a metric wants to see their values, even if unchanged.
         _print_summary_and_changed_values(
@@ -355,13 +355,17 @@ def evidence(
     from pipeline.metrics.registry import metric_spec
 
     hit = hits if hits or misses else None
-    terminal.print_note(format_sum_sentence(metric, context.run_report("evidence_sum")))
-    parts = context.run_report("evidence_parts", hit=hit, unclear=unclear)
+    terminal.print_note(format_sum_sentence(metric, context.compute_result("evidence_sum")))
+    parts = context.compute_result("evidence_parts", hit=hit, unclear=unclear)
     has_terms = len(metric_spec(metric, edition).terms) > 1
-    n_printed = context.print_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
+    n_printed = context.print_result_in_parts(
+        "evidence", parts, has_terms=has_terms, unclear=unclear
+    )
     if limit is not None or given_flags:
         description = _ROWS_BY_FILTER_OPTION[given_flags[0]] if given_flags else "counted"
-        totals = context.run_report("evidence_totals", hit=hit, unclear=unclear).row(0, named=True)
+        totals = context.compute_result("evidence_totals", hit=hit, unclear=unclear).row(
+            0, named=True
+        )
         n_rows, n_games = totals["counted"], totals["n_games"]
         note = f"{format_count(n_rows, 'row')} {description}, in {format_count(n_games, 'game')}"
         # A table that was truncated has its own note.
@@ -406,7 +410,7 @@ def show(
     )
     from pipeline.metrics.completeness import unknown_game_notes
 
-    transcript = context.run_report("transcript")
+    transcript = context.compute_result("transcript")
     if form == "json":
         terminal.write_result_bytes(transcript_to_json(transcript, seat).encode())
     elif seat is None:
@@ -449,8 +453,8 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
-    context.lake = context.lake_of_all_systems()
-    result = context.run_report("search", words=words or ())
+    context.lake = context.open_lake_of_all_systems()
+    result = context.compute_result("search", words=words or ())
     context.print_table(context.build_table("search", result.rows, found=result))
 
 
@@ -467,5 +471,5 @@ def audit(
         return
     if by:
         raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
-    if context.print_parts("findings", context.run_report("iter_findings")) == 0:
+    if context.print_result_in_parts("findings", context.compute_result("iter_findings")) == 0:
         terminal.print_note(f"{kind}: no contradiction was found")

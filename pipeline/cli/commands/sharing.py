@@ -73,7 +73,7 @@ def report(
     if games_per_cell is None:
         games_per_cell = GAMES_PER_CELL if form == "html" else 0
     text = format_report(
-        context.lake_with_methods(),
+        context.open_lake_with_methods(),
         form,
         title=title,
         edition=edition,
@@ -132,7 +132,7 @@ def view(
     from pipeline.server import serve
 
     serve(
-        with_registered_metrics(context.lake_with_methods(), registered_metrics()),
+        with_registered_metrics(context.open_lake_with_methods(), registered_metrics()),
         name=lake,
         host=host,
         port=port,
@@ -196,7 +196,9 @@ def export(
     from pipeline import exports
 
     exported = exports.export(
-        context.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else context.lake_of_all_systems(),
+        context.lake
+        if kind in exports.SINGLE_SYSTEM_EXPORTS
+        else context.open_lake_of_all_systems(),
         kind,
         destination,
         edition=edition,
@@ -236,5 +238,5 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    citation = context.run_report("cite")
+    citation = context.compute_result("cite")
     terminal.write_result(citation.bibtex if form == "bibtex" else citation.text)

@@ -62,7 +62,7 @@ def tables(
       magic tables --lake lake/ --format json
     """
     context.print_table(
-        context.build_table("tables", context.run_report("tables"), opened=context.lake)
+        context.build_table("tables", context.compute_result("tables"), opened=context.lake)
     )
 
 
@@ -184,7 +184,7 @@ def sql(
         from pipeline.cli.output import print_table, write_rows_to_file
 
         # Without --names the lake is opened only by the process, to save time.
-        lake_or_path = lake if names is None else context.lake_with_methods()
+        lake_or_path = lake if names is None else context.open_lake_with_methods()
         rows = processes.run_query(lake_or_path, text, values)
         if out is None:
             print_table(rows, form)
