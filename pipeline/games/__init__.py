@@ -218,9 +218,10 @@ def check_definition(
         package: The name of the package that contains the definition.
         other_definitions: The definitions with which it must share no name.
     """
-    mistakes = iter_mistake_messages(definition)
-    conflicts = iter_name_conflict_messages(definition, other_definitions)
-    for message in chain(mistakes, conflicts):
+    for message in chain(
+        iter_mistake_messages(definition),
+        iter_name_conflict_messages(definition, other_definitions),
+    ):
         raise definition_error(definition, package, message)
 
 

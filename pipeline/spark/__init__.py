@@ -337,8 +337,9 @@ class SparkViews:
             select = self._translate_and_create_views(self._views[name].select)
             self.session.sql(select).createOrReplaceTempView(view_name_without_schema(name))
         elif name in TABLES:
-            table_select = viewed_table_select(self._lake, name, self._create_view_of_stored_table)
-            select = self._translate_and_create_views(table_select)
+            select = self._translate_and_create_views(
+                viewed_table_select(self._lake, name, self._create_view_of_stored_table)
+            )
             self.session.sql(select).createOrReplaceTempView(name)
 
     def _create_view_of_stored_table(self, name: str) -> str:
@@ -465,8 +466,11 @@ class _Cluster:
 
         try:
             with cancel_jobs_on_interrupt(self._context):
-                partitions = self._context.parallelize(parts, len(parts))
-                results = partitions.mapPartitions(run_partition).collect()
+                results = (
+                    self._context.parallelize(parts, len(parts))
+                    .mapPartitions(run_partition)
+                    .collect()
+                )
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
                 f"the ingest failed on Spark: {one_line_message(error)}; nothing was changed; "
