@@ -15,7 +15,7 @@ from measure import HERE, magic
 from pipeline import __version__
 from pipeline.events.contracts import GAME_TABLES, table_schema
 from pipeline.ingest import write_roles
-from pipeline.lake import StoredLake, create_lake, open_lake
+from pipeline.lake import StoredLake, open_lake, open_or_create_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.transaction import begin_transaction
 from pipeline.simulate.point_games import COMPETITIONS
@@ -86,7 +86,7 @@ def _lake(games: int, models: int) -> StoredLake:
 
 
 def _multiply(base: StoredLake, times: int, path: Path, *, messages: bool) -> None:
-    lake = create_lake(path)
+    lake = open_or_create_lake(path)
     with begin_transaction(lake.path) as change:
         for table in GAME_TABLES:
             if table == "messages" and not messages:

@@ -21,7 +21,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.spark import open_session, spark_cluster
+from pipeline.spark import get_or_start_session, spark_cluster
 
 MASTER = "local-cluster[2,1,2048]"
 ARCHIVED = 4  # of so many games, one is in an archive as well
@@ -56,7 +56,7 @@ def _into_new(lake: Path, sources: list[Path], **options: object) -> None:
 
 @contextmanager
 def _session() -> Iterator[None]:
-    session = open_session(MASTER)
+    session = get_or_start_session(MASTER)
     # Where a cluster on one machine keeps what its executors say.
     work = Path(pyspark.__file__).parent / "work" / session.sparkContext.applicationId
     try:

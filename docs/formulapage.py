@@ -3,7 +3,7 @@
 from plain import cell, fence
 
 from pipeline import sql_files
-from pipeline.metrics.registry import NAMES, TITLES, metric_names, metric_sql_file
+from pipeline.metrics.registry import NAMES, TITLES, metric_names, metric_sql_file_name
 from pipeline.vocabulary import EDITIONS, PAPER
 
 INTRODUCTION = """# Metrics and their SQL
@@ -28,7 +28,7 @@ def text() -> str:
         files: dict[str, str] = {}
         for edition in sorted(EDITIONS, key=lambda edition: edition != PAPER):
             if name in metric_names(edition):
-                files.setdefault(metric_sql_file(name, edition), edition)
+                files.setdefault(metric_sql_file_name(name, edition), edition)
         for file, edition in files.items():
             parts += file_section(name, file, edition)
     return "\n\n".join(parts) + "\n"
@@ -36,7 +36,7 @@ def text() -> str:
 
 def file_section(name: str, file: str, edition: str) -> list[str]:
     """Return the table and the SQL of one file, for the first edition that uses it."""
-    header = sql_files.read_header(file)
+    header = sql_files.read_comment_header(file)
     view = name if edition == PAPER else f"{edition}.{name}"
     rows = [
         f"| {label} | {cell(' '.join(header[key]))} |"
@@ -44,5 +44,7 @@ def file_section(name: str, file: str, edition: str) -> list[str]:
         if key in header
     ]
     lines = ["| edition | " + f"`{edition}` |", "| --- | --- |", f"| view | `{view}` |", *rows]
-    sql = "\n".join(f"    {line}" for line in fence("sql", sql_files.read_file(file)).splitlines())
+    sql = "\n".join(
+        f"    {line}" for line in fence("sql", sql_files.read_sql_file(file)).splitlines()
+    )
     return ["\n".join(lines), f'??? note "SQL of `{view}`"\n\n{sql}']

@@ -154,7 +154,7 @@ class Lake(LakeWithMethods):
         >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
         8
         """
-        with plots.raise_missing_extra():
+        with plots.raise_missing_extra_for_import_errors():
             from pipeline.pages.report import render_page
         return render_page(self, name, parameters)
 
@@ -175,7 +175,7 @@ class Lake(LakeWithMethods):
         than 20 games per cell, and PipelineError without the extra `view` or if the file cannot be
         written.
         """
-        with plots.raise_missing_extra():
+        with plots.raise_missing_extra_for_import_errors():
             from pipeline.pages.report import format_report
         html = format_report(
             self,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from pipeline.errors import PipelineError, UsageError, error_reason
+from pipeline.errors import PipelineError, UsageError, one_line_message_without_path
 
 
 @contextmanager
@@ -42,7 +42,9 @@ def atomic_write(file: str | Path) -> Iterator[Path]:
         raise
     except OSError as error:
         note = "" if is_direct or not final.exists() else "; the file is as it was"
-        raise PipelineError(f"{file}: cannot be written: {error_reason(error)}{note}") from error
+        raise PipelineError(
+            f"{file}: cannot be written: {one_line_message_without_path(error)}{note}"
+        ) from error
     finally:
         if not is_direct:
             draft.unlink(missing_ok=True)
@@ -70,7 +72,9 @@ def atomic_new_folder(folder: str | Path) -> Iterator[Path]:
         yield draft
         draft.rename(final)
     except OSError as error:
-        raise PipelineError(f"{folder}: cannot be written: {error_reason(error)}") from error
+        raise PipelineError(
+            f"{folder}: cannot be written: {one_line_message_without_path(error)}"
+        ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -14,12 +14,12 @@ import polars as pl
 from pipeline.errors import (
     DAMAGE_HINT,
     LakeError,
+    lake_read_error,
     may_be_lake_read_error,
     one_line_message,
-    read_error,
 )
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.tables import CATALOG_FILE_NAME, DRAFT_SUFFIX, delete_old_drafts
+from pipeline.lake.tables import CATALOG_FILE_NAME, DRAFT_SUFFIX, delete_abandoned_drafts
 from pipeline.metrics.registry import lake_method
 from pipeline.reports.sql_views import all_views
 from pipeline.stores import Location, parse_location
@@ -66,7 +66,9 @@ def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
             return f"{CATALOG_FILE_NAME} {reason}: {REBUILD_HINT}"
         rebuild_catalog(path)
     except Exception as error:  # the ingest is committed, so no error may fail it
-        reason = one_line_message(read_error(error) if may_be_lake_read_error(error) else error)
+        reason = one_line_message(
+            lake_read_error(error) if may_be_lake_read_error(error) else error
+        )
         hint = "" if DAMAGE_HINT in reason else f"; {REBUILD_HINT}"
         return f"{CATALOG_FILE_NAME} could not be renewed: {reason}{hint}"
     return None
@@ -89,7 +91,7 @@ def write_catalog(lake: StoredLake, file: str | Path) -> None:
 
 
 def _write_database_atomically(lake: StoredLake, folder: Location, file_name: str) -> None:
-    delete_old_drafts(folder, file_name)
+    delete_abandoned_drafts(folder, file_name)
     draft = folder.create_draft(f".{file_name}.{uuid4()}{DRAFT_SUFFIX}")
     try:
         draft.path.touch()  # raises an OSError if the folder is not writable

@@ -68,7 +68,7 @@ def polars_schema(columns: Mapping[str, Column]) -> pl.Schema:
     return pl.Schema({name: column.dtype for name, column in columns.items()})
 
 
-def document_columns(columns: Mapping[str, Column]) -> Callable[[F], F]:
+def add_columns_to_docstring(columns: Mapping[str, Column]) -> Callable[[F], F]:
     """Return a decorator that adds a list of columns to the docstring of a function.
 
     The list is inserted before the sentence about errors (`Raises ...`) or the first example.

@@ -11,20 +11,26 @@ from typing import NamedTuple
 from pipeline import games
 from pipeline.archives import MAX_DOCUMENT_BYTES, Document, Sources, iter_documents
 from pipeline.events.frames import IdentifiedGame, build_event_frames
-from pipeline.events.readings import content_id, game_id, game_index, hash_document, sha256
+from pipeline.events.readings import (
+    content_id,
+    game_id,
+    game_index_from_path,
+    hash_document,
+    sha256,
+)
 from pipeline.formats import (
     NO_MODEL,
+    can_be_log_of_unsupported_program,
     find_splitter,
     ignored_reason,
     inspect,
-    may_be_unsupported_log,
     read_game,
 )
 from pipeline.formats.interchange import NAME, VERSION_KEY, encode_game
 from pipeline.formats.record_builder import clear_cache
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
-from pipeline.games import iter_metric_gaps, load_game_definition
+from pipeline.games import iter_missing_metric_messages, load_game_definition
 from pipeline.plugins import PluginError
 
 _MAX_BATCH_DOCUMENTS = 1_000
@@ -49,14 +55,14 @@ class ConvertedDocument(NamedTuple):
     is_duplicate: bool = False
 
     @property
-    def is_unnamed(self) -> bool:
+    def is_model_unknown(self) -> bool:
         """Whether the log names no model, and the user passed no name either."""
         return any(fault.rule == NO_MODEL for fault in self.faults)
 
     @property
-    def may_be_log(self) -> bool:
+    def may_be_unsupported_log(self) -> bool:
         """Whether the ignored document may be a log in a format that is not supported."""
-        return self.ignored is not None and may_be_unsupported_log(self.ignored)
+        return self.ignored is not None and can_be_log_of_unsupported_program(self.ignored)
 
 
 class ValidatedDocument(NamedTuple):
@@ -76,7 +82,7 @@ class ValidatedDocument(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def iter_converted(
+def iter_converted_documents(
     sources: Sources, model: str | None = None, max_document: int = MAX_DOCUMENT_BYTES
 ) -> Iterator[ConvertedDocument]:
     """Yield each log of the sources as interchange JSON, with one log in memory at a time.
@@ -101,7 +107,7 @@ def iter_converted(
     hashes_with_game_index = {
         sha256(data)
         for _, path, data, *_ in iter_all_documents()
-        if data is not None and game_index(path) is not None
+        if data is not None and game_index_from_path(path) is not None
     }
     seen_game_ids: set[str] = set()
     for document in _iter_documents_and_clear_cache(iter_all_documents()):
@@ -124,7 +130,7 @@ def iter_converted(
         document_hash = hash_document(document.data, game, content_id(game))
         logged_game_index = game.game_index
         if logged_game_index is None:
-            game.game_index = game_index(document.path)
+            game.game_index = game_index_from_path(document.path)
         # A game that states its number is the same game at every path.
         id_ = game_id(document_hash, game.game_index if logged_game_index is None else None, None)
         if id_ in seen_game_ids or (
@@ -136,7 +142,7 @@ def iter_converted(
         yield _encode_and_verify_game(location, game, document_hash)
 
 
-def iter_validated(
+def iter_validated_documents(
     sources: Sources, max_document: int = MAX_DOCUMENT_BYTES
 ) -> Iterator[ValidatedDocument]:
     """Yield the errors of each interchange document in the sources.
@@ -170,13 +176,13 @@ def iter_validated(
     yield from _iter_documents_with_table_row_errors(batch)
 
 
-def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
+def iter_validated_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
     """Yield the errors of each TOML file that defines a type of game.
 
     A game is compared with the games of earlier files and all known games, because their names and
     competitions must be different.
     """
-    definitions = games.game_types_outside_files(files)
+    definitions = games.definitions_outside_files(files)
     for file in files:
         try:
             definition = load_game_definition(Path(file), definitions)
@@ -185,7 +191,7 @@ def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
             yield ValidatedDocument(file, (RecordError("$", rule, str(error)),))
         else:
             definitions.append((file, definition))
-            yield ValidatedDocument(file, (), notes=tuple(iter_metric_gaps(definition)))
+            yield ValidatedDocument(file, (), notes=tuple(iter_missing_metric_messages(definition)))
 
 
 def _iter_documents_and_clear_cache(documents: Iterable[Document]) -> Iterator[Document]:

@@ -18,7 +18,7 @@ EMPTY_PATH_HINT = "is empty, perhaps because a variable is not set: the current 
 DENIED_HINT = "check its permissions and those of the folders above it"
 
 
-def suggest_similar_names(wrong_names: Iterable[str], known_names: Iterable[str]) -> str | None:
+def similar_names_hint(wrong_names: Iterable[str], known_names: Iterable[str]) -> str | None:
     """Return the text "did you mean ...?" with similar known names, or None if there are none."""
     from difflib import get_close_matches
 
@@ -27,13 +27,13 @@ def suggest_similar_names(wrong_names: Iterable[str], known_names: Iterable[str]
     return f"did you mean {' or '.join(f'`{name}`' for (name,) in matches)}?" if matches else None
 
 
-def suggest_names(wrong_names: Iterable[str], known_names: Iterable[str]) -> str:
+def known_names_hint(wrong_names: Iterable[str], known_names: Iterable[str]) -> str:
     """Return "did you mean ...?" with similar known names, or "choose from" with all of them."""
     names = list(map(str, known_names))
-    return suggest_similar_names(wrong_names, names) or f"choose from {', '.join(names)}"
+    return similar_names_hint(wrong_names, names) or f"choose from {', '.join(names)}"
 
 
-def suggest_quotes(text: str) -> str:
+def single_quotes_hint(text: str) -> str:
     """Return the advice to write the text in quotes, because SQL parsed it as a column name."""
     return f"if it is a text, write it in single quotes: '{text}'"
 
@@ -224,7 +224,7 @@ _RESOURCES = (
 )
 
 
-def exhausted_resource(error: BaseException) -> str | None:
+def exhausted_resource_message(error: BaseException) -> str | None:
     """Return a message if an error means that memory, a disk or file handles ran out, else None."""
     if isinstance(error, PipelineError):
         return str(error) if isinstance(error, MachineError) else None
@@ -241,7 +241,7 @@ def exhausted_resource(error: BaseException) -> str | None:
 
 def raise_if_resources_exhausted(error: BaseException) -> None:
     """Raise MachineError if an error means that memory, a disk or file handles ran out."""
-    if text := exhausted_resource(error):
+    if text := exhausted_resource_message(error):
         raise MachineError(text) from None
 
 
@@ -253,10 +253,14 @@ def _library_of_error(error: BaseException) -> Library:
 def one_line_message(error: BaseException) -> str:
     """Return the message of an error in one line, or the name of its class if it has none."""
     file = error.filename if isinstance(error, OSError) and error.strerror else None
-    return error_reason(error) if file is None else f"{file}: {error_reason(error)}"
+    return (
+        one_line_message_without_path(error)
+        if file is None
+        else f"{file}: {one_line_message_without_path(error)}"
+    )
 
 
-def error_reason(error: BaseException) -> str:
+def one_line_message_without_path(error: BaseException) -> str:
     """Return the message of an error in one line, without the file path of an OSError."""
     system_message = isinstance(error, OSError) and error.strerror
     return system_message or _library_of_error(error).to_line(str(error)) or type(error).__name__
@@ -268,7 +272,7 @@ def is_permission_error(error: BaseException) -> bool:
     return has_class or _DENIED_ACCESS_PATTERN.search(str(error)) is not None
 
 
-def is_file_missing_error(error: BaseException) -> bool:
+def is_missing_parquet_file_error(error: BaseException) -> bool:
     """Return whether an error means that a Parquet file does not exist."""
     text = str(error)
     return ".parquet" in text and _MISSING_FILE_PATTERN.search(text) is not None
@@ -299,7 +303,7 @@ def may_be_lake_read_error(error: BaseException) -> bool:
     return library.reads_lakes and type(error).__name__ not in library.query_errors
 
 
-def read_error(error: BaseException, table: str | None = None) -> PipelineError:
+def lake_read_error(error: BaseException, table: str | None = None) -> PipelineError:
     """Return the PipelineError to raise in place of a library's error about a file of a lake.
 
     Args:
@@ -310,7 +314,7 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
         MachineError if a resource ran out, DeniedError if the user has no permission, and LakeError
         otherwise. The message quotes the library and advises to run `magic verify`.
     """
-    if text := exhausted_resource(error):
+    if text := exhausted_resource_message(error):
         return MachineError(text)
     match = _TABLE_FOLDER_PATTERN.search(str(error))
     table = table or (match and match[1])
@@ -318,7 +322,7 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
     text = one_line_message(error)
     if is_permission_error(error):
         return DeniedError(f"{subject} may not be read: {text}; {DENIED_HINT}")
-    if is_file_missing_error(error):
+    if is_missing_parquet_file_error(error):
         return LakeError(
             f"a file of {subject} was deleted while it was being read, perhaps by `magic maintain` "
             f"({text}): run the command again, and `magic verify` if it fails again"
@@ -327,11 +331,11 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
 
 
 @contextmanager
-def reraise_read_errors() -> Iterator[None]:
+def reraise_as_lake_read_errors() -> Iterator[None]:
     """Raise a PipelineError in place of a library's error about a file of a lake, in the block."""
     try:
         yield
     except BaseException as error:
         if not may_be_lake_read_error(error):
             raise
-        raise read_error(error) from None
+        raise lake_read_error(error) from None

@@ -125,7 +125,7 @@ def _iter_type_errors(value: Any, expected_type: Any, json_path: str) -> Iterato
     except msgspec.ValidationError as error:
         # The error of the value itself is reported only if its parts have no errors.
         inner_errors = _iter_inner_type_errors(value, expected_type, json_path)
-        yield next(inner_errors, type_error(error, json_path))
+        yield next(inner_errors, to_record_error(error, json_path))
         yield from inner_errors
 
 
@@ -184,7 +184,7 @@ def _struct_type_with_matching_tag(
     return None
 
 
-def type_error(error: msgspec.ValidationError, json_path: str = "$") -> RecordError:
+def to_record_error(error: msgspec.ValidationError, json_path: str = "$") -> RecordError:
     """Convert a validation error of msgspec to a RecordError with a plain message.
 
     Args:
@@ -534,7 +534,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
         """The secret word that the civilians know, or None if the game has no secret word."""
         return self.setting.get("code", self.setting.get("civilian_code"))
 
-    def setting_value(self, column: str) -> JsonValue:
+    def setting_value_for_column(self, column: str) -> JsonValue:
         """Return the value that the game's setting has for a column of the table `games`, or None.
 
         Args:

@@ -14,12 +14,17 @@ from pipeline import (
     metrics as metric_values,
     warehouse,
 )
-from pipeline.errors import MetricError, UsageError, suggest_names
+from pipeline.errors import MetricError, UsageError, known_names_hint
 from pipeline.events.contracts import TABLES
 from pipeline.lake.stored_lake import view_property
 from pipeline.metrics import evidence as metric_evidence
-from pipeline.metrics.custom import load_metric_file, register_metric
-from pipeline.metrics.registry import Metric, RegisteredMetric, lake_method, use_lake_metrics
+from pipeline.metrics.custom import check_and_build_registered_metric, load_metric_file
+from pipeline.metrics.registry import (
+    Metric,
+    RegisteredMetric,
+    lake_method,
+    register_lake_metrics_temporarily,
+)
 from pipeline.render import ResultTable, build_result_table, result_names
 from pipeline.reports import (
     audit as audits,
@@ -36,7 +41,11 @@ from pipeline.reports import (
     sql_views as contracts,
     transcript as game_transcripts,
 )
-from pipeline.reports.sql_views import all_views, suggest_grouping, unknown_table_message
+from pipeline.reports.sql_views import (
+    all_views,
+    grouping_hint_for_missing_column,
+    unknown_table_message,
+)
 from pipeline.verify import DEFAULT_LIMIT, Verification, verify
 from pipeline.warehouse.statements import ViewsByName
 
@@ -102,7 +111,7 @@ class LakeWithMethods(stored.StoredLake):
         >>> mine.metrics(metric="accusations", by=None)["value"].item()
         0.703125
         """
-        metric = register_metric(self, declared, name, title=title, sql=sql)
+        metric = check_and_build_registered_metric(self, declared, name, title=title, sql=sql)
         return with_registered_metrics(self, {name: metric})
 
     @lake_method
@@ -180,7 +189,7 @@ class LakeWithMethods(stored.StoredLake):
         if not isinstance(name, str):
             raise UsageError("name the method, such as `present('metrics')`, not its result")
         if name not in result_names():
-            raise UsageError(f"no table `{name}`: {suggest_names([name], result_names())}")
+            raise UsageError(f"no table `{name}`: {known_names_hint([name], result_names())}")
         result = getattr(self, name)(*arguments, **options)
         rows = result if isinstance(result, pl.DataFrame) else result.rows
         return build_result_table(name, rows, lake=self, percent=percent, **options)
@@ -222,9 +231,11 @@ class LakeWithMethods(stored.StoredLake):
         query_texts = "\n".join([query, *texts.values(), *temporary_views.values()])
         with warehouse.connect(self, self._views, query_texts, memory=memory) as connection:
             for name, select in temporary_views.items():
-                warehouse.define_user_view(connection, name, select)
+                warehouse.create_checked_user_view(connection, name, select)
             table_names = [*TABLES, *self._views, *temporary_views]
-            return warehouse.run_query(connection, query, table_names, texts, suggest_grouping)
+            return warehouse.run_query(
+                connection, query, table_names, texts, grouping_hint_for_missing_column
+            )
 
     @lake_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -294,7 +305,7 @@ class LakeWithMethods(stored.StoredLake):
         return all_views()
 
     def _unknown_table_message(self, name: str) -> str:
-        with use_lake_metrics(self):
+        with register_lake_metrics_temporarily(self):
             return unknown_table_message(name, self._views)
 
 

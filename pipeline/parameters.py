@@ -46,7 +46,7 @@ class ParameterSpec:
     variable: str | None = None
     shows_default: bool = True
 
-    def checked(self, value: Any, *, is_several: bool, default: object) -> Any:
+    def validated_value(self, value: Any, *, is_several: bool, default: object) -> Any:
         """Return the checked value of an option or form field, or its default if it has no value.
 
         Args:
@@ -71,13 +71,13 @@ class Parameter(NamedTuple):
     """
 
     name: str
-    kind: Any
-    is_several: bool
+    value_type: Any
+    is_repeatable: bool
     default: Any
-    declared: ParameterSpec
+    spec: ParameterSpec
 
 
-def function_parameters(
+def parameters_with_specs(
     function: Callable[..., Any], command_specs: Mapping[str, ParameterSpec] | None = None
 ) -> list[Parameter]:
     """Return the parameters of a function that users can set by options or form fields.

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pipeline.errors import MissingExtraError, UsageError
-from pipeline.metrics.registry import highest_value, metric_title, metric_titles
+from pipeline.metrics.registry import highest_possible_metric_value, metric_title, metric_titles
 from pipeline.plugins import install_command
-from pipeline.reports.ranking import MIN_RADAR_AXES, RADAR_AXES, area_axes
+from pipeline.reports.ranking import MIN_RADAR_AXES, RADAR_AXES, metrics_in_radar_areas
 from pipeline.text_format import escape_unprintable
 from pipeline.vocabulary import ALL_GAME_TYPES
 
@@ -68,7 +68,9 @@ def plot_metric(
     """
     name, edition = _only_value_of_column(rows, "metric"), _only_value_of_column(rows, "edition")
     row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL_GAME_TYPES]
-    highest = max(highest_value(name, edition, game_types, row_type) for row_type in row_types)
+    highest = max(
+        highest_possible_metric_value(name, edition, game_types, row_type) for row_type in row_types
+    )
     data = _values_with_intervals(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
@@ -95,7 +97,7 @@ def plot_profile(
     titled_rows = rows.with_columns(title=pl.col("metric").replace_strict(metric_titles()))
     highest_values = pl.Series(
         [
-            highest_value(metric, edition, game_types)
+            highest_possible_metric_value(metric, edition, game_types)
             for metric, edition in rows.select("metric", "edition").iter_rows()
         ]
     )
@@ -165,7 +167,7 @@ def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_PER_LINE) -> "Chart":
             f"{', '.join(metrics_with_value) or 'none'}. Run `magic radar` to list what each model "
             "lacks"
         )
-    alt, axes = _import_altair(), area_axes(rows)
+    alt, axes = _import_altair(), metrics_in_radar_areas(rows)
     data = rows_with_area.select(*axes, "area", low="ci_low", high="ci_high")
     data = data.with_columns(name=_printable_short_names(rows_with_area["model"]))
     models_without_area = _printable_short_names(rows.filter(pl.col("area").is_null())["model"])
@@ -478,7 +480,7 @@ def export_chart(chart: "Chart", image_format: str) -> bytes:
 
 
 def _render_chart(chart: "Chart", image_format: str, background: str | None = None) -> Any:
-    with raise_missing_extra():
+    with raise_missing_extra_for_import_errors():
         import vl_convert
     # The chart is not validated, because validation takes longer than drawing.
     specification = chart.to_dict(validate=False)
@@ -491,13 +493,13 @@ def _render_chart(chart: "Chart", image_format: str, background: str | None = No
 
 
 def _import_altair() -> Any:
-    with raise_missing_extra(), _defer_import_of_rfc3987_syntax():
+    with raise_missing_extra_for_import_errors(), _defer_import_of_rfc3987_syntax():
         import altair
     return altair
 
 
 @contextmanager
-def raise_missing_extra() -> Iterator[None]:
+def raise_missing_extra_for_import_errors() -> Iterator[None]:
     """Raise MissingExtraError if an import in the block fails because a module is missing."""
     try:
         yield

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pipeline.errors import MissingExtraError, PipelineError, one_line_message, suggest_names
+from pipeline.errors import MissingExtraError, PipelineError, known_names_hint, one_line_message
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -31,7 +31,7 @@ def install_command(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def check_extra(feature: str, extra: str, modules: tuple[str, ...]) -> None:
+def check_extra_is_installed(feature: str, extra: str, modules: tuple[str, ...]) -> None:
     """Raise MissingExtraError if a module that an optional feature needs is not installed.
 
     Args:
@@ -127,7 +127,7 @@ def magic_entry_points() -> tuple["EntryPoint", ...]:
             (first, *_) = installed.select(group=group)
             raise PluginError(
                 f"the package {package_name(first)} has entry points of the group `{group}`: "
-                f"{suggest_names([group], GROUPS)}"
+                f"{known_names_hint([group], GROUPS)}"
             )
     return tuple(
         sorted(
@@ -142,7 +142,7 @@ def package_name(point: "EntryPoint") -> str:
     return point.dist.name if point.dist else "?"
 
 
-def check_unique_names(
+def iter_plugins_with_unique_names(
     noun: str, plugins: Iterable[tuple[str, str, T]]
 ) -> Iterator[tuple[str, str, T]]:
     """Yield the plugins unchanged, and raise PluginError if two of them have the same name.

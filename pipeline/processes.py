@@ -31,7 +31,9 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def start_python(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
+def start_python_process(
+    program: str, **environment: str
+) -> tuple[subprocess.Popen[bytes], Connection]:
     """Start a new Python process that runs a program, and return it with a connection to it.
 
     The process is not forked. It imports modules from this process's `sys.path`, and never from the

@@ -15,7 +15,7 @@ from pipeline.processes import (
     describe_exit_code,
     limit_memory_of_this_process,
     parent_connection,
-    start_python,
+    start_python_process,
     start_thread_that_exits_with_parent,
 )
 
@@ -74,7 +74,7 @@ class QueryProcesses:
         """Start the process of the next query in advance, so that it can import its libraries."""
         if self._next is None:
             # Arrow's default allocator reserves a gigabyte at its first use.
-            self._next = start_python(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
+            self._next = start_python_process(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
 
     def run_query(
         self,

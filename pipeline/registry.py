@@ -189,12 +189,12 @@ MENU = (
 """The pages in the menu of `magic view`; the others are reached by links."""
 
 
-def load_result(name: str) -> Any:
+def load_result_function(name: str) -> Any:
     """Import and return the function that computes the rows of a result, such as "compare"."""
     return getattr(import_module(f"pipeline.{RESULTS[name].module}"), name)
 
 
-def load_command(name: str) -> Any:
+def load_command_function(name: str) -> Any:
     """Import and return the function of a command, or None if it only displays a report."""
     module = COMMANDS[name]
     return getattr(import_module(f"pipeline.cli.commands.{module}"), name) if module else None

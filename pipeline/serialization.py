@@ -51,7 +51,7 @@ def escape_terminal_json(text: str) -> str:
 
 def iter_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """Yield the text of the rows as CSV with a header; nested values are written as JSON."""
-    return _iter_csv_text(map(flatten_nested, parts))
+    return _iter_csv_text(map(to_csv_columns, parts))
 
 
 def iter_spreadsheet_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
@@ -73,7 +73,7 @@ def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
     import pyarrow.parquet as pq
 
     n_rows = 0
-    first, frames = split_empty_parts(parts)
+    first, frames = peek_first_nonempty_frame(parts)
     with pq.ParquetWriter(file, first.to_arrow().schema, compression="zstd") as writer:
         for frame in frames:
             writer.write_table(frame.to_arrow())
@@ -81,7 +81,9 @@ def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
     return n_rows
 
 
-def split_empty_parts(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
+def peek_first_nonempty_frame(
+    parts: Iterable[pl.DataFrame],
+) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
     """Return the first frame that has rows, and an iterator over the frames from this one on.
 
     If no frame has rows, this is the last frame.
@@ -103,20 +105,20 @@ def _to_json_escape_sequence(match: re.Match[str]) -> str:
 
 
 def _escape_spreadsheet_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    flat = flatten_nested(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
+    flat = to_csv_columns(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
     text = pl.col(pl.String)
     safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
     return flat.with_columns(safe.name.keep())
 
 
 def _iter_csv_text(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    first, frames = split_empty_parts(parts)
+    first, frames = peek_first_nonempty_frame(parts)
     yield first.clear().write_csv()
     for rows in _iter_nonempty_slices(frames):
         yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
 
 
-def flatten_nested(frame: pl.DataFrame) -> pl.DataFrame:
+def to_csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with strings in place of values that CSV cannot contain.
 
     Nested values become JSON. Bytes, durations, categories and times without a time zone also

@@ -53,22 +53,22 @@ def sql_folder() -> Path:
 
 
 @cache
-def read_file(name: str) -> str:
+def read_sql_file(name: str) -> str:
     """Return the text of the SQL file with this name, which has no extension."""
     return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8").strip()
 
 
-def list_files(folder: str) -> list[str]:
+def sql_file_names(folder: str) -> list[str]:
     """Return the sorted names of the SQL files in a subfolder, without the extension."""
     return sorted(path.stem for path in (sql_folder() / folder).glob("*.sql"))
 
 
-def read_header(name: str) -> dict[str, list[str]]:
+def read_comment_header(name: str) -> dict[str, list[str]]:
     """Return the values of the comment lines `-- key: value` at the top of a SQL file, by key."""
-    return parse_header(read_file(name))
+    return parse_comment_header(read_sql_file(name))
 
 
-def parse_header(text: str) -> dict[str, list[str]]:
+def parse_comment_header(text: str) -> dict[str, list[str]]:
     """Return the values of the comment lines `-- key: value` at the top of SQL text, by key."""
     values: dict[str, list[str]] = {}
     for line in map(str.strip, text.strip().splitlines()):
@@ -114,7 +114,7 @@ def extract_with_clause(sql: str) -> With:
     return With((), "")
 
 
-def strip_end(sql: str) -> str:
+def strip_final_semicolons_and_comments(sql: str) -> str:
     """Return a query without the semicolons and comments at its end."""
     end = 0
     for token in iter_tokens_without_comments(sql):
@@ -141,19 +141,20 @@ def iter_tokens_without_comments(sql: str) -> Iterator[Token]:
             yield Token(match[0].lower(), match.end())
 
 
-def read_select(name: str) -> str:
+def read_select_with_shared_files(name: str) -> str:
     """Return the SELECT of a SQL file, with the SELECT of each shared file in place of its name.
 
     `shared.NAME` stands for the file `sql/shared/NAME.sql`. Comment lines are removed.
     """
     return _SHARED.sub(
-        lambda match: f"({read_select(f'shared/{match[1]}')})", _COMMENT.sub("", read_file(name))
+        lambda match: f"({read_select_with_shared_files(f'shared/{match[1]}')})",
+        _COMMENT.sub("", read_sql_file(name)),
     )
 
 
 def fill_template(name: str, **values: str) -> str:
     """Return the text of a SQL file with values in place of its `${name}`, without comments."""
-    body = "\n".join(line for line in read_file(name).splitlines() if not line.startswith("--"))
+    body = "\n".join(line for line in read_sql_file(name).splitlines() if not line.startswith("--"))
     return Template(body).substitute(values)
 
 

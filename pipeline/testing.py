@@ -30,7 +30,7 @@ from pipeline.ingest.decode import (
     scan_document,
 )
 from pipeline.lake import StoredLake
-from pipeline.metrics.custom import aggregate_for_check
+from pipeline.metrics.custom import check_metric_and_return_sums
 from pipeline.metrics.registry import (
     RegisteredMetric,
     has_sql,
@@ -107,7 +107,7 @@ def check_metric(name: str, lake: StoredLake) -> None:
     )
     try:
         check_plugin_metrics()
-        sums = aggregate_for_check(lake, name, metric)
+        sums = check_metric_and_return_sums(lake, name, metric)
     except PipelineError as error:
         raise AssertionError(str(error)) from None
     empty_terms = {term.name for term in metric.declared.terms} - {*sums["term"]}
@@ -196,12 +196,14 @@ def check_damaged_logs_do_not_crash(logs: Logs, n_mutants: int = N_MUTANTS, seed
         scan_document(document, number) for number, document in enumerate(documents)
     ]
     batch = decode_documents(
-        documents, scanned_documents, AssignedModels.from_argument(logs.model), GameIds()
+        documents, scanned_documents, AssignedModels.from_model_argument(logs.model), GameIds()
     )
-    unexpected_statuses = {document.status_alone for document in batch.seen} - _EXPECTED_STATUSES
+    unexpected_statuses = {
+        document.status_alone for document in batch.scanned_documents
+    } - _EXPECTED_STATUSES
     assert not unexpected_statuses, f"documents are {unexpected_statuses}"
-    assert len(batch.seen) == len(damaged_logs), "not every document has a status"
-    for fault in batch.faults:
+    assert len(batch.scanned_documents) == len(damaged_logs), "not every document has a status"
+    for fault in batch.quarantine_rows:
         is_expected = not fault.rule.startswith((UNEXPECTED_ERROR_RULE, ERROR_REASON))
         assert is_expected, f"{fault.message}\nfor the document {fault.raw!r}"
     for table, rows in batch.tables.items():

@@ -86,7 +86,7 @@ def split_bold_parts(line: str) -> list[str]:
     return _BOLD_PARTS.split(line)
 
 
-def replace_line_breaks(text: str) -> str:
+def line_breaks_to_symbols(text: str) -> str:
     """Return text in one line, with the character ⏎ in place of each line break."""
     return text.replace("\n", " ⏎ ")
 
@@ -155,7 +155,7 @@ def format_values(
     return [escape_unprintable(_format_value(value, decimals)) for value in values]
 
 
-def group_label(group: object) -> str:
+def printable_group_value(group: object) -> str:
     """Return the value of a group as text for a sentence: "" for an empty string, – for None."""
     if group is None:
         return NULL_TEXT
@@ -232,7 +232,7 @@ def format_rounded_down(number: float) -> str:
     return f"{floor(number * 10) / 10:g}"
 
 
-def format_n_settings(n_effective: float) -> str:
+def format_number_of_settings(n_effective: float) -> str:
     """Return an effective number of settings and the noun, such as "4.9 settings"."""
     number = format_rounded_down(n_effective)
     return f"{number} setting{'' if number == '1' else 's'}"

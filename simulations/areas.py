@@ -13,7 +13,7 @@ import polars as pl
 from document import markdown, parse_options, write
 from shapes import Floats, Play, Shape, frame, metric_shape, terms
 
-from pipeline.statistics.intervals import area, radar_areas
+from pipeline.statistics.intervals import radar_areas, radar_polygon_area
 
 AXES = (
     *("judgement", "reasoning", "deception", "cooperation"),
@@ -102,7 +102,7 @@ def coverage(model: str, settings: int, alike: float, draws: int) -> tuple[float
     of_term = weights.select("metric", "term", "weight").unique()
     expected = of_term.group_by("metric").agg(pl.col("weight").sum())
     truth = {name: weight * true_rate(name, rates, alike) for name, weight in expected.iter_rows()}
-    true_area = pl.DataFrame(truth).select(area(AXES)).item()
+    true_area = pl.DataFrame(truth).select(radar_polygon_area(AXES)).item()
     is_held = intervals["ci_low"].le(true_area) & intervals["ci_high"].ge(true_area)
     width = (intervals["ci_high"] - intervals["ci_low"]).mean()
     return float(is_held.mean()), float(width) / true_area

@@ -35,7 +35,7 @@ from pairs_of_models import (
 from shapes import METRICS, draw_setting_rates, metric_shape
 
 from pipeline.statistics.comparison import adjust_holm, compact_letters, drop_p_value
-from pipeline.statistics.pairs import rates_from_basis
+from pipeline.statistics.pairs import rates_and_correlation_from_basis
 
 RATES = (0.05, 0.2, 0.5)
 OTHER_STREAK = 0.6
@@ -122,7 +122,7 @@ def _p_drop(basis: dict[str, object], p: float) -> float:
     """Return the p-value of a drop from the second model to the first, as `magic diff` does."""
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2
-    new, old, correlation = rates_from_basis(basis)
+    new, old, correlation = rates_and_correlation_from_basis(basis)
     return drop_p_value(new, old, 0.0, p, correlation)
 
 

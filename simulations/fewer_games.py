@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 from event_tables import Frames, table
 
-from pipeline.metrics.completeness import fewer_games_notes
+from pipeline.metrics.completeness import complete_models_with_fewer_games_notes
 from pipeline.reports.completeness import completeness, readability
 
 SETTINGS, RATE = 10, 0.45
@@ -92,7 +92,9 @@ def simulate(case: Case, draws: int) -> Found:
         marks = completeness(lake)
         true_marks = {"a": n_open} | ({"b": 0} if case.has_other else {})
         right += dict(marks.select("model", "n_missing").iter_rows()) == true_marks
-        named += any(note.startswith("a: ") for note in fewer_games_notes(lake, marks))
+        named += any(
+            note.startswith("a: ") for note in complete_models_with_fewer_games_notes(lake, marks)
+        )
         bounds = readability(lake, model="a").filter(pl.col("metric") == "win_rate")
         low, high = bounds.select("value_min", "value_max").row(0)
         held += low - 1e-9 <= full <= high + 1e-9

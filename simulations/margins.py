@@ -19,9 +19,9 @@ from pipeline.statistics.comparison import (
     RateEstimate,
     equivalence_p_value,
     minimum_detectable_drop,
-    one_sided_p_value,
+    p_value_of_difference_above_bound,
 )
-from pipeline.statistics.pairs import rates_from_basis
+from pipeline.statistics.pairs import rates_and_correlation_from_basis
 
 RATES = (0.2, 0.5, 0.8)
 NUMBERS = (20, 100)
@@ -63,7 +63,7 @@ def _p_alike(rows: pl.DataFrame, margin: float) -> Floats:
 
 
 def _bases(rows: pl.DataFrame) -> list[tuple[RateEstimate, RateEstimate, float]]:
-    return [rates_from_basis(basis) for basis in rows["basis"]]
+    return [rates_and_correlation_from_basis(basis) for basis in rows["basis"]]
 
 
 def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:
@@ -92,7 +92,7 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
     fall = float(np.mean(falls_found))
     after = draw_sums(generator, shape, rates, shift=-fall_for(rates, fall / shape.range))
     p = [
-        one_sided_p_value(old, new, margin, rho)
+        p_value_of_difference_above_bound(old, new, margin, rho)
         for new, old, rho in _bases(compare_models(shape, [after, before]))
     ]
     return fall / shape.range, float(np.mean(np.array(p) <= LEVEL))

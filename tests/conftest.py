@@ -92,7 +92,7 @@ def queries_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands answer queries in this process, since one of its own takes long to start."""
     from sandboxes import start
 
-    monkeypatch.setattr("pipeline.query_processes.start_python", start)
+    monkeypatch.setattr("pipeline.query_processes.start_python_process", start)
 
 
 @pytest.fixture(scope="session")

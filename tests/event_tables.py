@@ -114,7 +114,7 @@ def table(name: str, text: str, **common: object) -> pl.DataFrame:
 def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> dict[str, object]:
     of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "f" * 32}
     row = PLAIN | of_game | {"message_index": place} | result
-    role = game_definition(str(row["game_type"])).role(str(result.get("role", "player")))
+    role = game_definition(str(row["game_type"])).find_role(str(result.get("role", "player")))
     assert role, f"no role {result.get('role')} in {row['game_type']}"
     row |= {"role": role.name, "side": role.side}
     if row["is_tested"]:

@@ -22,7 +22,7 @@ from pipeline.games import (
     Role,
     game_definition,
     game_type_names,
-    game_types_with_sides as types_with_sides,
+    game_types_with_hidden_side as types_with_sides,
 )
 from pipeline.vocabulary import GameType, Side
 

@@ -45,6 +45,6 @@ class Here:
 
 
 def start(_program: str, **_environment: str) -> tuple[Here, Here]:
-    """In place of `pipeline.processes.start_python`, which takes long."""
+    """In place of `pipeline.processes.start_python_process`, which takes long."""
     here = Here()
     return here, here

@@ -67,7 +67,7 @@ ANSWERS = """
 import contextlib, io, json, sys
 import pipeline.query_processes, sandboxes
 from pipeline.cli import main
-pipeline.query_processes.start_python = sandboxes.start
+pipeline.query_processes.start_python_process = sandboxes.start
 for line in sys.stdin:
     printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
     with contextlib.redirect_stdout(printed):

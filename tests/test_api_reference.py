@@ -136,8 +136,8 @@ ELSEWHERE = {
     "catalog": "pipeline.catalog.rebuild_catalog",
     "maintain": "pipeline.lake.maintain.maintain",
     "simulate": "pipeline.simulate.simulate",
-    "convert": "pipeline.conversion.iter_converted",
-    "validate": "pipeline.conversion.iter_validated",
+    "convert": "pipeline.conversion.iter_converted_documents",
+    "validate": "pipeline.conversion.iter_validated_documents",
 }
 
 
@@ -222,7 +222,7 @@ def parameters_of(command: str) -> set[str]:
 
 def addressed(page: str) -> tuple[str, ...]:
     """What the address of a page can say."""
-    return pages.page(page).parameters.__struct_fields__
+    return pages.page_definition(page).parameters.__struct_fields__
 
 
 def options_of(command: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.registry import metric_names
 from pipeline.reports.audit import FINDING_KINDS, audit, findings
-from pipeline.reports.games import models, similar_names
+from pipeline.reports.games import describe_similar_model_names, models
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
 
@@ -409,7 +409,7 @@ def test_models_whose_names_look_alike_are_named_and_counted_apart(tmp_path: Pat
     assert says["gpt-4o"].count("1 game") == len(GROUPS[0])
     assert '"gpt-4o " (7 characters, 1 game)' in says["gpt-4o"]
     assert {says[name] for name in GROUPS[2]} == {"no model"}
-    assert len(similar_names(lake)) == len(GROUPS)
+    assert len(describe_similar_model_names(lake)) == len(GROUPS)
     # The two writings of the rule agree, name by name.
     in_polars = models(lake).drop_nulls("looks_like").select("model", "looks_like")
     assert sorted(in_polars.rows()) == sorted(says.items())

@@ -793,8 +793,8 @@ def test_a_score_that_follows_from_the_decisions_leaves_who_won(
 
     4 and 6 points are logged, where the payoffs say 4 for both: only the second has won.
     """
-    scores = sql_files.read_select("audit/scores")
-    outcomes = sql_files.read_select("audit/outcomes")
+    scores = sql_files.read_select_with_shared_files("audit/scores")
+    outcomes = sql_files.read_select_with_shared_files("audit/outcomes")
     others = f"""SELECT * FROM ({scores}) WHERE hit_read IS DISTINCT FROM hit_logged
         AND game_id NOT IN (SELECT game_id FROM ({scores}) WHERE is_found)
         AND game_id NOT IN (SELECT game_id FROM ({outcomes}) WHERE is_found)"""
@@ -810,7 +810,9 @@ def test_a_score_that_follows_from_the_decisions_leaves_who_won(
 def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:
     verified = verify(lake.path, limit=1)
     of_audit = {
-        f"audit.{kind}" for kind in CASES if "severity" in sql_files.read_header(f"audit/{kind}")
+        f"audit.{kind}"
+        for kind in CASES
+        if "severity" in sql_files.read_comment_header(f"audit/{kind}")
     }
     assert verified.is_whole
     assert set(verified.faults["check"]) == of_audit
@@ -819,14 +821,14 @@ def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:
 def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
     """SQL has its own table of what an outcome is worth."""
     with connect_with_memory_limit(lake, {}, "") as connection:
-        rows = set(connection.sql(sql_files.read_file("shared/credits")).fetchall())
+        rows = set(connection.sql(sql_files.read_sql_file("shared/credits")).fetchall())
     assert rows == {
         (
             kind.name,
             ending.outcome,
             ending.hidden if kind.has_sides else None,
             ending.civilian if kind.has_sides else float(ending.outcome == "agreed"),
-            ending.is_win("hidden") if kind.has_sides else None,
+            ending.is_win_of_side("hidden") if kind.has_sides else None,
         )
         for kind in games.game_definitions().values()
         for ending in kind.endings
@@ -837,6 +839,8 @@ def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
 
 def test_a_kind_needs_tables_that_it_reads() -> None:
     for kind in FINDING_KINDS:
-        for tables in sql_files.read_header(f"audit/{kind}").get("needs", ()):
-            words = set(re.findall(r"\w+", sql_files.read_select(f"audit/{kind}")))
+        for tables in sql_files.read_comment_header(f"audit/{kind}").get("needs", ()):
+            words = set(
+                re.findall(r"\w+", sql_files.read_select_with_shared_files(f"audit/{kind}"))
+            )
             assert set(tables.split(", ")) <= words & set(TABLES)

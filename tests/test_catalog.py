@@ -25,7 +25,7 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, MachineError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.lake.tables import CATALOG_FILE_NAME
 from pipeline.reports.sql_views import all_views, views_computed_by_python
@@ -207,7 +207,7 @@ def test_duckdb_1_4_finds_the_same(whole: Path, of_whole: Shown, tmp_path: Path)
 
 @pytest.mark.long
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
-    create_lake(tmp_path / "lake")
+    open_or_create_lake(tmp_path / "lake")
     rebuild_catalog(tmp_path / "lake")
     _, found = dumped(tmp_path / "lake" / CATALOG_FILE_NAME, tmp_path / "found")
     assert_shows(found, shown(pipeline.open_lake(tmp_path / "lake")))
@@ -333,7 +333,7 @@ def test_no_reader_of_the_lake_minds_it(lake: Path) -> None:
     assert verify(lake).faults.is_empty()
     assert pipeline.open_lake(lake).metrics().height
     maintain(lake)
-    create_lake(lake)
+    open_or_create_lake(lake)
     rebuild_catalog(lake)
     assert set(lake.glob(f"*{CATALOG_FILE_NAME}*")) == before
     assert query(lake, "SELECT count(*) > 0 FROM votes") == [(True,)]

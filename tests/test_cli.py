@@ -1368,7 +1368,7 @@ def test_a_query_may_begin_with_a_comment(
 @pytest.fixture
 def with_processes(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers queries in processes of their own, as without tests."""
-    monkeypatch.setattr("pipeline.query_processes.start_python", START)
+    monkeypatch.setattr("pipeline.query_processes.start_python_process", START)
 
 
 @pytest.mark.usefixtures("with_processes")

@@ -19,9 +19,14 @@ from generated import RENEW
 import pipeline
 from pipeline.cli import main
 from pipeline.cli.command import Command
-from pipeline.conversion import iter_converted
+from pipeline.conversion import iter_converted_documents
 from pipeline.ingest import ingest
-from pipeline.pages import content, fragment, page_link, parameters
+from pipeline.pages import (
+    compute_page_content,
+    page_link,
+    parse_page_parameters,
+    render_page_fragment,
+)
 from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
@@ -122,7 +127,9 @@ def both(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     lake = shutil.copytree(sample_lake, tmp_path_factory.mktemp("questions") / "lake")
     logs = [
-        json.loads(one.line) for one in iter_converted(ROOT / "data/sample/results") if one.line
+        json.loads(one.line)
+        for one in iter_converted_documents(ROOT / "data/sample/results")
+        if one.line
     ]
     more = []
     for log in logs:
@@ -162,9 +169,12 @@ def test_a_question_has_a_command_and_a_page_that_answer(
         assert len(shown.splitlines()) > 2 or shown.startswith("<svg"), command
     if found := re.match(r"\*(\w+)\*(?:: (.*))?", page):
         name, fields = found.groups()
-        asked_of = parameters(name, {})
-        html = fragment(
-            name, content(name, pipeline.open_lake(both), asked_of), asked_of, page_link
+        asked_of = parse_page_parameters(name, {})
+        html = render_page_fragment(
+            name,
+            compute_page_content(name, pipeline.open_lake(both), asked_of),
+            asked_of,
+            page_link,
         )
         for field in () if "click" in (fields or "click") else fields.split(", "):
             assert field.partition(" `")[0].lower() in html.lower()

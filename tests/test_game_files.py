@@ -83,14 +83,14 @@ from pathlib import Path
 import polars as pl
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.reports.ratings import hidden_side_credit
+from pipeline.reports.ratings import hidden_side_credit_by_game
 top = Path(sys.argv[1])
 ingest(top / "games.jsonl", top / "lake")
 lake = pipeline.open_lake(top / "lake")
 lake.export("battles", top / "battles.parquet")
 outcomes = lake.table("games").select("game_id", "outcome").collect()
 winners = pl.read_parquet(top / "battles.parquet").join(outcomes, on="game_id")
-hits = hidden_side_credit(lake).collect().join(outcomes, on="game_id")
+hits = hidden_side_credit_by_game(lake).collect().join(outcomes, on="game_id")
 print(json.dumps({
     "winners": dict(winners.select("outcome", "winner").iter_rows()),
     "hits": dict(hits.select("outcome", "hit").iter_rows()),
@@ -221,7 +221,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     file = tmp_path / "game.toml"
     file.write_text(SECRET_HITLER.replace(old, new, 1))
     with pytest.raises(PluginError, match=what) as refused:
-        load_game_definition(file, kinds.game_types_outside_files(()))
+        load_game_definition(file, kinds.definitions_outside_files(()))
     assert str(file) in str(refused.value)
 
 
@@ -384,7 +384,9 @@ def test_what_is_declared_otherwise_since_an_ingest(
         (("chameleon",), is_noticed_of_a_file),
         ((), is_noticed_of_code),
     ):
-        monkeypatch.setattr(kinds, "game_types_in_files", lambda in_files=in_files: in_files)
+        monkeypatch.setattr(
+            kinds, "game_types_in_environment_files", lambda in_files=in_files: in_files
+        )
         changed = pipeline.open_lake(sample_lake).changed_game_types
         assert changed == (("chameleon",) if is_noticed else ())
 

@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from rawlogs import games_of
 
-from pipeline.conversion import iter_validated
+from pipeline.conversion import iter_validated_documents
 from pipeline.formats import read_game
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
@@ -81,7 +81,7 @@ def lake(games: Path) -> StoredLake:
 
 
 def test_every_game_of_the_script_is_valid(games: Path) -> None:
-    checked = list(iter_validated(games))
+    checked = list(iter_validated_documents(games))
     assert len(checked) == 190
     assert [one for one in checked if one.faults] == []
 

@@ -85,7 +85,7 @@ def test_a_table_of_every_lake_is_no_table_of_a_kind(
     monkeypatch.setattr(games, "game_definitions", lambda: {"hunt": of_kind})
     monkeypatch.setattr(games, "_all_sourced_definitions", lambda: (("some-games", of_kind),))
     with pytest.raises(PluginError) as raised:
-        games.game_type_tables(shared)
+        games.tables_of_single_game_types(shared)
     assert "the game `hunt` of the package some-games" in str(raised.value)
     assert f"is called `{name}`" in str(raised.value)
 

@@ -18,7 +18,7 @@ from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, TITLES
-from pipeline.metrics.registry import highest_value
+from pipeline.metrics.registry import highest_possible_metric_value
 from pipeline.simulate import simulate
 
 EVIL = '<img src=x onerror="alert(1)">\x1b[2J\u202e ]]> {{7*7}} datum.x"\' javascript:alert(1)'
@@ -258,12 +258,12 @@ def test_the_scale_ends_at_what_the_games_of_the_lake_can_reach(tmp_path: Path) 
 def test_a_row_of_one_game_type_has_the_scale_of_its_terms(lake: Lake) -> None:
     """Rationality reaches 2 with both games, and 1 in each of them."""
     ends = [
-        highest_value("rationality", "paper", lake.game_types, row_type)
+        highest_possible_metric_value("rationality", "paper", lake.game_types, row_type)
         for row_type in ("all", "public_good", "prisoners_dilemma")
     ]
     assert ends == [2, 1, 1]
-    assert highest_value("deception", "paper", lake.game_types, "undercover") == 1
-    assert highest_value("deception", "paper", lake.game_types, "chameleon") == 1.25
+    assert highest_possible_metric_value("deception", "paper", lake.game_types, "undercover") == 1
+    assert highest_possible_metric_value("deception", "paper", lake.game_types, "chameleon") == 1.25
     types = lake.metrics(metric="rationality", game_type="public_good", by=["model", "game_type"])
     spec = plots.plot_metric(types.filter(pl.col("game_type") != "all")).to_dict()
     assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]

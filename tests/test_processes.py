@@ -23,11 +23,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from pipeline import warehouse
-from pipeline.warehouse import run_trusted_query, iter_batches, ingest_connection, write_parquet
+from pipeline.warehouse import (
+    iter_arrow_batches,
+    open_ingest_connection,
+    run_trusted_query,
+    write_parquet,
+)
 endless = "SELECT sum(n % 7) AS total FROM range(1000000000000) AS numbers(n)"
 asked = {
     "answer": lambda connection: run_trusted_query(connection, endless),
-    "batches": lambda connection: list(iter_batches(connection, endless, 10)),
+    "batches": lambda connection: list(iter_arrow_batches(connection, endless, 10)),
     "write": lambda connection: write_parquet(connection, endless, scratch / "written.parquet"),
     "in the main thread": lambda connection: connection.execute(endless),
     "as it begins": lambda connection: run_trusted_query(connection, endless),
@@ -42,7 +47,7 @@ if sys.argv[1] == "as it begins":
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
     try:
-        with ingest_connection(None, (), scratch, 2**28) as connection:
+        with open_ingest_connection(None, (), scratch, 2**28) as connection:
             print("asking", flush=True)
             asked[sys.argv[1]](connection)
     except KeyboardInterrupt:
@@ -95,7 +100,7 @@ else:
 
 def test_memory_that_is_only_reserved_is_not_counted() -> None:
     """As allocators do, by gigabytes: a query ended for it now and then."""
-    process, connection = processes.start_python(TAKE)
+    process, connection = processes.start_python_process(TAKE)
     with connection:
         assert connection.recv() == "only reserved"
     assert process.wait(60) == 0
@@ -104,7 +109,7 @@ def test_memory_that_is_only_reserved_is_not_counted() -> None:
 def test_ctrl_c_is_for_us_alone() -> None:
     """From its first instant on, while it still starts, a process has no traceback to show."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    process, connection = processes.start_python(SAY)
+    process, connection = processes.start_python_process(SAY)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before == set()
     with connection:
         for _ in range(20):
@@ -116,7 +121,9 @@ def test_ctrl_c_is_for_us_alone() -> None:
 
 def test_a_process_that_cannot_begin_says_so_in_a_line(capfd: pytest.CaptureFixture[str]) -> None:
     """As a library's text of many lines that there is no memory for it."""
-    process, connection = processes.start_python("raise ImportError('advice\\n\\nno memory\\n')")
+    process, connection = processes.start_python_process(
+        "raise ImportError('advice\\n\\nno memory\\n')"
+    )
     with connection:
         assert process.wait(60) == 1
     assert capfd.readouterr().err == "magic: no memory\n"

@@ -19,8 +19,8 @@ from pipeline.registry import (
     MENU,
     REPORTS,
     RESULTS,
-    load_command,
-    load_result,
+    load_command_function,
+    load_result_function,
 )
 from pipeline.render import result_names
 from pipeline.reports import ranking
@@ -29,7 +29,7 @@ from pipeline.reports.registry import find_report
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_is_where_the_registry_says(name: str) -> None:
-    assert load_result(name).__name__ == name
+    assert load_result_function(name).__name__ == name
     if table := RESULTS[name].table:
         assert callable(getattr(import_module(f"pipeline.render.{table}"), name))
 
@@ -64,7 +64,7 @@ def test_every_function_of_the_commands_is_listed() -> None:
         for name, one in vars(module).items()
         if isfunction(one) and one.__module__ == module.__name__ and name[0] != "_"
     }
-    assert functions == {name: load_command(name) for name in COMMANDS if COMMANDS[name]}
+    assert functions == {name: load_command_function(name) for name in COMMANDS if COMMANDS[name]}
     assert {name for name in COMMANDS if not COMMANDS[name]} <= {*REPORTS}
 
 

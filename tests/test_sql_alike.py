@@ -16,7 +16,7 @@ from pipeline.catalog import rebuild_catalog
 from pipeline.cli import main
 from pipeline.errors import LakeError
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 from pipeline.lake.tables import CATALOG_FILE_NAME
 from pipeline.metrics.row_queries import ALL_METRICS_VIEW, LEADERBOARD_VIEW, qualified_view_name
 from pipeline.query_processes import QueryProcesses
@@ -133,7 +133,7 @@ def test_a_lake_without_a_game_has_the_same_columns(
     monkeypatch.setattr(
         "pipeline.catalog.all_views", views_computed_by_python
     )  # to make the others takes long
-    create_lake(tmp_path / "lake")
+    open_or_create_lake(tmp_path / "lake")
     empty = pipeline.open_lake(tmp_path / "lake")
     rebuild_catalog(tmp_path / "lake")
     for edition in EDITIONS:

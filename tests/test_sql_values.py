@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import QueryError
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 from pipeline.query_processes import QueryProcesses
-from pipeline.server.app import Task, reply
+from pipeline.server.app import PageRequest, render_reply
 
 SHOWN = {
     "time": ("TIME '23:59:59.999999'", "23:59:59.999999"),
@@ -49,7 +49,7 @@ REFUSED = {
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     path = tmp_path_factory.mktemp("values") / "lake"
-    create_lake(path)
+    open_or_create_lake(path)
     return open_lake(path)
 
 
@@ -109,6 +109,6 @@ def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
 
 def test_the_page_refuses_it_too(lake: Lake) -> None:
     expression, reason = REFUSED["far date in a struct"]
-    page = reply(lake, Task("sql", "json", {"query": f"SELECT {expression} AS x"}))
+    page = render_reply(lake, PageRequest("sql", "json", {"query": f"SELECT {expression} AS x"}))
     assert page.status == 400
     assert reason in json.loads(page.text)["faults"]["query"]

@@ -106,7 +106,8 @@ def test_noise_would_be_seen(loud: dict[str, str]) -> None:
 def test_a_process_of_ours_has_no_stdout(loud: dict[str, str]) -> None:
     """Also where it is started from Python, without the command line."""
     start = (
-        "from pipeline.processes import start_python; start_python('import os, polars')[0].wait()"
+        "from pipeline.processes import start_python_process as start\n"
+        "start('import os, polars')[0].wait()"
     )
     run = subprocess.run(
         [sys.executable, "-c", start], env=loud, capture_output=True, text=True, check=True

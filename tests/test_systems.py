@@ -16,12 +16,16 @@ from rawlogs import chameleon, chatarena, encode
 import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
-from pipeline.conversion import iter_converted
+from pipeline.conversion import iter_converted_documents
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
-from pipeline.pages.content import Content
-from pipeline.pages.templating import content, fragment, parameters
+from pipeline.pages.content import PageContent
+from pipeline.pages.templating import (
+    compute_page_content,
+    parse_page_parameters,
+    render_page_fragment,
+)
 from pipeline.render import build_result_table
 from pipeline.simulate import simulate
 from pipeline.statistics.pairs import UNPAIRED
@@ -549,8 +553,8 @@ def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
                 systems.append(asked.get("system"))
             return "/"
 
-        asked = parameters(name, given)
-        fragment(name, content(name, lake, asked), asked, link)
+        asked = parse_page_parameters(name, given)
+        render_page_fragment(name, compute_page_content(name, lake, asked), asked, link)
         return systems
 
     game = lake.for_system("chatarena").games(limit=1)["game_id"].item()
@@ -618,7 +622,7 @@ def with_lab(place: Path) -> Lake:
     There, Public Good is played by one player more.
     """
     lake = place / "lab"
-    logs = [json.loads(one.line) for one in iter_converted(place / "logs") if one.line]
+    logs = [json.loads(one.line) for one in iter_converted_documents(place / "logs") if one.line]
     for log in logs:
         log["system"] = "lab"
         del log["log_sha256"]
@@ -668,9 +672,9 @@ def test_systems_with_other_rules_are_not_compared(with_lab: Lake) -> None:
         lake.compare(pair, game_type="secret_hitler")
 
 
-def compared_page(lake: Lake, one: str, other: str, **given: str) -> Content:
-    asked = parameters("compare", {"model": one, "other": other} | given)
-    return content("compare", lake, asked)
+def compared_page(lake: Lake, one: str, other: str, **given: str) -> PageContent:
+    asked = parse_page_parameters("compare", {"model": one, "other": other} | given)
+    return compute_page_content("compare", lake, asked)
 
 
 def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
@@ -685,7 +689,9 @@ def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     )
     assert "only game types that both systems play are counted: chameleon" in shown.notes
     assert (shown.faults, shown.system, shown.apart.height) == ({}, "", 0)
-    text = fragment("compare", shown, parameters("compare", {}), lambda *_, **__: "#")
+    text = render_page_fragment(
+        "compare", shown, parse_page_parameters("compare", {}), lambda *_, **__: "#"
+    )
     assert "Games of" not in text
     assert "Settings that differ most" not in text
     own = [name for name in shown.choices["model"] if "@" not in name]
@@ -728,7 +734,7 @@ def test_the_page_says_beside_the_field_why_systems_are_not_compared(
 def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_path: Path) -> None:
     lake = shutil.copytree(place / "magic", tmp_path / "lake")
     ingest(of_chatarena(tmp_path / "more"), lake, model=WHO)
-    asked = parameters("diff", {"system": "chatarena"})
-    shown = content("diff", pipeline.open_lake(lake), asked)
+    asked = parse_page_parameters("diff", {"system": "chatarena"})
+    shown = compute_page_content("diff", pipeline.open_lake(lake), asked)
     assert shown.faults == {"since": "after ingest 1 there was no game of chatarena"}
     assert (shown.rows.height, shown.notes) == (0, ())

@@ -116,7 +116,7 @@ def read_by_duckdb(texts: list[tuple[str, str]]) -> list[tuple[str, bool]]:
             f"CREATE VIEW messages AS SELECT {columns}, '' player, '' model, '' role FROM texts"
         )
         return connection.sql(
-            f"SELECT answer, has_thoughts FROM ({sql_files.read_file('shared/answers')}) "
+            f"SELECT answer, has_thoughts FROM ({sql_files.read_sql_file('shared/answers')}) "
             "ORDER BY message_index"
         ).fetchall()
 

@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 import pipeline
 from pipeline.ingest import ingest
 from pipeline.pages.templating import TEMPLATES
-from pipeline.server.app import Task, reply
+from pipeline.server.app import PageRequest, render_reply
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent.parent / "data" / "sample" / "results"
@@ -59,10 +59,10 @@ def digest() -> str:
         lake = pipeline.open_lake(Path(scratch) / "lake")
         game, _ = choose_game_and_message(lake)
         pages = (
-            Task("leaderboard", "html", {}),
-            Task("game", "html", {"game": game}),
+            PageRequest("leaderboard", "html", {}),
+            PageRequest("game", "html", {"game": game}),
         )
-        texts = [reply(lake, page).text for page in pages]
+        texts = [render_reply(lake, page).text for page in pages]
     files = (TEMPLATES / "frame.html", TEMPLATES.parent / "static" / "style.css")
     texts += [file.read_text("utf-8") for file in files]
     return sha256("\0".join(texts).encode()).hexdigest()

@@ -46,7 +46,7 @@ from pipeline.archives.sources import (
     resolve_sources,
     source_changed_error,
     too_large_message,
-    unclaimed_text_reason,
+    unrecognized_text_reason,
 )
 from pipeline.archives.splitting import (
     Splitter,
@@ -58,11 +58,11 @@ from pipeline.archives.splitting import (
 )
 from pipeline.stores import (
     ChangedError,
-    file_version,
-    is_regular_file,
+    can_open_without_waiting,
+    file_change_key,
+    is_missing_local_file,
     open_file,
-    read_file,
-    was_deleted,
+    read_regular_file,
 )
 
 # The parts of one file: a document, several documents, or the members of an archive.
@@ -153,7 +153,7 @@ def _iter_parts_of_unarchived_file(
     splitter, head = options.choose_splitter(options.path + path, head), head[:_JSON_SNIFF_BYTES]
     splitter = splitter or _json_splitter_for_unrecognized_file(filetype, head)
     if splitter is None:
-        yield FilePart(mark_as_file_if_like_part(path), reason=unclaimed_text_reason(head))
+        yield FilePart(mark_as_file_if_like_part(path), reason=unrecognized_text_reason(head))
         return
     for key, data in splitter(content, options.max_document_bytes):
         part_path = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
@@ -418,15 +418,15 @@ def _iter_split_or_unpacked_documents(
     filetype: FileType,
     options: ReadOptions,
 ) -> Iterator[Document]:
-    version_before, is_read = file_version(file), filetype.kind != "text"
-    if is_regular_file(file):
+    version_before, is_read = file_change_key(file), filetype.kind != "text"
+    if can_open_without_waiting(file):
         for part in iter_parts_of_open_file(file_context, filetype, options):
             is_read |= part.data is not None
             yield _document_of_part(source_file, part)
     else:
         yield Document(source_file.source, source_file.path, None, _NOT_REGULAR)
     # A text that is no log may change while it is read.
-    if is_read and (file_version(file) != version_before or was_deleted(file)):
+    if is_read and (file_change_key(file) != version_before or is_missing_local_file(file)):
         raise source_changed_error(file)
 
 
@@ -436,7 +436,7 @@ def _iter_documents_of_plain_json(
     """Yield a JSON file as one document, or its parts if its format splits it."""
     source, path = source_file.source, source_file.path
     try:
-        data = read_file(file, lambda n_bytes: check_size(n_bytes, max_document_bytes))
+        data = read_regular_file(file, lambda n_bytes: check_size(n_bytes, max_document_bytes))
         is_whole = data is None or choose_splitter(path, data[:HEAD_BYTES]) in (
             None,
             read_whole_file,
@@ -444,7 +444,7 @@ def _iter_documents_of_plain_json(
     except ChangedError:
         raise source_changed_error(file) from None
     except UNREADABLE as error:
-        if was_deleted(file):
+        if is_missing_local_file(file):
             raise source_changed_error(file) from None
         yield Document(source, path, None, describe_error(error), is_broken=True)
         return

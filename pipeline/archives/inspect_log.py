@@ -51,7 +51,7 @@ class EvalHeader(Struct, omit_defaults=True):
     model: str | None = None
     model_roles: dict[str, Role | list[Role]] | None = None
 
-    def model_of(self, role: str) -> str | None:
+    def model_of_role(self, role: str) -> str | None:
         """Return the model that plays a role; None if several models do.
 
         Args:
@@ -105,7 +105,9 @@ def _open_with_header(
     yield _add_header(encoded_header, read_bytes_within_limit(open_member(), max_document_bytes))
 
 
-def iter_samples(pieces: Iterator[bytes], max_document_bytes: int) -> Iterator[DocumentPart]:
+def iter_samples_of_json_log(
+    pieces: Iterator[bytes], max_document_bytes: int
+) -> Iterator[DocumentPart]:
     """Yield the samples of a JSON log as documents, each with the header of the log.
 
     Args:

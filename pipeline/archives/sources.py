@@ -19,7 +19,7 @@ from typing import NamedTuple
 import zstandard
 
 from pipeline.errors import EMPTY_PATH_HINT, SourceError, UsageError
-from pipeline.stores import is_remote, list_objects, local_path, object_size
+from pipeline.stores import is_remote, iter_objects, local_path, object_size
 
 # The name of a file determines its type, or why it is not a log.
 
@@ -384,7 +384,7 @@ def encoding_problem(head: bytes) -> str | None:
     return None
 
 
-def unclaimed_text_reason(head: bytes) -> str:
+def unrecognized_text_reason(head: bytes) -> str:
     """Return why a file that no format recognizes is not a log.
 
     Args:
@@ -577,7 +577,7 @@ def _iter_remote_objects(url: str) -> Iterator[SourceFile]:
             yield SourceFile(source, name, url, n_bytes, is_source=True)
             return
         hidden_folder = None
-        for key, n_bytes in list_objects(url):
+        for key, n_bytes in iter_objects(url):
             names = key.split("/")
             hidden_folder_lengths = (
                 n for n, name in enumerate(names[:-1], 1) if is_hidden_folder_name(name)

@@ -27,10 +27,10 @@ from pipeline.errors import (
     PipelineError,
     QueryError,
     UsageError,
-    exhausted_resource,
+    exhausted_resource_message,
     one_line_message,
 )
-from pipeline.registry import COMMANDS, COMMANDS_BY_TASK, REPORTS, RESULTS, load_command
+from pipeline.registry import COMMANDS, COMMANDS_BY_TASK, REPORTS, RESULTS, load_command_function
 from pipeline.version import __version__
 
 _COMPLETION_VARIABLE = "_MAGIC_COMPLETE"
@@ -117,7 +117,11 @@ class _Group(click.Group):
             rows = []
             for name in names:
                 # Reports are not imported, because that would delay `magic --help`.
-                text = RESULTS[name].summary if name in REPORTS else load_command(name).__doc__
+                text = (
+                    RESULTS[name].summary
+                    if name in REPORTS
+                    else load_command_function(name).__doc__
+                )
                 summary = click.Command(name, help=text).get_short_help_str(
                     formatter.width - 6 - name_width
                 )
@@ -253,7 +257,7 @@ def _expected_error_message(error: BaseException) -> str | None:
         return f"{one_line_message(error)}{hint}{_hint_if_current_folder_was_deleted()}"
     if isinstance(error, EOFError):
         return _TRUNCATED_DATA_MESSAGE
-    if resource_message := exhausted_resource(error):
+    if resource_message := exhausted_resource_message(error):
         return resource_message
     return _click_error_message(error) if isinstance(error, click.ClickException) else None
 

@@ -17,15 +17,15 @@ from click.shell_completion import CompletionItem
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED_OPTIONS
-from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
-from pipeline.parameters import Parameter, ParameterSpec, flag_spec, function_parameters
+from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_as_lake_read_errors
+from pipeline.parameters import Parameter, ParameterSpec, flag_spec, parameters_with_specs
 from pipeline.registry import (
     COMMANDS_WITHOUT_GAMES,
     OMITTED_VIEW_OPTIONS,
     REPORTS,
     RESULTS,
-    load_command,
-    load_result,
+    load_command_function,
+    load_result_function,
 )
 from pipeline.text_format import to_json_text
 
@@ -170,11 +170,13 @@ def create_command_from_function(function: Callable[..., None]) -> "Command":
         function: The function. Its name is the name of the command, and its docstring the help.
     """
     name = function.__name__
-    parameters = function_parameters(function, SHARED_OPTIONS)
+    parameters = parameters_with_specs(function, SHARED_OPTIONS)
     if name not in COMMANDS_WITHOUT_GAMES:
         view_options = {
             parameter.name: parameter
-            for parameter in function_parameters(options.signature_of_view_options, SHARED_OPTIONS)
+            for parameter in parameters_with_specs(
+                options.signature_of_view_options, SHARED_OPTIONS
+            )
             if parameter.name not in OMITTED_VIEW_OPTIONS.get(name, ())
         }
         # The function can have a specification of its own, such as of its default system.
@@ -200,7 +202,7 @@ def create_click_parameter(parameter: Parameter) -> click.Parameter:
         "metavar": spec.metavar or None,
         "help": spec.help,
         "required": default is ...,
-        "callback": lambda _context, _param, value: spec.checked(
+        "callback": lambda _context, _param, value: spec.validated_value(
             value, is_several=is_repeatable, default=default
         ),
     }
@@ -324,7 +326,7 @@ class Command(click.Command):
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
             terminal.add_lake_to_suggested_commands(values["lake"])
         with (
-            reraise_read_errors(),
+            reraise_as_lake_read_errors(),
             redirect_stdout(terminal.library_output_stream()),
             _metric_file_context(**values),
         ):
@@ -352,13 +354,13 @@ def _metric_file_context(
     if not metric_file:
         return nullcontext()
     from pipeline.api import open_lake
-    from pipeline.metrics.registry import use_lake_metrics
+    from pipeline.metrics.registry import register_lake_metrics_temporarily
 
     # Only `magic diff` has several lakes.
     opened_lake = open_lake((lakes or [lake])[-1])
     for file in metric_file:
         opened_lake = opened_lake.with_metric_file(file)
-    return use_lake_metrics(opened_lake)
+    return register_lake_metrics_temporarily(opened_lake)
 
 
 class CommandContext:
@@ -412,7 +414,7 @@ class CommandContext:
         Returns:
             What the function returns.
         """
-        function = load_result(name)
+        function = load_result_function(name)
         parameters = signature(function).parameters
         names = set(parameters)
         for parameter in parameters.values():
@@ -468,7 +470,7 @@ def create_registered_command(name: str) -> click.Command:
     Args:
         name: A name in `registry.COMMANDS`.
     """
-    action = load_command(name)
+    action = load_command_function(name)
     if name not in REPORTS:
         return create_command_from_function(action)
     from pipeline.reports.registry import find_report
@@ -485,26 +487,26 @@ def create_registered_command(name: str) -> click.Command:
         find_report(report_name) for report_name in REPORTS if RESULTS[report_name].module == module
     ]
     module_specs = {
-        parameter.name: parameter.declared
+        parameter.name: parameter.spec
         for module_report in module_reports
         for parameter in module_report.parameters
     }
-    action_parameters = function_parameters(action, {**module_specs, **shared}) if action else []
+    action_parameters = parameters_with_specs(action, {**module_specs, **shared}) if action else []
     names = {parameter.name for parameter in (*report.parameters, *action_parameters)}
     has_option = {
         "failures": "edition" in names,
         "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
         "percent": report.has_percent,
     }
-    view_options = function_parameters(options.signature_of_view_options, shared)
+    view_options = parameters_with_specs(options.signature_of_view_options, shared)
     leading = [
-        *function_parameters(_signature_of_lake_option, shared),
+        *parameters_with_specs(_signature_of_lake_option, shared),
         *view_options,
         *report.parameters,
     ]
     trailing = [
         _create_format_parameter(report),
-        *function_parameters(_signature_of_trailing_options, shared),
+        *parameters_with_specs(_signature_of_trailing_options, shared),
     ]
     # A parameter that the report or the shared options have already is not added twice.
     described_names = {parameter.name for parameter in (*leading, *trailing)}

@@ -16,17 +16,17 @@ from pipeline.atomic_files import atomic_write
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
 from pipeline.errors import PipelineError, UsageError
-from pipeline.plugins import check_extra
+from pipeline.plugins import check_extra_is_installed
 from pipeline.render import DOCUMENT_RENDERERS, markdown
 from pipeline.render.table import Table
 from pipeline.render.terminal import fit_to_width, wrap_text
 from pipeline.serialization import (
-    flatten_nested,
     iter_csv,
     iter_json_lines,
     iter_json_records,
     iter_spreadsheet_csv,
-    split_empty_parts,
+    peek_first_nonempty_frame,
+    to_csv_columns,
     write_parquet,
 )
 from pipeline.text_format import escape_unprintable, split_bold_parts
@@ -73,7 +73,7 @@ def print_rows_in_parts(
             yield part
 
     if form == "table" or form in DOCUMENT_RENDERERS:
-        rows, frames = split_empty_parts(iter_and_count())
+        rows, frames = peek_first_nonempty_frame(iter_and_count())
         next(frames)
         first_table, further_tables = build_table(rows), map(build_table, frames)
         if form == "table":
@@ -211,7 +211,7 @@ def check_output_file(file: Path, form: str) -> None:
         raise UsageError(f"{file}: the file extension selects another format than --format {form}")
     check_output_path(file)
     if file_format == "xlsx":
-        check_extra("an XLSX file", "excel", ("xlsxwriter",))
+        check_extra_is_installed("an XLSX file", "excel", ("xlsxwriter",))
 
 
 def check_output_path(file: Path) -> None:
@@ -254,7 +254,7 @@ def _format_of_extension(file: Path) -> str:
 def _write_xlsx(frame: pl.DataFrame, file: Path) -> None:
     """Write an Excel file with one sheet; no string becomes a formula or a link."""
     columns = pl.DataFrame(
-        [_convert_column_for_excel(column) for column in flatten_nested(frame).iter_columns()]
+        [_convert_column_for_excel(column) for column in to_csv_columns(frame).iter_columns()]
     )
     from xlsxwriter import Workbook
     from xlsxwriter.exceptions import FileCreateError

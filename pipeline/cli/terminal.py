@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TextIO
 
-from pipeline.errors import PipelineError, error_reason
+from pipeline.errors import PipelineError, one_line_message_without_path
 from pipeline.registry import LAKE_COMMANDS
-from pipeline.text_format import escape_unprintable, replace_line_breaks
+from pipeline.text_format import escape_unprintable, line_breaks_to_symbols
 
 # ASCII replacements for terminals without UTF-8. Each has the same width, so columns stay aligned.
 _ASCII_REPLACEMENTS = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
@@ -174,7 +174,9 @@ def _write_or_raise_output_error(write: Callable[..., Any], *data: str | bytes) 
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = "it is closed" if error.errno == errno.EBADF else error_reason(error)
+        reason = (
+            "it is closed" if error.errno == errno.EBADF else one_line_message_without_path(error)
+        )
         raise OutputError(f"the result cannot be written to stdout: {reason}") from None
 
 
@@ -213,7 +215,7 @@ def _print_to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
             _SUGGESTED_COMMAND.sub(lambda match: match[0] + lake_option, text) for text in texts
         ]
     # Line breaks are replaced, because a name from a log could otherwise imitate a note of magic.
-    lines = [replace_line_breaks(escape_unprintable(text)) for text in texts]
+    lines = [line_breaks_to_symbols(escape_unprintable(text)) for text in texts]
     if is_wrapped and is_stderr_terminal():
         # Imported here, because the import takes time and `--help` prints no notes.
         from pipeline.render.terminal import wrap_text

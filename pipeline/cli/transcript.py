@@ -13,12 +13,12 @@ from pipeline.reports.transcript import Transcript
 from pipeline.reports.transcript_items import (
     TranscriptItem,
     game_title,
-    items_seen_by_player,
+    messages_as_transcript_items,
     player_table,
 )
 from pipeline.serialization import to_json_records
-from pipeline.statistics.intervals import exact_sum
-from pipeline.text_format import escape_to_one_line, escape_unprintable, replace_line_breaks
+from pipeline.statistics.intervals import order_independent_sum
+from pipeline.text_format import escape_to_one_line, escape_unprintable, line_breaks_to_symbols
 
 _INDENT = "    "
 _STYLES = {"none": "aside", "hit": "hit", "miss": "miss"}
@@ -58,7 +58,7 @@ def write_transcript(transcript: Transcript, form: str) -> None:
         "Votes for proposals": transcript.tables["proposal_votes"].select(_PROPOSAL_VOTE_COLUMNS),
         f"What the metrics counted, edition {edition}": transcript.counted.sort("message_index")
         .group_by("metric", "term", "model", maintain_order=True)
-        .agg(hits=exact_sum(pl.col("hit")), counted=pl.len()),
+        .agg(hits=order_independent_sum(pl.col("hit")), counted=pl.len()),
     }
     for name, rows in sections.items():
         _write_section_if_not_empty(name, rows, form)
@@ -81,7 +81,7 @@ def write_messages_seen_by_seat(transcript: Transcript, seat: int, form: str) ->
     messages, game = transcript.items_seen_by(seat), transcript.game
     output.print_heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _write_fields_that_are_not_none({"game_id": game["game_id"]}, form)
-    for item in items_seen_by_player(messages):
+    for item in messages_as_transcript_items(messages):
         _write_item(item, form)
 
 
@@ -138,7 +138,7 @@ def _write_item(item: TranscriptItem, form: str) -> None:
     write = _write_item_as_markdown if form == "markdown" else _write_item_as_text
     write(
         item,
-        replace_line_breaks(escape_unprintable(item.heading)),
+        line_breaks_to_symbols(escape_unprintable(item.heading)),
         [escape_unprintable(line) for line in item.content],
     )
 
@@ -157,7 +157,7 @@ def _write_item_as_text(item: TranscriptItem, heading: str, lines: list[str]) ->
     for action_line in item.items:
         for part_number, (part_text, style) in enumerate(action_line):
             terminal.write_result("  " if part_number else _INDENT)
-            terminal.write_result(replace_line_breaks(part_text), styles[style])
+            terminal.write_result(line_breaks_to_symbols(part_text), styles[style])
         terminal.write_result("\n")
 
 
@@ -169,7 +169,7 @@ def _write_item_as_markdown(item: TranscriptItem, heading: str, lines: list[str]
     # Indented as code, so that no character of a message is interpreted as Markdown.
     terminal.write_result("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
     list_items = [
-        "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in action_line)
+        "  ".join(line_breaks_to_symbols(escape_unprintable(text)) for text, _ in action_line)
         for action_line in item.items
     ]
     terminal.write_result(

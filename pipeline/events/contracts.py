@@ -240,7 +240,7 @@ class PlayerRow(GameRow):
     side = column.category_column(Side, "the side of the role", nullable=True)
     is_tested = column.boolean_column("whether the player's model is under test")
     competition = column.category_column(
-        games.win_rate_competitions(),
+        games.win_rate_competition_names(),
         "the competition of the results: game type and tested role or side; null if not tested",
         nullable=True,
     )
@@ -502,7 +502,7 @@ _TABLES_BEFORE_ACTIONS: dict[str, type[Table]] = {
     "messages": Messages,
 }
 _TABLES_AFTER_ACTIONS: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-GAME_TYPE_TABLES = games.game_type_tables(
+GAME_TYPE_TABLES = games.tables_of_single_game_types(
     {*_TABLES_BEFORE_ACTIONS, *ACTION_TABLES, *_TABLES_AFTER_ACTIONS}
 )
 _ACTION_TABLES = {

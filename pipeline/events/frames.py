@@ -451,7 +451,8 @@ def _setting_columns(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
         name: list(map(attrgetter(name), number_by_setting)) for name in Setting._fields
     }
     columns |= {
-        name: [game.setting_value(name) for game in example_games] for name in FIXED_SETTING_KEYS
+        name: [game.setting_value_for_column(name) for game in example_games]
+        for name in FIXED_SETTING_KEYS
     }
     return _typed_frame("games", columns)[row_numbers]
 

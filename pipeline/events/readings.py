@@ -510,7 +510,7 @@ def hash_document(data: bytes, game: GameRecord, content_hash: str) -> str:
     return sha256(data if game.log_id is None else f"{game.log_id} {content_hash}".encode())
 
 
-def game_index(path: str) -> int | None:
+def game_index_from_path(path: str) -> int | None:
     """Return the number of a game from the path of its document, such as 7 for `7.json`.
 
     It is the stem of the file's name, or the position of a section or row in its file. Lines of a

@@ -20,10 +20,10 @@ import polars as pl
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from pipeline.errors import UsageError, suggest_names
+from pipeline.errors import UsageError, known_names_hint
 from pipeline.events.contracts import TABLES, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.row_stream import has_long_texts, iter_with_texts
+from pipeline.lake.row_stream import has_long_message_texts, iter_with_message_texts
 from pipeline.lake.tables import COMMITS_TABLE
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.registry import lake_method
@@ -88,7 +88,7 @@ def message_text_sql_expression(lake: StoredLake) -> str:
     If the lake has long texts, only their lengths are selected and sorted, and the texts are joined
     afterwards.
     """
-    return "strlen(messages.content)" if has_long_texts(lake) else "messages.content"
+    return "strlen(messages.content)" if has_long_message_texts(lake) else "messages.content"
 
 
 def iter_select_rows_in_parts(
@@ -107,11 +107,11 @@ def iter_select_rows_in_parts(
         At least one frame.
     """
     # Imported here, so that exports without DuckDB do not have to load it.
-    from pipeline.warehouse import connect_with_memory_limit, iter_parts
+    from pipeline.warehouse import connect_with_memory_limit, iter_polars_batches
 
     with connect_with_memory_limit(lake, {}, select, sorts_texts=True) as connection:
-        rows = iter_parts(connection, select)
-        yield from iter_with_texts(lake, rows) if has_message_texts else rows
+        rows = iter_polars_batches(connection, select)
+        yield from iter_with_message_texts(lake, rows) if has_message_texts else rows
 
 
 def iter_frames_of_row_group_size(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -269,7 +269,9 @@ def create_redaction(
     if unknown_columns := [name for name in omitted_columns if name not in all_columns]:
         table, _, _ = unknown_columns[0].partition(".")
         table_columns = ", ".join(name for name in all_columns if name.startswith(f"{table}."))
-        hint = f"choose from {table_columns}" if table_columns else suggest_names([table], TABLES)
+        hint = (
+            f"choose from {table_columns}" if table_columns else known_names_hint([table], TABLES)
+        )
         raise UsageError(f"no column {', '.join(unknown_columns)}: {hint}")
     keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
     if omitted_keys := [
@@ -339,7 +341,7 @@ def export(
     96
     """
     if kind not in EXPORT_KINDS:
-        raise UsageError(f"no export `{kind}`: {suggest_names([kind], EXPORT_KINDS)}")
+        raise UsageError(f"no export `{kind}`: {known_names_hint([kind], EXPORT_KINDS)}")
     options = {
         "edition": edition,
         "confidence": confidence,

@@ -15,7 +15,7 @@ from pipeline.column import Column, polars_schema
 from pipeline.errors import UsageError
 from pipeline.exports import ExportResult
 from pipeline.lake import StoredLake
-from pipeline.reports.ratings import hidden_side_credit
+from pipeline.reports.ratings import hidden_side_credit_by_game
 from pipeline.serialization import iter_csv, write_parquet
 from pipeline.text_format import format_count
 from pipeline.vocabulary import Side
@@ -100,7 +100,9 @@ def _battles_in_games_with_hidden_side(lake: StoredLake) -> pl.LazyFrame:
     )
     hidden = seats.filter(side=Side.HIDDEN).rename({"model": MODEL_A, "side": "side_a"})
     other_seats = seats.filter(side=Side.CIVILIAN).select("game_id", model_b="model", side_b="side")
-    pairs = hidden.join(other_seats, on="game_id").join(hidden_side_credit(lake), on="game_id")
+    pairs = hidden.join(other_seats, on="game_id").join(
+        hidden_side_credit_by_game(lake), on="game_id"
+    )
     winning_model = pl.when(_HIT > 0.5).then(pl.lit(MODEL_A)).otherwise(pl.lit(MODEL_B))
     winner = pl.when(_HIT == 0.5).then(pl.lit(TIE)).otherwise(winning_model)
     return pairs.select(pl.exclude("hit"), winner=winner)

@@ -246,7 +246,7 @@ def _result_json(
             "min_score": 0,
             # For a single game type, the maximum of the terms of that type.
             "max_score": declaration(metric, edition)
-            .limited_to_game_types(() if game_type == ALL_GAME_TYPES else (game_type,))
+            .with_only_game_types(() if game_type == ALL_GAME_TYPES else (game_type,))
             .high,
         },
         "score_details": {

@@ -26,7 +26,7 @@ from pipeline.archives.sources import (
     RejectedInputError,
     containing_file_type,
     is_lfs_pointer,
-    unclaimed_text_reason,
+    unrecognized_text_reason,
 )
 from pipeline.archives.splitting import (
     BYTE_ORDER_MARK,
@@ -47,7 +47,13 @@ from pipeline.formats.sniffer import (
     invalid_document_error,
 )
 from pipeline.game_record import GameRecord, InvalidDocumentError
-from pipeline.plugins import FORMATS, OWN_PACKAGE, PluginError, check_unique_names, load_plugins
+from pipeline.plugins import (
+    FORMATS,
+    OWN_PACKAGE,
+    PluginError,
+    iter_plugins_with_unique_names,
+    load_plugins,
+)
 
 _REQUIRED_ATTRIBUTES = ("NAME", "NAMES_MODELS", "claims", "read")
 _ANY_JSON = msgspec.json.Decoder()
@@ -97,7 +103,7 @@ def available_formats() -> tuple[Format, ...]:
         (format_.NAME, OWN_PACKAGE, format_) for format_ in _load_built_in_formats()
     ]
     added = [(format_.NAME, package, format_) for package, format_ in _load_plugin_formats()]
-    formats = check_unique_names("the format", [*built_in_formats, *added])
+    formats = iter_plugins_with_unique_names("the format", [*built_in_formats, *added])
     return tuple(format_ for *_, format_ in sorted(formats, key=itemgetter(0)))
 
 
@@ -198,7 +204,7 @@ def _reraise_format_errors_as_rejected_input(format_name: str) -> Iterator[None]
     except (RejectedInputError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        raise RejectedInputError(describe_format_error(error, format_name)) from error
+        raise RejectedInputError(format_bug_message(error, format_name)) from error
 
 
 @cache
@@ -315,12 +321,12 @@ def _read_with_only_claiming_format(
         if package_of_plugin_format(format_name) is None:
             raise
         raise invalid_document_error(
-            "$", ERROR_REASON, describe_format_error(error, format_name)
+            "$", ERROR_REASON, format_bug_message(error, format_name)
         ) from error
     return claimants[0], game
 
 
-def describe_format_error(error: BaseException, name: str) -> str:
+def format_bug_message(error: BaseException, name: str) -> str:
     """Return the message for an unexpected error of a format, with the place to report the bug.
 
     Args:
@@ -387,7 +393,7 @@ def _reason_document_is_not_a_log(sniffer: DocumentSniffer) -> str:
         try:
             _ANY_JSON.decode(sniffer.data)
         except UNDECODABLE:
-            return unclaimed_text_reason(sniffer.data)
+            return unrecognized_text_reason(sniffer.data)
     if not sniffer.keys:
         return _NO_KEYS
     first_keys = [key for key, _ in zip(sniffer.keys, range(_N_NAMED_KEYS), strict=False)]
@@ -397,6 +403,6 @@ def _reason_document_is_not_a_log(sniffer: DocumentSniffer) -> str:
     return f"{_OTHER_KEYS} ({', '.join(first_keys)}{ellipsis})"
 
 
-def may_be_unsupported_log(reason: str) -> bool:
+def can_be_log_of_unsupported_program(reason: str) -> bool:
     """Return whether a document with this ignored reason may be a log of an unsupported program."""
     return reason.startswith((_OTHER_KEYS, REASON_UNKNOWN_TEXT, NOT_READ))

@@ -20,8 +20,8 @@ from pipeline.formats.record_builder import (
     PromptedPhases,
     Timeline,
     build_messages,
-    find_target,
-    means_nobody,
+    find_target_or_add_fault,
+    is_word_for_nobody,
 )
 from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import (
@@ -77,13 +77,13 @@ class HiddenRoleRules(Struct, frozen=True, eq=False):
             belongs to round n.
     """
 
-    kind: GameDefinition
+    definition: GameDefinition
     hidden_role: str
     civilian_role: str
     outcomes: tuple[str, ...]
     every_clue_is_a_round: bool
 
-    def outcome_of_flag(self, win_flag: int | None) -> str | None:
+    def outcome_of_win_flag(self, win_flag: int | None) -> str | None:
         """Return the outcome that a log's `win_flag` means; None for a missing or unknown flag."""
         return dict(enumerate(self.outcomes)).get(-1 if win_flag is None else win_flag)
 
@@ -105,7 +105,7 @@ UNDERCOVER = HiddenRoleRules(
 GUESS_FLAGS = {0: False, 1: True}
 
 
-def messages_with_phases(
+def build_hidden_role_messages(
     rules: HiddenRoleRules, logged_columns: LoggedColumns, players: Iterable[str]
 ) -> Messages:
     """Build the messages of a Chameleon or Undercover game, with the phase and round of each.
@@ -117,7 +117,7 @@ def messages_with_phases(
         logged_columns: The logged messages, by column.
         players: The players in the order of their seats.
     """
-    return record_builder.messages_from_rows(
+    return record_builder.build_messages_from_columns(
         logged_columns, players, _TIMELINE_BUILDERS[rules.every_clue_is_a_round], _PROMPTS
     )
 
@@ -171,7 +171,7 @@ def n_clue_rounds(rules: HiddenRoleRules, message_columns: MessageColumns) -> in
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
-def build_seats(
+def build_hidden_role_seats(
     rules: HiddenRoleRules,
     hidden_player: str,
     model_by_player: dict[str, str | None],
@@ -196,7 +196,9 @@ def build_seats(
     ]
 
 
-def build_guesses(game: GameRecord, rules: HiddenRoleRules, secret_word: str) -> list[Guess]:
+def build_guess_of_hidden_player(
+    game: GameRecord, rules: HiddenRoleRules, secret_word: str
+) -> list[Guess]:
     """Build a list with the last guess of the hidden player; empty if the game ended without one.
 
     Args:
@@ -298,11 +300,11 @@ class WerewolfGameBuilder:
         self._days_with_attack: set[int] = set()
         self._n_uses_by_day_and_player: dict[tuple[int, str], int] = {}
 
-    def is_in_game(self, player: str) -> bool:
+    def is_still_in_game(self, player: str) -> bool:
         """Return whether the player has not been eliminated yet."""
         return player in self._living
 
-    def is_player(self, player: str, json_path: str) -> bool:
+    def is_player_or_add_fault(self, player: str, json_path: str) -> bool:
         """Return whether a player of the game has this name; add a validation error if not."""
         if player not in self._role_by_player:
             self.faults.append(
@@ -310,25 +312,25 @@ class WerewolfGameBuilder:
             )
         return player in self._role_by_player
 
-    def role(self, player: str) -> str | None:
+    def role_of_player(self, player: str) -> str | None:
         """Return the role of a player; None if the game has no such player."""
         return self._role_by_player.get(player)
 
-    def target(self, value: object, json_path: str) -> str | None:
+    def find_target_or_add_fault(self, value: object, json_path: str) -> str | None:
         """Return the player that a logged target names, or None; add an error if it is unknown.
 
         A word for nobody, such as "none", is not an error.
         """
-        return find_target(value, self._player_by_name, json_path, self.faults)
+        return find_target_or_add_fault(value, self._player_by_name, json_path, self.faults)
 
-    def somebody(self, name: str | None) -> str | None:
+    def none_if_word_for_nobody(self, name: str | None) -> str | None:
         """Return None if the name is a word for nobody, such as "none"; else return the name.
 
         A player can have such a word as a name, which is then returned.
         """
-        return None if name not in self._role_by_player and means_nobody(name) else name
+        return None if name not in self._role_by_player and is_word_for_nobody(name) else name
 
-    def living(self, role: str) -> tuple[str, ...]:
+    def players_in_game_with_role(self, role: str) -> tuple[str, ...]:
         """Return the players with this role who have not been eliminated yet."""
         return tuple(player for player in self._living if self._role_by_player[player] == role)
 
@@ -336,15 +338,17 @@ class WerewolfGameBuilder:
         self, player: str, text: str, day: int, turn: int | None = None, *, is_whisper: bool = False
     ) -> None:
         """Add a message that all players hear, or a whisper that only living werewolves hear."""
-        phase, audience = (WHISPER, self.living(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
+        phase, audience = (
+            (WHISPER, self.players_in_game_with_role(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
+        )
         self._messages.append(LoggedMessage(player, text, phase, day, audience, turn))
 
-    def vote(self, player: str, target: str | None, day: int) -> None:
+    def set_vote(self, player: str, target: str | None, day: int) -> None:
         """Set the player's vote of a day; an earlier vote of the same day is replaced."""
         vote = Vote(self._seat_by_player[player], day, None, target)
         self._vote_by_day_and_player[day, player] = vote
 
-    def use(
+    def add_ability_use(
         self, player: str, ability: str, target: str | None, day: int, finding: str | None = None
     ) -> None:
         """Add the use of a role's ability on a target, with the finding that the player learnt."""
@@ -353,18 +357,18 @@ class WerewolfGameBuilder:
         seat = self._seat_by_player[player]
         self.abilities.append(Ability(seat, day, None, number, ability, target, finding))
 
-    def attack(self, target: str, day: int, json_path: str) -> None:
+    def add_attack_by_all_werewolves(self, target: str, day: int, json_path: str) -> None:
         """Add an attack of each living werewolf on the target; raise at a day's second attack."""
         if day in self._days_with_attack:
             raise invalid_document_error(
                 json_path, "the werewolves attack once a night", repr(target[:50])
             )
         self._days_with_attack.add(day)
-        target_player = self.target(target, json_path)
-        for wolf in self.living(WEREWOLF):
-            self.use(wolf, "attack", target_player, day)
+        target_player = self.find_target_or_add_fault(target, json_path)
+        for wolf in self.players_in_game_with_role(WEREWOLF):
+            self.add_ability_use(wolf, "attack", target_player, day)
 
-    def eliminate(self, player: str, day: int, cause: str, json_path: str) -> None:
+    def eliminate_player(self, player: str, day: int, cause: str, json_path: str) -> None:
         """Remove a player from the game and keep the elimination; raise if it is repeated."""
         if player not in self._living:
             raise invalid_document_error(
@@ -421,7 +425,7 @@ def parse_werewolf_role(word: str, json_path: str) -> str:
     Raises:
         InvalidDocumentError: If werewolf has no role of this name.
     """
-    role = WEREWOLF_DEFINITION.role(word.lower())
+    role = WEREWOLF_DEFINITION.find_role(word.lower())
     if role is None:
         rule = f"a role is one of {', '.join(role_.name for role_ in WEREWOLF_DEFINITION.roles)}"
         raise invalid_document_error(json_path, rule, repr(word[:50]))

@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import astuple, replace
 
-from pipeline.archives.inspect_log import EvalHeader, iter_samples
+from pipeline.archives.inspect_log import EvalHeader, iter_samples_of_json_log
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.interchange import VERSION_KEY
 from pipeline.formats.interchange.document import End, parse_document
 from pipeline.formats.interchange.reading import build_game, derive_results
-from pipeline.formats.record_builder import parse_amount, parse_usage
+from pipeline.formats.record_builder import parse_amount_or_add_fault, parse_usage_or_add_faults
 from pipeline.formats.sniffer import DocumentSniffer, decode, parse_object, parse_truncated_object
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Usage
 
@@ -145,7 +145,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
         return None
     first_keys = parse_truncated_object(head).keys()
     return (
-        iter_samples
+        iter_samples_of_json_log
         if "eval" in first_keys and len(first_keys & _LOG_KEYS) >= _MIN_LOG_KEYS
         else None
     )
@@ -185,7 +185,7 @@ def read(sniffer: DocumentSniffer, model: str | None) -> GameRecord:
     # `get_model(role=...)` does. A role that is bound to several models names none of them.
     for seat in document.seats:
         if seat.model is None and seat.is_bot is False:
-            bound_model = header.model_of(seat.player)
+            bound_model = header.model_of_role(seat.player)
             seat.model = None if bound_model in ("", "none/none") else bound_model
     document.started_at = document.started_at or sample.started_at
     end = document.end or End()
@@ -298,7 +298,7 @@ def _usage_of_each_seat(game: GameRecord, header: EvalHeader, sample: Sample) ->
     players = {seat.player for seat in seats}
     # The calls of a role name its models; the header's binding is used only without calls.
     models_by_other_role = {
-        role: {call.model for call in calls if call.role == role} or {header.model_of(role)}
+        role: {call.model for call in calls if call.role == role} or {header.model_of_role(role)}
         for role in usage_by_role.keys() - players
     }
     usage_by_seat = []
@@ -330,7 +330,9 @@ def _usage_of_each_seat(game: GameRecord, header: EvalHeader, sample: Sample) ->
             continue
         times = [call.working_time for call in seat_calls]
         seconds = [
-            parse_amount(time, "$.sample.events", faults) for time in times if time is not None
+            parse_amount_or_add_fault(time, "$.sample.events", faults)
+            for time in times
+            if time is not None
         ]
         is_timed = bool(seconds) and None not in seconds
         usage_by_seat.append(replace(seat_usage, seconds=sum(seconds) if is_timed else None))
@@ -372,15 +374,17 @@ def _parse_usage_including_cached_tokens(
     Some versions of Inspect include cached tokens in `input_tokens`, and some do not. The total
     number of tokens decides.
     """
-    parsed_usage = parse_usage(logged_usage, _USAGE_KEYS, json_path, faults)
+    parsed_usage = parse_usage_or_add_faults(logged_usage, _USAGE_KEYS, json_path, faults)
     cached_tokens = [
-        parse_amount(getattr(logged_usage, key), f"{json_path}.{key}", faults, is_whole=True)
+        parse_amount_or_add_fault(
+            getattr(logged_usage, key), f"{json_path}.{key}", faults, is_whole=True
+        )
         for key in ("input_tokens_cache_read", "input_tokens_cache_write")
     ]
     if parsed_usage.input_tokens is None:
         return parsed_usage
     max_input_tokens = parsed_usage.input_tokens + sum(filter(None, cached_tokens))
-    total = parse_amount(
+    total = parse_amount_or_add_fault(
         logged_usage.total_tokens, f"{json_path}.total_tokens", faults, is_whole=True
     )
     input_tokens_by_total = (

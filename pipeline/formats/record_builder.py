@@ -91,7 +91,7 @@ PromptedPhases = tuple[Phase | None, ...]
 TimelineBuilder = Callable[[LoggedColumns, PromptedPhases], Timeline]
 
 
-def to_history(rows: Sequence[Row]) -> LoggedColumns:
+def rows_to_columns(rows: Sequence[Row]) -> LoggedColumns:
     """Convert logged messages from rows to columns.
 
     Args:
@@ -105,7 +105,7 @@ def to_history(rows: Sequence[Row]) -> LoggedColumns:
     )
 
 
-def messages_from_rows(
+def build_messages_from_columns(
     logged_columns: LoggedColumns,
     players: Iterable[str],
     build_timeline: TimelineBuilder,
@@ -257,7 +257,7 @@ _WORDS_FOR_NOBODY = frozenset(
 
 
 @lru_cache
-def player_number(name: str) -> int | None:
+def number_in_player_name(name: str) -> int | None:
     """Return the number N in a name of the form `Player N`; None for any other name.
 
     Args:
@@ -267,7 +267,7 @@ def player_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def check_number_of_players(n_players: int, json_path: str, max_players: int = MAX_PLAYERS) -> None:
+def check_player_count(n_players: int, json_path: str, max_players: int = MAX_PLAYERS) -> None:
     """Check that a game has at most `max_players` players.
 
     Args:
@@ -298,7 +298,7 @@ def check_players(players: Collection[str], json_path: str, max_players: int = M
         InvalidDocumentError: If there are too many players, or a name is repeated, reserved or too
             long.
     """
-    check_number_of_players(len(players), json_path, max_players)
+    check_player_count(len(players), json_path, max_players)
     _check_unique_player_names(players, json_path)
     if RESERVED_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= MAX_NAME_LENGTH:
         return
@@ -346,14 +346,14 @@ def sort_by_player_number(value_by_player: dict[str, T]) -> dict[str, T]:
     Args:
         value_by_player: The value of each player.
     """
-    numbers = {name: player_number(name) for name in value_by_player}
+    numbers = {name: number_in_player_name(name) for name in value_by_player}
     if None in numbers.values():
         return value_by_player
     names = sorted(value_by_player, key=lambda name: numbers[name] or 0)
     return {name: value_by_player[name] for name in names}
 
 
-def means_nobody(name: object) -> bool:
+def is_word_for_nobody(name: object) -> bool:
     """Return whether a value logged as a player's name means nobody, such as null or "none".
 
     Args:
@@ -402,7 +402,7 @@ def _normalize_player_name(name: str) -> str:
     ).casefold()
 
 
-def find_target(
+def find_target_or_add_fault(
     value: object, players_by_name: Mapping[Any, str], json_path: str, faults: list[RecordError]
 ) -> str | None:
     """Return the player that an action's logged target names; add an error if it is unknown.
@@ -414,7 +414,7 @@ def find_target(
         faults: The list to which a validation error is added if the name is unknown.
     """
     player = find_player(value, players_by_name)
-    if player is None and not means_nobody(value):
+    if player is None and not is_word_for_nobody(value):
         faults.append(
             RecordError(json_path, "an act is aimed at a player, or at nobody", repr(value)[:50])
         )
@@ -620,10 +620,10 @@ def build_contributions(game: GameRecord, amounts: Sequence[float | None]) -> li
         (columns.seat[index] or 0, columns.round[index] or 1, amount, index)
         for index, amount in zip(indices, amounts, strict=True)
     ]
-    return add_round_totals(contributed_amounts, len(game.seats))
+    return build_contributions_with_round_totals(contributed_amounts, len(game.seats))
 
 
-def add_round_totals(
+def build_contributions_with_round_totals(
     contributed_amounts: Sequence[ContributedAmount], n_seats: int
 ) -> list[Contribution]:
     """Build contributions with the total of their round and whether the amount is the smallest.
@@ -663,7 +663,7 @@ def results_by_model_and_role(
         _tested_models_with_roles_and_opponents, tuple(game.seats)
     )
     # `is_win` is None if no game of this type ends with the outcome.
-    ending = definition.ending(game.outcome if game.is_finished else None) or Ending("")
+    ending = definition.find_ending(game.outcome if game.is_finished else None) or Ending("")
     message_index = _last_message_index(game)
     return [
         Result(
@@ -672,8 +672,8 @@ def results_by_model_and_role(
             seat=seat,
             message_index=message_index,
             opponent=opponents,
-            is_win=ending.is_win(side := definition.side(role)),
-            win_credit=ending.credit(side),
+            is_win=ending.is_win_of_side(side := definition.side_of_role(role)),
+            win_credit=ending.credit_of_side(side),
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )
@@ -763,7 +763,7 @@ def _last_message_index(game: GameRecord) -> int | None:
     return len(game.messages) - 1 if game.messages.content else None
 
 
-def parse_usage(
+def parse_usage_or_add_faults(
     log_part: Struct,
     key_by_usage_field: Mapping[str, str],
     json_path: str,
@@ -781,7 +781,7 @@ def parse_usage(
         faults: The list to which validation errors are added.
     """
     amounts = {
-        name: parse_amount(
+        name: parse_amount_or_add_fault(
             getattr(log_part, key), f"{json_path}.{key}", faults, is_whole=name.endswith("_tokens")
         )
         for name, key in key_by_usage_field.items()
@@ -789,7 +789,7 @@ def parse_usage(
     return Usage(**amounts)
 
 
-def parse_amount(
+def parse_amount_or_add_fault(
     value: Any, json_path: str, faults: list[RecordError], *, is_whole: bool = False
 ) -> Any:
     """Return a logged number of tokens, seconds or dollars; add an error if it is invalid.

@@ -22,7 +22,7 @@ from msgspec.structs import astuple
 
 from pipeline.archives.sources import encoding_problem
 from pipeline.archives.splitting import is_multiline_json, iter_json_values
-from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, type_error
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, to_record_error
 from pipeline.games import game_definitions
 
 # Decoding with errors that name the JSON path and the broken rule.
@@ -78,12 +78,12 @@ def decode(
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        raise InvalidDocumentError(type_error(error, json_path)) from error
+        raise InvalidDocumentError(to_record_error(error, json_path)) from error
     except UNDECODABLE as error:
         raise not_json_error(error, bytes(data), json_path) from error
 
 
-def iter_valid_entries(
+def iter_valid_entries_and_add_faults(
     entries: Any, entry_type: type[T], json_path: str, faults: list[RecordError]
 ) -> Iterator[tuple[str, T]]:
     """Yield each valid entry of a list; add a validation error for each invalid entry.
@@ -111,7 +111,7 @@ def _convert_or_add_fault(
     try:
         return msgspec.convert(value, target_type)
     except msgspec.ValidationError as error:
-        faults.append(type_error(error, json_path))
+        faults.append(to_record_error(error, json_path))
         return None
 
 

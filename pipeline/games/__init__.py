@@ -26,7 +26,7 @@ from pipeline.plugins import (
     NAME_RULE,
     OWN_PACKAGE,
     PluginError,
-    check_unique_names,
+    iter_plugins_with_unique_names,
     load_plugins,
 )
 from pipeline.vocabulary import ALL_GAME_TYPES, PLAYER, GameType, Phase, Side
@@ -79,17 +79,17 @@ class Ending(Struct, frozen=True, forbid_unknown_fields=True):
     civilian: float | None = None
     hidden_wins: bool | None = None
 
-    def credit(self, side: str) -> float | None:
+    def credit_of_side(self, side: str) -> float | None:
         """Return the credit, from 0 to 1, of a side; None if the outcome does not decide it."""
         if side == Side.HIDDEN:
             return self.hidden
         return self.civilian if side == Side.CIVILIAN else None
 
-    def is_win(self, side: str) -> bool | None:
+    def is_win_of_side(self, side: str) -> bool | None:
         """Return whether a side won with this outcome; None if the outcome does not decide it."""
         if side == Side.HIDDEN and self.hidden_wins is not None:
             return self.hidden_wins
-        credit = self.credit(side)
+        credit = self.credit_of_side(side)
         return None if credit is None else credit == 1
 
 
@@ -136,21 +136,21 @@ class GameDefinition(Struct, frozen=True, eq=False):
     secret_phases: tuple[str, ...] = ()
     most_points_win: bool = False
 
-    def role(self, name: str) -> Role | None:
+    def find_role(self, name: str) -> Role | None:
         """Return the role with this name; None if the game has no such role."""
         return next((role for role in self.roles if role.name == name), None)
 
-    def side(self, role_name: str) -> Side:
+    def side_of_role(self, role_name: str) -> Side:
         """Return the side of the role with this name; `Side.NONE` if the game has no such role."""
-        role = self.role(role_name)
+        role = self.find_role(role_name)
         return role.side if role else Side.NONE
 
-    def ending(self, outcome: str | None) -> Ending | None:
+    def find_ending(self, outcome: str | None) -> Ending | None:
         """Return the ending with this outcome; None if the game has no such outcome."""
         return next((ending for ending in self.endings if ending.outcome == outcome), None)
 
     @property
-    def competitions(self) -> tuple[str, ...]:
+    def competition_names(self) -> tuple[str, ...]:
         """The names under which Win Rate counts the results of the game's roles, in role order."""
         return tuple(dict.fromkeys(role.competition for role in self.roles))
 
@@ -296,15 +296,15 @@ def iter_name_conflict_messages(
     for source, other_definition in other_definitions:
         if definition.name == other_definition.name:
             yield f"{source} has a game of this name too: rename this one, or leave it out"
-        for competition in definition.competitions:
-            if competition in other_definition.competitions:
+        for competition in definition.competition_names:
+            if competition in other_definition.competition_names:
                 yield (
                     f"the game `{other_definition.name}` also has the competition `{competition}`, "
                     "so Win Rate would count their results together: rename the competition"
                 )
 
 
-def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
+def iter_missing_metric_messages(definition: GameDefinition) -> Iterator[str]:
     """Yield a warning for each missing side, sought role or credit that leaves a metric empty.
 
     Args:
@@ -320,7 +320,7 @@ def iter_metric_gaps(definition: GameDefinition) -> Iterator[str]:
         yield "no role has `is_sought = true`, so no vote is right: Judgement is without a value"
     for ending in definition.endings if definition.has_sides else ():
         for side in sides:
-            if ending.credit(side) is None:
+            if ending.credit_of_side(side) is None:
                 yield (
                     f"`{ending.outcome}` does not say the credit of the {side} side: games with "
                     "this outcome are rejected"
@@ -447,7 +447,7 @@ def _all_sourced_definitions() -> tuple[SourcedDefinition, ...]:
     return (*_built_in_and_plugin_definitions(), *_definitions_from_environment())
 
 
-def game_type_tables(shared_table_names: Collection[str]) -> dict[str, EventTable]:
+def tables_of_single_game_types(shared_table_names: Collection[str]) -> dict[str, EventTable]:
     """Return all tables that only the games of one type have, by table name.
 
     Args:
@@ -469,7 +469,7 @@ def game_type_tables(shared_table_names: Collection[str]) -> dict[str, EventTabl
             )
     return {
         table: definition.tables[table]
-        for table, _, definition in check_unique_names("the table", tables)
+        for table, _, definition in iter_plugins_with_unique_names("the table", tables)
     }
 
 
@@ -498,7 +498,7 @@ def _definitions_from_environment() -> tuple[SourcedDefinition, ...]:
     return tuple(iter_definitions_from_environment_files(_built_in_and_plugin_definitions()))
 
 
-def game_types_outside_files(excluded_files: Collection[str]) -> list[SourcedDefinition]:
+def definitions_outside_files(excluded_files: Collection[str]) -> list[SourcedDefinition]:
     """Return the definitions of all games, except those that these TOML documents define.
 
     Args:
@@ -516,7 +516,7 @@ def game_types_outside_files(excluded_files: Collection[str]) -> list[SourcedDef
     return [*_built_in_and_plugin_definitions(), *definitions_in_other_files]
 
 
-def game_types_in_files() -> tuple[str, ...]:
+def game_types_in_environment_files() -> tuple[str, ...]:
     """Return the names of the game types that the files named in `MAGIC_GAMES` define."""
     return tuple(definition.name for _, definition in _definitions_from_environment())
 
@@ -538,7 +538,7 @@ def game_type_names() -> tuple[str, ...]:
     return tuple(game_definitions())
 
 
-def game_types_with_sides() -> tuple[str, ...]:
+def game_types_with_hidden_side() -> tuple[str, ...]:
     """Return the names of the game types with a hidden side, such as werewolf or Chameleon."""
     return tuple(name for name, definition in game_definitions().items() if definition.has_sides)
 
@@ -550,13 +550,13 @@ def game_types_with_sought_roles() -> tuple[str, ...]:
     )
 
 
-def win_rate_competitions() -> tuple[str, ...]:
+def win_rate_competition_names() -> tuple[str, ...]:
     """Return the names of all competitions, under which the metric Win Rate counts results.
 
     A competition is a game type, or the roles of a game type that win together.
     """
     return tuple(
-        name for definition in game_definitions().values() for name in definition.competitions
+        name for definition in game_definitions().values() for name in definition.competition_names
     )
 
 
@@ -569,7 +569,7 @@ def game_type_of_competition(competition: str) -> str:
     return next(
         name
         for name, definition in game_definitions().items()
-        if competition in definition.competitions
+        if competition in definition.competition_names
     )
 
 

@@ -30,19 +30,19 @@ from pipeline.ingest.worker import (
     split_into_tasks,
     start_processes_or_use_this_one,
 )
-from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
+from pipeline.lake import StoredLake, is_lake, open_lake, open_or_create_lake
 from pipeline.lake.files import delete_staged_files
-from pipeline.lake.tables import ROLES_TABLE, mark_as_writing
+from pipeline.lake.tables import ROLES_TABLE, hold_writer_lock
 from pipeline.lake.transaction import (
     RowMask,
     RowRemoval,
     Transaction,
     begin_transaction,
-    check_writable,
-    name_lake_in_errors,
+    check_tables_match_packages,
+    reraise_as_lake_error,
 )
 from pipeline.processes import available_cores
-from pipeline.stores import file_version, parse_location
+from pipeline.stores import file_change_key, parse_location
 from pipeline.version import __version__
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _hash_source_file_versions(sources: Sequence[str]) -> bytes:
     digest = sha256()
     try:
         for source_file in iter_source_files(sources):
-            version = None if source_file.file is None else file_version(source_file.file)
+            version = None if source_file.file is None else file_change_key(source_file.file)
             digest.update(
                 repr((source_file.source, source_file.path, source_file.n_bytes, version)).encode()
             )
@@ -181,7 +181,7 @@ def ingest(
 
     if memory < MIN_MEMORY_BYTES:
         raise UsageError(f"an ingest needs at least {MIN_MEMORY_BYTES >> 20} MiB of memory")
-    assigned_models = AssignedModels.from_argument(model)
+    assigned_models = AssignedModels.from_model_argument(model)
     jobs = jobs or available_cores()
     if jobs > (max_jobs := _MAX_JOBS_PER_CORE * available_cores()):
         raise UsageError(
@@ -191,13 +191,13 @@ def ingest(
     source_paths = resolve_sources(sources)
     started_at = datetime.now(UTC)
     lake_exists = is_lake(lake)
-    opened_lake = open_lake(lake) if lake_exists else None if dry_run else create_lake(lake)
+    opened_lake = open_lake(lake) if lake_exists else None if dry_run else open_or_create_lake(lake)
     if opened_lake and lake_exists:
-        check_writable(opened_lake)
+        check_tables_match_packages(opened_lake)
         _check_game_definitions_unchanged(opened_lake)
     undeleted_files: list[str] = []
     with (
-        name_lake_in_errors(lake),
+        reraise_as_lake_error(lake),
         # A committed ingest succeeds even if its temporary folder cannot be deleted.
         tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch,
     ):
@@ -208,7 +208,7 @@ def ingest(
             scratch=scratch,
             token=uuid.uuid4().hex,
             models=assigned_models,
-            known=str(known_ids_file) if known_ids_file else None,
+            known_ids_file=str(known_ids_file) if known_ids_file else None,
             max_document=max_document,
             max_expanded=max_expanded,
             batch_bytes=min(
@@ -222,7 +222,7 @@ def ingest(
             job, None if team else opened_lake, collector.add_findings, database, rereads=reread
         )
         with (
-            mark_as_writing(parse_location(job.lake), job.token, undeleted_files.append)
+            hold_writer_lock(parse_location(job.lake), job.token, undeleted_files.append)
             if job.lake
             else nullcontext()
         ):
@@ -316,7 +316,7 @@ def _commit_ingest(
     outdated_games = plan.superseded_or_relocated_ids
     for table in GAME_TABLES if outdated_games else ():
         if game_ids := outdated_games if table == "games" else plan.superseded_ids:
-            change.remove_rows(table, _row_removal_of_games(game_ids))
+            change.remove_committed_rows(table, _row_removal_of_games(game_ids))
     if len(outdated_games) > len(plan.superseded_ids):
         change.write_rows("games", plan.iter_relocated_game_rows())
     for worker, worker_files in enumerate(staged_files):
@@ -335,7 +335,7 @@ def _commit_ingest(
     change.write_rows("documents", plan.iter_new_document_rows(change.ingest_id))
     change.write_rows("archives", [archive_rows])
     if outdated := plan.quarantine_changes.outdated_rows_removal():
-        change.remove_rows("quarantine", outdated)
+        change.remove_committed_rows("quarantine", outdated)
     change.write_rows("quarantine", plan.quarantine_changes.iter_new_rows(change.ingest_id))
     change.commit(
         ingest_row
@@ -380,7 +380,7 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
         return pl.DataFrame(rows).cast(pl.String).select(is_new).to_series().to_numpy()
 
     if stored_roles.filter(is_new).height:
-        change.remove_rows(ROLES_TABLE, RowRemoval(("game_type",), mask))
+        change.remove_committed_rows(ROLES_TABLE, RowRemoval(("game_type",), mask))
     change.write_rows(ROLES_TABLE, [roles.filter(is_new)])
 
 

@@ -30,9 +30,15 @@ from pipeline.events.frames import (
     ParsedVoteCounts,
     build_event_frames,
 )
-from pipeline.events.readings import content_id, game_id, game_index, hash_document, sha256
+from pipeline.events.readings import (
+    content_id,
+    game_id,
+    game_index_from_path,
+    hash_document,
+    sha256,
+)
 from pipeline.formats import (
-    describe_format_error,
+    format_bug_message,
     ignored_reason,
     read_game,
     record_builder,
@@ -139,7 +145,7 @@ class AssignedModels(Struct, frozen=True):
     model_by_pattern: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def from_argument(cls, model: str | ModelsOf | None) -> Self:
+    def from_model_argument(cls, model: str | ModelsOf | None) -> Self:
         """Create the object from the `model` argument of an ingest.
 
         Args:
@@ -185,7 +191,9 @@ class AssignedModels(Struct, frozen=True):
         )
 
 
-def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
+def combine_model_and_models_file(
+    model: str | None, file: str | Path | None
+) -> str | ModelsOf | None:
     """Combine a model with a file of models by path pattern, as the `model` argument of an ingest.
 
     Args:
@@ -384,8 +392,8 @@ class DecodedBatch(Struct):
         tables: Rows of the new games, by name of the table.
     """
 
-    seen: list[ScannedDocument] = field(default_factory=list)
-    faults: list[QuarantineRow] = field(default_factory=list)
+    scanned_documents: list[ScannedDocument] = field(default_factory=list)
+    quarantine_rows: list[QuarantineRow] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
@@ -405,7 +413,7 @@ def scan_document(document: Document, source_order: int) -> ScannedDocument:
         return scanned
     scanned.n_bytes = len(document.data)
     scanned.sha256 = sha256(document.data)
-    scanned.game_index = game_index(document.path)
+    scanned.game_index = game_index_from_path(document.path)
     return scanned
 
 
@@ -429,7 +437,7 @@ def decode_documents(
     Returns:
         The rows and errors of the batch.
     """
-    batch = DecodedBatch(seen=list(scanned_documents))
+    batch = DecodedBatch(scanned_documents=list(scanned_documents))
     games: dict[str, IdentifiedGame] = {}
     for document, scanned in zip(documents, scanned_documents, strict=True):
         if scanned.status_alone == KNOWN:
@@ -437,7 +445,7 @@ def decode_documents(
         if document.data is None:
             if document.is_broken:
                 error = RecordError("$", "the document can be read", document.reason or "it cannot")
-                batch.faults.append(_quarantine_row(scanned, None, error))
+                batch.quarantine_rows.append(_quarantine_row(scanned, None, error))
             continue
         game = _decode_or_quarantine_document(document.data, scanned, models, batch)
         if game:
@@ -456,7 +464,7 @@ def decode_documents(
     external_paths = {
         document[:2] for document in documents if isinstance(document, ExternalDocument)
     }
-    for row in batch.faults:
+    for row in batch.quarantine_rows:
         row.raw = None if (row.source, row.path) in external_paths else row.raw
     decoded_ids.add_new_ids(batch.tables["games"]["game_id"].to_pylist())
     return batch
@@ -473,7 +481,7 @@ def _build_frames_excluding_failing_games(games: Sequence[IdentifiedGame]) -> Ev
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            reason = describe_format_error(error, games[0].game.format)
+            reason = format_bug_message(error, games[0].game.format)
             record_error = RecordError(
                 "$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {reason}"
             )
@@ -515,7 +523,7 @@ def _decode_or_quarantine_document(
     except MemoryError:
         raise  # Memory can run out at any document.
     except Exception as error:
-        reason = describe_format_error(error, game.format if game else "")
+        reason = format_bug_message(error, game.format if game else "")
         _quarantine_document(scanned, data, RecordError("$", UNEXPECTED_ERROR_RULE, reason), batch)
         return None
     if game is None:
@@ -531,7 +539,7 @@ def _decode_or_quarantine_document(
     scanned.game_id = game_id(scanned.sha256, scanned.game_index, scanned.assigned_model)
     scanned.content_id = game_content_id
     for fault in _first_errors_and_summary(game.faults):
-        batch.faults.append(_quarantine_row(scanned, data, fault))
+        batch.quarantine_rows.append(_quarantine_row(scanned, data, fault))
     return IdentifiedGame(
         game,
         game_id=scanned.game_id,
@@ -548,7 +556,7 @@ def _quarantine_document(
 ) -> None:
     """Mark a document as quarantined, and add a quarantine row to the batch."""
     scanned.status_alone, scanned.reason = QUARANTINED, fault.message[:MAX_STORED_TEXT_LENGTH]
-    batch.faults.append(_quarantine_row(scanned, data, fault))
+    batch.quarantine_rows.append(_quarantine_row(scanned, data, fault))
 
 
 def _first_errors_and_summary(errors: Sequence[RecordError]) -> Sequence[RecordError]:
@@ -586,12 +594,14 @@ def _remove_and_quarantine_invalid_games(
     error_by_game_id: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
 ) -> None:
     """Remove the rows of invalid games from a batch, and quarantine their documents."""
-    batch.faults = [fault for fault in batch.faults if fault.game_id not in error_by_game_id]
+    batch.quarantine_rows = [
+        fault for fault in batch.quarantine_rows if fault.game_id not in error_by_game_id
+    ]
     for table, rows in batch.tables.items():
         game_ids = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
         is_invalid = game_ids.is_in(list(error_by_game_id))
         batch.tables[table] = rows.filter((~is_invalid).to_arrow())
-    for document, scanned in zip(documents, batch.seen, strict=True):
+    for document, scanned in zip(documents, batch.scanned_documents, strict=True):
         if scanned.status_alone == GAME and scanned.game_id in error_by_game_id:
             assert document.data is not None
             fault, scanned.game_id = error_by_game_id[scanned.game_id], None

@@ -13,7 +13,7 @@ from pipeline.archives.sources import containing_file_extension
 from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
 from pipeline.lake import open_lake
-from pipeline.lake.row_stream import iter_table_rows
+from pipeline.lake.row_stream import iter_table_batches_with_row_numbers
 
 MANIFEST_FILE_NAME = "manifest.json"
 # `file` is null if the document was not read; `is_cut`: the lake has only its beginning.
@@ -57,7 +57,7 @@ def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     }
     rows: list[tuple[object, ...]] = []
     # Rows are read in batches to bound memory, because every row of a document repeats its bytes.
-    for _, batch in iter_table_rows(
+    for _, batch in iter_table_batches_with_row_numbers(
         opened_lake, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")
     ):
         for *key, game_id, n_bytes, raw in batch.iter_rows():

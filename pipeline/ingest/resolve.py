@@ -27,13 +27,13 @@ from pipeline.ingest.worker import IngestJob, WorkerFindings
 from pipeline.lake import StoredLake
 from pipeline.lake.transaction import RowMask, RowRemoval
 from pipeline.sql_files import fill_template
-from pipeline.stores import file_version, is_regular_file
+from pipeline.stores import can_open_without_waiting, file_change_key
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse import (
     THREAD_MEMORY_BYTES,
-    create_query_view,
-    ingest_connection,
-    iter_batches,
+    create_or_replace_view,
+    iter_arrow_batches,
+    open_ingest_connection,
     parquet_files_select,
     register_rows,
     run_trusted_query,
@@ -75,14 +75,14 @@ class IngestDatabase(Struct, frozen=True):
             The connection.
         """
         memory = max(self.memory // _DUCKDB_MEMORY_DIVISOR, THREAD_MEMORY_BYTES)
-        with ingest_connection(lake, _LAKE_TABLES, self.scratch, memory) as connection:
+        with open_ingest_connection(lake, _LAKE_TABLES, self.scratch, memory) as connection:
             is_read_again = f"game_id IS NOT NULL AND {self.rereads}"
-            create_query_view(
+            create_or_replace_view(
                 connection,
                 "games_to_read_again",
                 f"SELECT game_id FROM quarantine WHERE {is_read_again}",
             )
-            create_query_view(
+            create_or_replace_view(
                 connection, "lake_games", "FROM games ANTI JOIN games_to_read_again USING (game_id)"
             )
             yield connection
@@ -104,11 +104,11 @@ class IngestDatabase(Struct, frozen=True):
         """
         files_view = f"{view_name}_in_files"
         if files:
-            create_query_view(connection, files_view, parquet_files_select(files))
+            create_or_replace_view(connection, files_view, parquet_files_select(files))
         else:
             register_rows(connection, files_view, empty_frame)
         # Joined, because the same file can be found from different source folders.
-        create_query_view(
+        create_or_replace_view(
             connection, view_name, f"SELECT *, source || '/' || path AS location FROM {files_view}"
         )
 
@@ -124,7 +124,7 @@ class IngestDatabase(Struct, frozen=True):
         """
         file = self.scratch / f"{view_name}.parquet"
         write_parquet(connection, select, file)
-        create_query_view(connection, view_name, parquet_files_select([file]))
+        create_or_replace_view(connection, view_name, parquet_files_select([file]))
 
     def write_and_load_ids(
         self, connection: DuckDBPyConnection, select: str, file_name: str
@@ -156,7 +156,7 @@ class IngestDatabase(Struct, frozen=True):
             The path of the file; None if the SELECT returns no ids.
         """
         file = self.scratch / f"{file_name}.ids"
-        batches = iter_batches(connection, f"{select} ORDER BY game_id", BATCH_ROWS)
+        batches = iter_arrow_batches(connection, f"{select} ORDER BY game_id", BATCH_ROWS)
         GameIds.write_ids_file(batches, file)
         return file if file.stat().st_size else None
 
@@ -254,11 +254,11 @@ class QuarantineChanges:
         database.create_view_of_files(
             connection, "reported_errors", error_files, quarantine_frame([])
         )
-        create_query_view(
+        create_or_replace_view(
             connection, "reported_errors_without_raw", "SELECT * EXCLUDE (raw) FROM reported_errors"
         )
         previous_rows = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
-        create_query_view(connection, "previous_quarantine_rows", previous_rows)
+        create_or_replace_view(connection, "previous_quarantine_rows", previous_rows)
         for name in (
             "errors_without_copies",
             "outdated_quarantine_rows",
@@ -316,7 +316,7 @@ class QuarantineChanges:
         if self._has_no_rows:
             return iter(())
         select = ingest_select("new_quarantine_rows", ingest_id=str(ingest_id))
-        return iter_batches(self._connection, select, _QUARANTINE_BATCH_ROWS)
+        return iter_arrow_batches(self._connection, select, _QUARANTINE_BATCH_ROWS)
 
 
 def _outdated_row_mask(rows: pa.Table, outdated_rows: pl.DataFrame) -> RowMask:
@@ -371,7 +371,7 @@ def plan_ingest(
         database.write_result_and_create_view(
             connection, "earlier_assigned_models", ingest_select("earlier_assigned_models")
         )
-        create_query_view(connection, "scanned_documents", ingest_select("scanned_documents"))
+        create_or_replace_view(connection, "scanned_documents", ingest_select("scanned_documents"))
         game_steps = (
             "documents_with_new_game",
             "games_of_unindexed_documents",
@@ -510,7 +510,7 @@ class IngestPlan:
             "lake_games.* REPLACE (relocated_games.source AS source, relocated_games.path AS path)"
         )
         select = f"SELECT {columns} FROM lake_games INNER JOIN relocated_games USING (game_id)"
-        return iter_batches(self._connection, select, BATCH_ROWS)
+        return iter_arrow_batches(self._connection, select, BATCH_ROWS)
 
     def locations_of_removed_known_games(self) -> pl.DataFrame:
         """Return the locations of documents that were skipped, although the lake lacks their games.
@@ -543,7 +543,7 @@ class IngestPlan:
         select = ingest_select(
             "documents_in_archives", documents=documents, archives="read_archives"
         )
-        create_query_view(self._connection, "documents_in_read_archives", select)
+        create_or_replace_view(self._connection, "documents_in_read_archives", select)
         rows = run_trusted_query(self._connection, ingest_select("archives_to_record"))
         register_rows(self._connection, "archives_to_record", rows)
         return rows.select(list(table_schema("archives")))
@@ -558,7 +558,7 @@ class IngestPlan:
             ingest_id: Number of the ingest.
         """
         select = ingest_select("new_document_rows", ingest_id=str(ingest_id))
-        return iter_batches(self._connection, select, BATCH_ROWS)
+        return iter_arrow_batches(self._connection, select, BATCH_ROWS)
 
 
 _LINE_SEPARATOR = "#"
@@ -679,7 +679,7 @@ class UnchangedArchiveCache:
                 in self._last_ingest_by_archive_and_hash.get((archive.source, archive.prefix), {}),
             ]
             for archive in self._archives_read
-            if file_version(archive.file) == archive.version_before_reading
+            if file_change_key(archive.file) == archive.version_before_reading
         ]
         # If two files have the same printed name, their documents cannot be distinguished later.
         is_unique = pl.struct("source", "prefix").is_unique()
@@ -784,7 +784,7 @@ def _source_and_path_prefix_of_archive(source_file: SourceFile) -> tuple[str, st
 
 def _local_file_version(source_file: SourceFile) -> tuple[int, ...] | None:
     """Return the version of a file; None if it is unknown, as on an object store."""
-    return file_version(source_file.file) if source_file.file is not None else None
+    return file_change_key(source_file.file) if source_file.file is not None else None
 
 
 def _hash_archive_if_regular_file(
@@ -794,7 +794,7 @@ def _hash_archive_if_regular_file(
     if (
         source_file.file is None
         or version_before_reading is None
-        or not is_regular_file(source_file.file)
+        or not can_open_without_waiting(source_file.file)
         or not source_file.n_bytes  # A file of the kernel can be endless.
     ):
         return None

@@ -35,8 +35,13 @@ from pipeline.ingest.decode import (
     scanned_documents_frame,
 )
 from pipeline.lake.files import DataFile, TableWriter, staged_file_prefix
-from pipeline.lake.tables import map_tables
-from pipeline.processes import available_cores, describe_exit_code, parent_connection, start_python
+from pipeline.lake.tables import map_tables_in_parallel
+from pipeline.processes import (
+    available_cores,
+    describe_exit_code,
+    parent_connection,
+    start_python_process,
+)
 from pipeline.provenance import hash_ingest_code
 from pipeline.stores import parse_location
 
@@ -58,7 +63,7 @@ class WorkerTask(NamedTuple):
     """
 
     number: int
-    units: tuple[SourceFile, ...] = ()
+    source_files: tuple[SourceFile, ...] = ()
     documents: tuple[Document, ...] = ()
 
 
@@ -82,11 +87,11 @@ def split_into_tasks(
     for is_large, group in groupby(source_files, _is_large_archive):
         if not is_large:
             for batch in _iter_batches_of_task_size(group, lambda source_file: source_file.n_bytes):
-                yield WorkerTask(next(numbers), units=batch)
+                yield WorkerTask(next(numbers), source_files=batch)
             continue
         for source_file in group:
             if read_large_archive is None:
-                yield WorkerTask(next(numbers), units=(source_file,))
+                yield WorkerTask(next(numbers), source_files=(source_file,))
                 continue
             for documents in _iter_batches_of_task_size(
                 read_large_archive(source_file), lambda document: len(document.data or b"")
@@ -141,7 +146,7 @@ class IngestJob(Struct, frozen=True):
     scratch: str
     token: str
     models: AssignedModels
-    known: str | None
+    known_ids_file: str | None
     max_document: int
     max_expanded: int | None
     batch_bytes: int
@@ -211,7 +216,7 @@ class Worker:
     def __init__(self, job: IngestJob, number: int) -> None:
         self._job = job
         self._number = number
-        self._known_ids = GameIds.open_ids_file(job.known) if job.known else None
+        self._known_ids = GameIds.open_ids_file(job.known_ids_file) if job.known_ids_file else None
         self._decoded_ids = GameIds()
         self._writers: dict[str, TableWriter] = {}
         if job.lake is not None:
@@ -238,7 +243,7 @@ class Worker:
             The findings in the documents that were decoded since the last call.
         """
         documents_of_files = chain.from_iterable(
-            self._job.iter_documents_of_file(unit, self._add_bytes) for unit in task.units
+            self._job.iter_documents_of_file(unit, self._add_bytes) for unit in task.source_files
         )
         for position, document in enumerate(
             chain(task.documents, documents_of_files), start=task.number << 32
@@ -264,7 +269,7 @@ class Worker:
             A list with only this worker's files and last findings.
         """
         self._decode_waiting_documents()
-        map_tables(lambda table: self._writers[table].close(), self._writers)
+        map_tables_in_parallel(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
         return [StagedFiles(self._return_and_clear_findings(), files)]
@@ -302,8 +307,8 @@ class Worker:
                 documents, scanned_documents, self._job.models, self._decoded_ids
             )
             self._frames["seen"].append(scanned_documents_frame(scanned_documents, self._number))
-            if batch.faults:
-                self._frames["faults"].append(quarantine_frame(batch.faults))
+            if batch.quarantine_rows:
+                self._frames["faults"].append(quarantine_frame(batch.quarantine_rows))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
         finally:
@@ -479,7 +484,7 @@ class _WorkerProcess:
         self.is_busy = False
         threads = str(max(1, available_cores() // n_workers))
         # Temporary files of the worker are deleted with the ingest's folder, however it terminates.
-        self._process, self.connection = start_python(
+        self._process, self.connection = start_python_process(
             _WORKER_PROGRAM,
             POLARS_MAX_THREADS=threads,
             OMP_NUM_THREADS=threads,

@@ -16,9 +16,9 @@ from pipeline.errors import (
     DENIED_HINT,
     DeniedError,
     LakeError,
-    error_reason,
     is_permission_error,
     one_line_message,
+    one_line_message_without_path,
 )
 from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_description
 from pipeline.lake.stored_lake import StoredLake
@@ -29,7 +29,7 @@ from pipeline.lake.tables import (
     WRITER_LOCKS_FOLDER,
     OpenTable,
     has_nonempty_log,
-    map_tables,
+    map_tables_in_parallel,
     raise_if_clock_before_1970,
     raise_if_forked,
 )
@@ -53,7 +53,7 @@ def is_lake(path: str | Path | Location) -> bool:
         if isinstance(error, NotADirectoryError):
             raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
         if is_permission_error(error):
-            denied = f"{error.filename or path}: {error_reason(error)}"
+            denied = f"{error.filename or path}: {one_line_message_without_path(error)}"
             raise DeniedError(f"{denied}; {DENIED_HINT}") from None
         raise _unreadable_path_error(path, error) from None
 
@@ -197,7 +197,7 @@ def _has_all_files_except_commits(lake: StoredLake, existing_files: Mapping[str,
     )
 
 
-def create_lake(path: str | Path | Location) -> StoredLake:
+def open_or_create_lake(path: str | Path | Location) -> StoredLake:
     """Create a lake with empty tables in a folder, or open the lake that is already there.
 
     Args:
@@ -262,7 +262,7 @@ def _may_have_rows(table_folder: Location) -> bool:
     if not has_nonempty_log(table_folder):
         return False
     try:
-        return bool(OpenTable(table_folder).log_values("path"))
+        return bool(OpenTable(table_folder).log_values_by_file("path"))
     except DeniedError:
         raise
     except LakeError:
@@ -310,7 +310,7 @@ def create_missing_tables(lake_folder: Location, tables: Collection[str]) -> Non
             commit_properties=CommitProperties(max_commit_retries=0),
         )
 
-    map_tables(create, [table for table in tables if table != COMMITS_TABLE])
+    map_tables_in_parallel(create, [table for table in tables if table != COMMITS_TABLE])
     if COMMITS_TABLE in tables:
         create(COMMITS_TABLE)
 
@@ -334,8 +334,8 @@ def concat_by_system(lake: L, compute_rows: Callable[[L], pl.DataFrame]) -> pl.D
 __all__ = [
     "StoredLake",
     "concat_by_system",
-    "create_lake",
     "is_lake",
     "open_lake",
+    "open_or_create_lake",
     "reopen_lake",
 ]

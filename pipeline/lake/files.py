@@ -210,7 +210,7 @@ class _OpenFile:
         n_bytes = self.n_bytes
         name = file_name_with_hash(self._draft_name, self._draft.path)
         self._draft.finish(name)
-        return DataFile(name, n_bytes, self.n_rows, delta_statistics(self._footers[0]))
+        return DataFile(name, n_bytes, self.n_rows, delta_statistics_json(self._footers[0]))
 
     def delete_draft(self) -> None:
         self._writer.is_open = False  # otherwise its destructor would try to finish the file
@@ -319,7 +319,7 @@ def _parquet_leaf_paths(column_path: str, dtype: pa.DataType) -> list[str]:
     return [column_path]
 
 
-def delta_statistics(footer: pq.FileMetaData) -> str:
+def delta_statistics_json(footer: pq.FileMetaData) -> str:
     """Return the statistics of a Parquet file in the JSON format of Delta's log.
 
     Args:

@@ -30,14 +30,14 @@ from pipeline.lake.tables import (
     CATALOG_FILE_NAME,
     COMMITS_TABLE,
     TableState,
-    delete_old_drafts,
+    delete_abandoned_drafts,
     delete_stale_locks_and_find_writers,
-    mark_as_writing,
+    hold_writer_lock,
     open_table_and_check_contents,
     parse_table_states,
     scan_files,
 )
-from pipeline.lake.transaction import begin_transaction, hold_lake_lock, name_lake_in_errors
+from pipeline.lake.transaction import begin_transaction, hold_lake_lock, reraise_as_lake_error
 from pipeline.stores import File, Location
 from pipeline.version import __version__
 
@@ -135,7 +135,7 @@ def maintain(
     modified_before = _utc_time_before_now(hours=older_than_hours)
     if not dry_run:
         on_merged()
-        delete_old_drafts(lake.path, CATALOG_FILE_NAME)
+        delete_abandoned_drafts(lake.path, CATALOG_FILE_NAME)
     rows = []
     for table in lake.existing_tables:
         deleted_files = (
@@ -206,7 +206,7 @@ def _merge_and_commit(lake: StoredLake, names_by_table: dict[str, list[str]]) ->
         return
     merges: list[_Merge] = []
     token = uuid4().hex
-    with mark_as_writing(lake.path, token):
+    with hold_writer_lock(lake.path, token):
         try:
             for table, names in names_by_table.items():
                 merge = _Merge(table, names, [])
@@ -263,9 +263,9 @@ def _write_sorted_files(lake: StoredLake, merge: _Merge, token: str) -> None:
             for chunk_filter in _iter_chunk_filters(rows, sort_columns, CHUNK_BYTES):
                 chunk = rows.filter(chunk_filter).collect(engine="streaming")
                 sorted_rows = chunk.sort(sort_columns, nulls_last=False, maintain_order=True)
-                with name_lake_in_errors(lake.path):
+                with reraise_as_lake_error(lake.path):
                     writer.write(sorted_rows)
-        with name_lake_in_errors(lake.path):
+        with reraise_as_lake_error(lake.path):
             writer.close()
     merge.new_files = writer.files
 
@@ -388,7 +388,9 @@ def _old_unreachable_files(
     folder = lake.table_folder(table)
     needed_names = set(lake.file_sizes_bytes(table))
     for state in _kept_older_states(lake, table, kept_since):
-        needed_names |= set(open_table_and_check_contents(folder, state).log_values("size_bytes"))
+        needed_names |= set(
+            open_table_and_check_contents(folder, state).log_values_by_file("size_bytes")
+        )
     return [
         file
         for file in folder.list_files()

@@ -28,7 +28,7 @@ PART_TEXT_BYTES = 2**26
 _MESSAGE_KEY_COLUMNS = ("game_id", "message_index")
 
 
-def iter_table_rows(
+def iter_table_batches_with_row_numbers(
     lake: "StoredLake", table: str, columns: Sequence[str], first_row: int = 0
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield batches of a table's rows, each with the row number at which it starts.
@@ -85,7 +85,7 @@ def _iter_file_batches(
             if n_rows <= n_skipped_rows:
                 n_skipped_rows -= n_rows
                 continue
-            for batch in iter_batches(parquet, BATCH_ROWS, [*columns], [group]):
+            for batch in iter_parquet_batches(parquet, BATCH_ROWS, [*columns], [group]):
                 rows = pl.DataFrame(batch) if condition is None else _filter_rows(batch, condition)
                 if rows.height > n_skipped_rows:
                     yield rows.slice(n_skipped_rows).select(schema.names()).cast(schema)
@@ -98,7 +98,7 @@ def _filter_rows(rows: "pa.RecordBatch | pa.Table", condition: str) -> pl.DataFr
     return texts.filter(pl.sql_expr(condition))
 
 
-def iter_batches(
+def iter_parquet_batches(
     parquet: "pq.ParquetFile",
     max_rows: int,
     columns: Sequence[str] | None = None,
@@ -125,17 +125,17 @@ def iter_batches(
         yield from parquet.iter_batches(batch_rows, row_groups=[number], columns=columns)
 
 
-def message_lengths_select(lake: "StoredLake") -> str:
+def messages_or_lengths_relation(lake: "StoredLake") -> str:
     """Return what to select FROM: `messages`, or a subquery with text lengths if texts are long.
 
     The subquery's column `content` has the length of each text in bytes in place of the text.
     """
     key = ", ".join(_MESSAGE_KEY_COLUMNS)
     subquery = f"(SELECT {key}, strlen(content) AS content FROM messages)"
-    return subquery if has_long_texts(lake) else "messages"
+    return subquery if has_long_message_texts(lake) else "messages"
 
 
-def has_long_texts(lake: "StoredLake") -> bool:
+def has_long_message_texts(lake: "StoredLake") -> bool:
     """Return whether the lake's messages are long: more than `LONG_TEXT_BYTES` bytes on average.
 
     The average is computed for each row group, and one row group with long texts is enough.
@@ -152,7 +152,9 @@ def has_long_texts(lake: "StoredLake") -> bool:
     return any(n_bytes > LONG_TEXT_BYTES * n_rows for n_rows, n_bytes in groups)
 
 
-def iter_with_texts(lake: "StoredLake", frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def iter_with_message_texts(
+    lake: "StoredLake", frames: Iterable[pl.DataFrame]
+) -> Iterator[pl.DataFrame]:
     """Yield frames in which the lengths in `content` are replaced by the texts of the messages.
 
     Frames that already have texts are yielded unchanged.

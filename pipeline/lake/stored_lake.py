@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import games
-from pipeline.errors import SourceError, UsageError, read_error, suggest_names
+from pipeline.errors import SourceError, UsageError, known_names_hint, lake_read_error
 from pipeline.events.contracts import TABLES, empty_table, registered_roles, table_schema
 from pipeline.lake.tables import (
     COMMITS_TABLE,
@@ -366,7 +366,7 @@ class StoredLake:
                 ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
             rows = ingests.sort("ingest_id").tail(1).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise read_error(error, COMMITS_TABLE) from None
+            raise lake_read_error(error, COMMITS_TABLE) from None
         return rows.row(0, named=True) if rows.height else None
 
     @property
@@ -425,7 +425,7 @@ class StoredLake:
         )
         stored_types, file_types = (
             {name for name, *_ in stored_roles},
-            {*games.game_types_in_files()},
+            {*games.game_types_in_environment_files()},
         )
         changed_types = {name for name, *_ in stored_roles - defined_roles} & {
             *games.game_type_names()
@@ -481,7 +481,7 @@ class StoredLake:
 
     def _unknown_table_message(self, name: str) -> str:
         """Return the error message for an unknown table; the subclass `Lake` overrides it."""
-        return f"no table `{name}`: {suggest_names([name], TABLES)}"
+        return f"no table `{name}`: {known_names_hint([name], TABLES)}"
 
     def has_later_commits(self) -> bool:
         """Return whether magic has changed the lake since this state, or may have begun to.
@@ -544,7 +544,9 @@ class StoredLake:
             return self
         if system not in self.systems:
             hint = (
-                suggest_names([system], self.systems) if self.systems else "the lake has no games"
+                known_names_hint([system], self.systems)
+                if self.systems
+                else "the lake has no games"
             )
             raise UsageError(f"no game of the system `{system}`: {hint}")
         return self.with_view(system=system)
@@ -574,7 +576,7 @@ class StoredLake:
         'loss'
         """
         if failures not in (options := get_args(Failures)):
-            raise UsageError(f"no failures `{failures}`: {suggest_names([failures], options)}")
+            raise UsageError(f"no failures `{failures}`: {known_names_hint([failures], options)}")
         return self.with_view(failures=failures)
 
     @view_property
@@ -744,7 +746,7 @@ class StoredLake:
         """Return a value of the table's log by file name; an empty dict for a missing table."""
         if table in TABLES and table != COMMITS_TABLE and table not in self.states:
             return {}
-        return self._open_table(table).log_values(column)
+        return self._open_table(table).log_values_by_file(column)
 
     def table(self, table: str) -> pl.LazyFrame:
         """Return a table as a polars LazyFrame, with the lake's view options applied.
@@ -802,10 +804,13 @@ def _is_ending_still_defined(
     game_type: str, outcome: str, side: str, win_credit: float | None, is_win: bool | None
 ) -> bool:
     """Return whether the game type's definition gives the side this credit for this outcome."""
-    ending = games.game_definition(game_type).ending(outcome)
+    ending = games.game_definition(game_type).find_ending(outcome)
     if ending is None:
         return False
-    return ending.credit(side) in (None, win_credit) and ending.is_win(side) in (None, is_win)
+    return ending.credit_of_side(side) in (None, win_credit) and ending.is_win_of_side(side) in (
+        None,
+        is_win,
+    )
 
 
 def _has_system_column(table: str) -> bool:

@@ -24,11 +24,11 @@ from pipeline.errors import (
     DENIED_HINT,
     DeniedError,
     LakeError,
-    error_reason,
     is_permission_error,
+    lake_read_error,
     one_line_message,
+    one_line_message_without_path,
     raise_if_resources_exhausted,
-    read_error,
 )
 from pipeline.events.contracts import table_schema
 from pipeline.stores import File, Location
@@ -58,7 +58,7 @@ _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
-def delete_old_drafts(folder: Location, final_name: str) -> None:
+def delete_abandoned_drafts(folder: Location, final_name: str) -> None:
     """Delete the old drafts of a file, which killed processes left in a local folder.
 
     Args:
@@ -115,7 +115,7 @@ def has_nonempty_log(table_folder: Location) -> bool:
     return any(not _is_empty_file(file) for file in _commit_and_checkpoint_files(table_folder))
 
 
-def empty_commit_files(table_folder: Location, last_version: int | None = None) -> list[str]:
+def empty_log_file_names(table_folder: Location, last_version: int | None = None) -> list[str]:
     """Return the names of the empty files in a table's Delta log.
 
     A power failure can leave such files. Delta reads them as commits that change nothing.
@@ -172,7 +172,7 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 
 
 @contextmanager
-def mark_as_writing(
+def hold_writer_lock(
     lake_folder: Location, token: str, on_lock_left: Callable[[str], None] = lambda message: None
 ) -> Iterator[None]:
     """Hold a lock in the lake while this process writes files that are not committed yet.
@@ -195,7 +195,10 @@ def mark_as_writing(
             try:
                 (folder / token).delete_file(missing_ok=True)
             except OSError as error:
-                on_lock_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
+                on_lock_left(
+                    f"{folder / token}: could not be deleted: "
+                    f"{one_line_message_without_path(error)}"
+                )
 
 
 def raise_if_clock_before_1970() -> None:
@@ -273,7 +276,7 @@ def parse_table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, Table
     }
 
 
-def map_tables(function: Callable[[str], T], tables: Iterable[str]) -> list[T]:
+def map_tables_in_parallel(function: Callable[[str], T], tables: Iterable[str]) -> list[T]:
     """Call a function for each table in parallel threads; return the results in order."""
     with ThreadPoolExecutor(_N_THREADS) as pool:
         return list(pool.map(function, tables))
@@ -283,7 +286,7 @@ RENAMED_VALUES: dict[str, dict[str, str]] = {}
 """For each column whose values were renamed: the new value by the old value in older lakes."""
 
 
-def renamed_words(table: str) -> dict[str, dict[str, str]]:
+def renamed_values_by_column(table: str) -> dict[str, dict[str, str]]:
     """Return a map from old to new values for each column of a table whose values were renamed."""
     schema = table_schema(table)
     return {column: values for column, values in RENAMED_VALUES.items() if column in schema}
@@ -299,7 +302,8 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
     )
     return rows.with_columns(
-        pl.col(column).replace(new_values) for column, new_values in renamed_words(table).items()
+        pl.col(column).replace(new_values)
+        for column, new_values in renamed_values_by_column(table).items()
     )
 
 
@@ -323,7 +327,7 @@ def _read_row_count_from_footer(parquet_file: Location) -> int:
         with parquet_file.open() as stream:
             return int(read_metadata(stream).num_rows)
     except (OSError, ArrowException) as error:
-        raise read_error(error, str(parquet_file).split("/")[-2]) from None
+        raise lake_read_error(error, str(parquet_file).split("/")[-2]) from None
 
 
 class OpenTable:
@@ -347,7 +351,7 @@ class OpenTable:
         self._files = self.delta.get_add_actions(flatten=True)
         _raise_if_table_has_unsupported_feature(table_folder, self.delta)
 
-    def log_values(self, column: str) -> dict[str, Any]:
+    def log_values_by_file(self, column: str) -> dict[str, Any]:
         """Return what the table's log stores about each of its files.
 
         Args:
@@ -373,7 +377,10 @@ def open_table_and_check_contents(table_folder: Location, recorded_state: TableS
         LakeError: If the table's log contradicts the recorded contents, or is damaged.
     """
     table = OpenTable(table_folder, recorded_state.version)
-    contents, recorded = contents_of_files(table.log_values("num_records")), recorded_state.contents
+    contents, recorded = (
+        contents_of_files(table.log_values_by_file("num_records")),
+        recorded_state.contents,
+    )
     has_same_files = contents.files_sha256 == recorded.files_sha256
     if not has_same_files or contents.n_rows not in (None, recorded.n_rows):
         raise LakeError(
@@ -399,7 +406,9 @@ def open_commits_table_and_check_row_count(
         LakeError: If the numbers contradict each other, or if the log is damaged.
     """
     table = OpenTable(table_folder, version)
-    n_rows = sum(fill_missing_row_counts(table_folder, table.log_values("num_records")).values())
+    n_rows = sum(
+        fill_missing_row_counts(table_folder, table.log_values_by_file("num_records")).values()
+    )
     n_ingests = table.delta.version()
     foreign_commits = foreign_commit_descriptions(table.delta) if n_rows != n_ingests else []
     if n_rows != n_ingests - len(foreign_commits):
@@ -472,7 +481,7 @@ def _raise_if_table_has_unsupported_feature(table_folder: Location, delta: "Delt
 
 def _empty_commits_hint(table_folder: Location, version: int) -> str:
     """Return the part of an error message about empty commit files; empty if there are none."""
-    names = empty_commit_files(table_folder, version)
+    names = empty_log_file_names(table_folder, version)
     if not names:
         return ""
     is_last = names == [f"{version:020d}.json"] and str(table_folder).endswith(f"/{COMMITS_TABLE}")

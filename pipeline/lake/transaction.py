@@ -33,11 +33,11 @@ from pipeline.errors import (
     DENIED_HINT,
     LakeError,
     PipelineError,
-    is_file_missing_error,
+    is_missing_parquet_file_error,
     is_permission_error,
+    lake_read_error,
     one_line_message,
     raise_if_resources_exhausted,
-    read_error,
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import GAME_TYPE_TABLES, TABLES, VERSION, table_schema
@@ -52,7 +52,7 @@ from pipeline.lake.tables import (
     contents_of_files,
     foreign_commit_descriptions,
     foreign_commits_hint,
-    map_tables,
+    map_tables_in_parallel,
     raise_if_clock_before_1970,
     scan_files,
 )
@@ -126,7 +126,7 @@ def _open_parquet(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.
             dictionaries = [name for name in encoded if name in columns]
             yield pq.ParquetFile(stream, metadata=metadata, read_dictionary=dictionaries)
     except pa.ArrowInvalid as error:
-        raise read_error(error, table) from None
+        raise lake_read_error(error, table) from None
 
 
 def _add_missing_columns_as_nulls(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -145,7 +145,7 @@ def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     Yields:
         The transaction, which changes nothing before its `commit` is called.
     """
-    with name_lake_in_errors(path), ExitStack() as stack:
+    with reraise_as_lake_error(path), ExitStack() as stack:
         check_lock = stack.enter_context(hold_lake_lock(path))
         transaction = Transaction(open_lake(path), check_lock)
         stack.callback(transaction.delete_written_files_unless_committing)
@@ -153,7 +153,7 @@ def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
 
 
 @contextmanager
-def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
+def reraise_as_lake_error(path: str | Path | Location) -> Iterator[None]:
     """Re-raise errors of the block, such as a full disk, as LakeError with the lake's path.
 
     Raises MachineError if the machine has no memory or open files left.
@@ -163,8 +163,8 @@ def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
     except PipelineError:
         raise
     except Exception as error:
-        if is_file_missing_error(error):
-            raise read_error(error) from None
+        if is_missing_parquet_file_error(error):
+            raise lake_read_error(error) from None
         if not isinstance(error, (OSError, DeltaError)):
             raise_if_resources_exhausted(error)
             raise
@@ -220,12 +220,12 @@ class Transaction:
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
-        check_writable(lake)
+        check_tables_match_packages(lake)
         # Tables of packages that were installed after the last commit.
         missing_tables = [table for table in TABLES if table not in lake.existing_tables]
         create_missing_tables(lake.path, missing_tables)
         lake.states.update(dict.fromkeys(missing_tables, TableState(0, EMPTY)))
-        map_tables(
+        map_tables_in_parallel(
             lambda table: _undo_commits_after_version(lake, table, lake.states[table].version),
             lake.states,
         )
@@ -247,7 +247,7 @@ class Transaction:
         self._delete_files_on_failure(table, writer.files)
         self.add_files(table, writer.files)
 
-    def remove_rows(self, table: str, rows_to_remove: RowRemoval) -> None:
+    def remove_committed_rows(self, table: str, rows_to_remove: RowRemoval) -> None:
         """Remove rows of earlier commits from a table when the transaction commits.
 
         The remaining rows of the files that contain them are written to new files now.
@@ -320,9 +320,11 @@ class Transaction:
         self._check_lock()
         for table in self._outdated:
             self._rewrite_files_with_missing_columns(table)
-        map_tables(self._raise_if_added_files_changed, self._added)
+        map_tables_in_parallel(self._raise_if_added_files_changed, self._added)
         self.has_begun = True
-        versions = map_tables(self._commit_table_and_describe_contents, sorted(self.lake.states))
+        versions = map_tables_in_parallel(
+            self._commit_table_and_describe_contents, sorted(self.lake.states)
+        )
         commit_row |= {
             "ingest_id": self.ingest_id,
             # The clock may have been set back since the ingest started.
@@ -455,7 +457,7 @@ class Transaction:
         delta.update_incremental()
 
 
-def check_writable(lake: StoredLake) -> None:
+def check_tables_match_packages(lake: StoredLake) -> None:
     """Raise LakeError if the lake's tables do not fit the game packages that are installed now.
 
     The lake must not have tables of other packages, nor other columns in the tables of games.
@@ -466,7 +468,7 @@ def check_writable(lake: StoredLake) -> None:
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
     tables = [table for table in GAME_TYPE_TABLES if table in lake.existing_tables]
-    map_tables(partial(_raise_if_columns_changed, lake), tables)
+    map_tables_in_parallel(partial(_raise_if_columns_changed, lake), tables)
 
 
 def _raise_if_columns_changed(lake: StoredLake, table: str) -> None:

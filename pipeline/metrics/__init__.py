@@ -12,10 +12,13 @@ from typing import NamedTuple, Self
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.column import document_columns
-from pipeline.errors import suggest_names
+from pipeline.column import add_columns_to_docstring
+from pipeline.errors import known_names_hint
 from pipeline.lake import StoredLake, concat_by_system
-from pipeline.metrics.completeness import metric_completeness, played_games
+from pipeline.metrics.completeness import (
+    game_counts_by_model_and_setting,
+    missing_and_replayed_games_by_metric,
+)
 from pipeline.metrics.estimates import (
     ENGINES,
     NO_ROW_REASON,
@@ -24,10 +27,10 @@ from pipeline.metrics.estimates import (
     add_intervals_and_small_sample_warnings,
     check_engine,
     choose_settings_or_games_as_clusters,
-    compute_values,
+    compute_metric_values,
     count_with_engine,
     sums_by_cluster_and_term,
-    task_id_by_setting,
+    task_id_by_variant_setting,
     weighted_terms_of_values,
 )
 from pipeline.metrics.registry import (
@@ -40,7 +43,7 @@ from pipeline.metrics.registry import (
     Metric,
     lake_method,
     metric_spec,
-    origin_columns,
+    system_edition_and_view_option_columns,
     view_option_columns,
 )
 from pipeline.metrics.request import (
@@ -49,15 +52,15 @@ from pipeline.metrics.request import (
     Request,
     as_list,
     check_confidence,
-    check_models,
+    check_models_are_tested,
     check_request,
+    keep_tested_models,
     parse_condition,
     requested_metrics,
     setting_key_path,
     strings_compared_with_column,
-    tested_models,
 )
-from pipeline.metrics.row_queries import check_plugin_metrics, edition_condition
+from pipeline.metrics.row_queries import check_plugin_metrics, edition_counts_game_condition
 from pipeline.vocabulary import (
     ALL_GAME_TYPES,
     DEFAULT_N_GAMES,
@@ -81,7 +84,7 @@ __all__ = [
     "MetricResult",
     "compute_metrics",
     "metric_spec",
-    "metric_specs",
+    "metric_specs_for_system",
     "metrics",
 ]
 
@@ -123,7 +126,7 @@ class MetricResult(NamedTuple):
 
 
 @lake_method
-@document_columns({**METRIC_VALUE_COLUMNS, "system": SYSTEM_COLUMN})
+@add_columns_to_docstring({**METRIC_VALUE_COLUMNS, "system": SYSTEM_COLUMN})
 def metrics(
     lake: StoredLake,
     *,
@@ -179,12 +182,16 @@ def metrics(
     )
     if _SYSTEM_COLUMN_NAME not in by:
         system_lake = lake.for_single_system()
-        return compute(system_lake, request).rows.with_columns(origin_columns(system_lake, edition))
-    check_models(lake, models)
+        return compute(system_lake, request).rows.with_columns(
+            system_edition_and_view_option_columns(system_lake, edition)
+        )
+    check_models_are_tested(lake, models)
     rows = concat_by_system(
         lake,
         lambda system_lake: (
-            compute(system_lake, replace(request, models=tested_models(system_lake, models))).rows
+            compute(
+                system_lake, replace(request, models=keep_tested_models(system_lake, models))
+            ).rows
         ),
     )
     rows = rows.with_columns(view_option_columns(lake))
@@ -226,15 +233,15 @@ def compute_metrics(
     check_engine(engine, master)
     check_confidence(confidence)
     check_request(lake, request, metric_names)
-    specs = metric_specs(lake, metric_names, request)
+    specs = metric_specs_for_system(lake, metric_names, request)
     query = CountQuery(
         specs,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=None if confidence is None else request_clusters(lake, request),
+        clusters=None if confidence is None else clusters_for_request(lake, request),
     )
     counts = count_with_engine(lake, query, engine, master)
-    rows = compute_values(counts, specs, request)
+    rows = compute_metric_values(counts, specs, request)
     if request.where is not None and rows["reason"].str.starts_with(NO_ROW_REASON).any():
         hints = "".join(
             f"; {hint}" for hint in _iter_hints_for_unknown_values_in_condition(lake, request.where)
@@ -250,7 +257,7 @@ def compute_metrics(
         weighted_terms_of_values(rows, specs, request),
     )
     rows = add_intervals_and_small_sample_warnings(rows, terms, sums, request, confidence)
-    completeness = metric_completeness(lake, specs, request)
+    completeness = missing_and_replayed_games_by_metric(lake, specs, request)
     keys = completeness.drop("is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS).columns
     rows = rows.join(completeness, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
@@ -274,10 +281,10 @@ def _iter_hints_for_unknown_values_in_condition(
             players = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
             names = players.collect()[column].cast(pl.String).to_list()
             if unknown := [name for name in unknown if name not in names]:
-                yield f"no {column} {', '.join(unknown)}: {suggest_names(unknown, names)}"
+                yield f"no {column} {', '.join(unknown)}: {known_names_hint(unknown, names)}"
 
 
-def request_clusters(lake: StoredLake, request: Request) -> Clusters:
+def clusters_for_request(lake: StoredLake, request: Request) -> Clusters:
     """Return whether settings or games are the clusters of each model's confidence intervals.
 
     Args:
@@ -290,20 +297,26 @@ def request_clusters(lake: StoredLake, request: Request) -> Clusters:
     # The keys of the setting in which games of one task may differ under this request.
     variant_paths = [path for path in map(setting_key_path, (*request.by, *request.varied)) if path]
     task_ids = (
-        task_id_by_setting(lake, variant_paths)
+        task_id_by_variant_setting(lake, variant_paths)
         if variant_paths
-        else lake.compute_once(task_id_by_setting)
+        else lake.compute_once(task_id_by_variant_setting)
     )
     if request.edition == RELEASE:
         return choose_settings_or_games_as_clusters(
-            played_games(lake, edition_condition(request)), request, task_ids
+            game_counts_by_model_and_setting(lake, edition_counts_game_condition(request)),
+            request,
+            task_ids,
         )
     return choose_settings_or_games_as_clusters(
-        lake.compute_once(played_games).filter(pl.col("n_finished") > 0), request, task_ids
+        lake.compute_once(game_counts_by_model_and_setting).filter(pl.col("n_finished") > 0),
+        request,
+        task_ids,
     )
 
 
-def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+def metric_specs_for_system(
+    lake: StoredLake, names: Sequence[str], request: Request
+) -> dict[str, Metric]:
     """Return the definitions of metrics, without the game types that the lake's system cannot play.
 
     A metric of a system has no value for a model that lacks one of these games. For MAgIC itself
@@ -323,7 +336,7 @@ def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> di
         return specs
     magic_types = GameType if lake.system in (None, MAGIC_SYSTEM) else ()
     played_types = {*magic_types, *lake.game_types}
-    return {name: spec.limited_to_game_types(played_types) for name, spec in specs.items()}
+    return {name: spec.with_only_game_types(played_types) for name, spec in specs.items()}
 
 
 def _sort_by_metric_and_group(

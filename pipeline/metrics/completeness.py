@@ -39,7 +39,7 @@ _MODEL_KEYS = ("model", "competition", "game_type")
 _COMPETITION_KEYS = ("game_type", "competition", "role", "side")
 
 
-def played_games(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
+def game_counts_by_model_and_setting(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     """Return the number of games of each tested model in each setting that it played.
 
     Args:
@@ -78,7 +78,7 @@ def played_games(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     return settings.select(*keys, "n_games", "n_finished", "is_own")
 
 
-def metric_completeness(
+def missing_and_replayed_games_by_metric(
     lake: StoredLake, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
     """Return the missing and replayed games of each model in the competitions that a metric counts.
@@ -110,7 +110,11 @@ def metric_completeness(
             competitions_counted_by_metrics(lake, metrics, request, keys),
             on=["metric", "game_type"],
         )
-        .join(fixed_expected_games(lake, request.expected), on=competition_keys, nulls_equal=True)
+        .join(
+            games_by_competition_with_fixed_expectation(lake, request.expected),
+            on=competition_keys,
+            nulls_equal=True,
+        )
     )
     counts_by_group = games.group_by("metric", "model", *keys).agg(sums)
     if request.has_rows_over_all_game_types:
@@ -151,7 +155,9 @@ def competitions_counted_by_metrics(
     ).collect(engine="streaming")
 
 
-def expected_games(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
+def expected_games_by_model_and_setting(
+    settings: pl.DataFrame, models: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return how many games each model has finished and should finish in each setting.
 
     These are all settings that any model played, and the model's own games that nobody can repeat.
@@ -201,7 +207,7 @@ def games_by_model_and_competition(lake: StoredLake) -> pl.DataFrame:
         number that would be expected if the larger of two medians were used. Additional games of
         one setting do not make up for missing games of another.
     """
-    settings = lake.compute_once(played_games)
+    settings = lake.compute_once(game_counts_by_model_and_setting)
     competition_keys = ["competition", "game_type"]
     # Settings with equal expected numbers are counted together, because settings times models may
     # be very many rows.
@@ -251,7 +257,9 @@ def games_by_model_and_competition(lake: StoredLake) -> pl.DataFrame:
     )
 
 
-def fixed_expected_games(lake: StoredLake, expected: int | None) -> pl.DataFrame:
+def games_by_competition_with_fixed_expectation(
+    lake: StoredLake, expected: int | None
+) -> pl.DataFrame:
     """Return the games by model and competition, with a fixed number of expected games if given.
 
     Args:
@@ -351,7 +359,7 @@ def _repeated_game_counts_by_model_and_competition(lake: StoredLake) -> pl.DataF
     )
 
 
-def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+def missing_competitions_and_self_play_by_model(lake: StoredLake, edition: Edition) -> pl.DataFrame:
     """Return each model's competitions that only other models finished, and its self-play games.
 
     Args:
@@ -379,12 +387,12 @@ def missing_competitions_by_model(lake: StoredLake, edition: Edition) -> pl.Data
         .agg(missing_competitions=pl.col("competition").filter("is_lacking"))
     )
     with_self_play = missing_by_model.join(
-        lake.compute_once(count_self_play), on="model", how="left", nulls_equal=True
+        lake.compute_once(self_play_game_counts_by_model), on="model", how="left", nulls_equal=True
     )
     return with_self_play.with_columns(pl.col("n_self_play").fill_null(0))
 
 
-def count_self_play(lake: StoredLake) -> pl.DataFrame:
+def self_play_game_counts_by_model(lake: StoredLake) -> pl.DataFrame:
     """Return how many finished hidden-role games each model played against itself.
 
     In such a game one side wins what the other side loses, so it says little about the model.
@@ -412,7 +420,9 @@ def count_self_play(lake: StoredLake) -> pl.DataFrame:
     return counts.sort("model", nulls_last=True).collect(engine="streaming")
 
 
-def unknown_game_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
+def unknown_or_changed_game_notes(
+    lake: StoredLake, game_types: Collection[str] | None = None
+) -> list[str]:
     """Return notes on games whose definition is not installed, or differs from the installed one.
 
     Args:
@@ -444,7 +454,7 @@ def unknown_game_notes(lake: StoredLake, game_types: Collection[str] | None = No
     return notes
 
 
-def replay_notes(rows: pl.DataFrame) -> list[str]:
+def replayed_and_repeated_games_notes(rows: pl.DataFrame) -> list[str]:
     """Return notes that name the models with games played more than once, and how many there are.
 
     Args:
@@ -472,7 +482,7 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
     ]
 
 
-def fewer_games_notes(
+def complete_models_with_fewer_games_notes(
     lake: StoredLake | None, rows: pl.DataFrame, expected: int | None = None
 ) -> list[str]:
     """Return a note for each model that is complete but finished fewer games than another model.
@@ -525,14 +535,14 @@ def self_play_notes(games: pl.DataFrame) -> list[str]:
     ]
 
 
-def replay_notes_by_system(lake: StoredLake) -> list[str]:
+def replayed_and_repeated_games_notes_by_system(lake: StoredLake) -> list[str]:
     """Return notes on the models with games played more than once, for each system of the lake."""
     counts_by_system = (
         system_lake.compute_once(games_by_model_and_competition).group_by("model")
         for system_lake in lake.split_by_system()
     )
     sums = (rows.agg(pl.col(*REPLAY_COLUMNS).sum()) for rows in counts_by_system)
-    return [note for rows in sums for note in replay_notes(rows)]
+    return [note for rows in sums for note in replayed_and_repeated_games_notes(rows)]
 
 
 def _replay_count_text(n_games: int, singular_noun: str) -> str:

@@ -40,7 +40,7 @@ _KEY_COLUMNS, _VALUE_COLUMNS = (
 )
 
 
-def register_metric(
+def check_and_build_registered_metric(
     lake: StoredLake,
     spec: Metric,
     name: str,
@@ -63,11 +63,13 @@ def register_metric(
     """
     check_new_metric_spec(name, spec, metric_names(PAPER))
     metric = build_registered_metric(name, spec, sql, title)
-    aggregate_for_check(lake, name, metric)
+    check_metric_and_return_sums(lake, name, metric)
     return metric
 
 
-def aggregate_for_check(lake: StoredLake, name: str, metric: RegisteredMetric) -> pl.DataFrame:
+def check_metric_and_return_sums(
+    lake: StoredLake, name: str, metric: RegisteredMetric
+) -> pl.DataFrame:
     """Check a metric with the lake's games, and return its hits and counted rows by model.
 
     Args:

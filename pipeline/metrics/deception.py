@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.games import game_types_with_sides
+from pipeline.games import game_types_with_hidden_side
 from pipeline.metrics.registry import Metric, Rows, Term, as_hit, text_by_flag
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
@@ -20,7 +20,7 @@ def _value_for_hidden_or_civilian_side(hidden_value: pl.Expr, civilian_value: pl
 PAPER = Metric(
     has_partial_hits=False,
     terms=(
-        Term("hidden_wins", game_types_with_sides()),
+        Term("hidden_wins", game_types_with_hidden_side()),
         Term("wrong_guesses", (GameType.CHAMELEON,), weight=GUESS_WEIGHT),
     ),
     rows=(

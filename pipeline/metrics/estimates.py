@@ -16,8 +16,8 @@ from pipeline.errors import (
     QueryError,
     UsageError,
     is_parquet_error,
+    known_names_hint,
     one_line_message,
-    suggest_names,
 )
 from pipeline.events.readings import setting_with_id
 from pipeline.game_record import VARIANT_KEYS
@@ -37,9 +37,9 @@ from pipeline.metrics.request import POOLED_TERM, SETTING, Request
 from pipeline.metrics.row_queries import (
     HITS_SQL_TYPE,
     RESULTS_KEY,
+    format_sql_string_list,
     requested_metric_and_result_frames,
     requested_metric_and_result_selects,
-    sql_literals,
     views_shared_by_metric_queries,
 )
 from pipeline.plugins import PluginError
@@ -49,8 +49,8 @@ from pipeline.statistics.intervals import (
     RELATIVE_ROUNDING,
     UNEVEN_TERM_RATIO,
     confidence_intervals,
-    exact_sum,
-    scaled_sum,
+    order_independent_sum,
+    order_independent_sum_of_any_size,
 )
 from pipeline.text_format import SMALL_SAMPLE_MARK
 from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE, Engine
@@ -65,7 +65,7 @@ from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE, Engine
 # if a setting names it in `variant_keys`, or if the request compares its values.
 
 
-def task_id_by_setting(
+def task_id_by_variant_setting(
     lake: StoredLake, varied_paths: Sequence[Sequence[str]] = ()
 ) -> dict[str, str]:
     """Return a task id for each setting that is one of several variants of the same task.
@@ -99,7 +99,7 @@ def task_id_by_setting(
     return ids
 
 
-def task_id_expression(column: str, task_ids: Mapping[str, str]) -> pl.Expr:
+def replace_setting_ids_by_task_ids(column: str, task_ids: Mapping[str, str]) -> pl.Expr:
     """Return an expression that replaces the setting ids of a column by their task ids."""
     return pl.col(column).cast(pl.String).replace(task_ids)
 
@@ -216,7 +216,7 @@ def choose_settings_or_games_as_clusters(
         task_ids: The ids of tasks for settings that are variants.
     """
     sides = played.group_by("model", "competition").agg(
-        n_settings=task_id_expression("setting_id", task_ids).n_unique(),
+        n_settings=replace_setting_ids_by_task_ids("setting_id", task_ids).n_unique(),
         n_games=pl.col("n_games").sum(),
     )
     if not {"setting_id", "game_id"} & set(request.by):
@@ -326,7 +326,9 @@ def _setting_or_game_cluster_sql(clusters: Clusters) -> str:
         return "setting_id"
     game = "left(game_id, 4) || coalesce(model, '')" if clusters.merges_games else "game_id"
     # The name of a model can contain any character, but a competition contains no line break.
-    sides = sql_literals(f"{competition}\n{model}" for model, competition in clusters.by_game)
+    sides = format_sql_string_list(
+        f"{competition}\n{model}" for model, competition in clusters.by_game
+    )
     is_by_game = f"competition || '\n' || coalesce(model, '') IN ({sides})"
     prefix = quote_literal(GAME_CLUSTER_PREFIX)
     return f"CASE WHEN {is_by_game} THEN {prefix} || {game} ELSE setting_id END"
@@ -335,7 +337,7 @@ def _setting_or_game_cluster_sql(clusters: Clusters) -> str:
 def check_engine(engine: Engine, master: str | None) -> None:
     """Raise UsageError if the engine is unknown, or if another engine than spark gets a master."""
     if engine not in ENGINES:
-        raise UsageError(f"no engine `{engine}`: {suggest_names([engine], ENGINES)}")
+        raise UsageError(f"no engine `{engine}`: {known_names_hint([engine], ENGINES)}")
     if master is not None and engine != "spark":
         raise UsageError("a master works only with the engine spark: add `--engine spark`")
 
@@ -387,7 +389,9 @@ def count_with_engine(
         for columns in frame_columns
     )
     if query.clusters is not None and query.clusters.task_ids:
-        sums = sums.with_columns(task_id_expression("cluster", query.clusters.task_ids))
+        sums = sums.with_columns(
+            replace_setting_ids_by_task_ids("cluster", query.clusters.task_ids)
+        )
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
@@ -409,9 +413,9 @@ def _run_count_queries(
     views = views_shared_by_metric_queries(query.request.num_of_game)
     # Imported here, so that the engine polars does not wait for them; Spark is slow to import.
     if engine == "spark":
-        from pipeline.spark import SparkViews, open_session
+        from pipeline.spark import SparkViews, get_or_start_session
 
-        return SparkViews(open_session(master), lake, views).run_queries(texts)
+        return SparkViews(get_or_start_session(master), lake, views).run_queries(texts)
     from pipeline.warehouse import connect, run_trusted_query
 
     with connect(lake, views, "\n".join(texts)) as connection:
@@ -477,7 +481,7 @@ def sum_by_requested_group(
         if parts_over_all and request.game_types == (ALL_GAME_TYPES,)
         else [counts_by_finest_group]
     )
-    keys = [*request.key_columns, *extra_keys]
+    keys = [*request.metric_and_group_columns, *extra_keys]
     grouped_parts = (
         part.group_by(keys, maintain_order=True).agg(sums)
         for part in [*parts_by_type, *parts_over_all]
@@ -490,7 +494,9 @@ def left_join_on_keys(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[st
     return left.join(right, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
-def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
+def compute_metric_values(
+    counts: Counts, metrics: Mapping[str, Metric], request: Request
+) -> pl.DataFrame:
     """Compute the value of each metric in each group from the counts.
 
     Args:
@@ -510,9 +516,9 @@ def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Reque
     is_within = pl.col("hits").is_between(-rounding, pl.col("counted") + rounding)
     for name in counts.sums.filter(~is_within)["metric"].head(1):
         raise MetricError(f"`{name}` has a hit that is {OUT_OF_RANGE_ADVICE}")
-    keys, sums = request.key_columns, counts.sums.lazy()
+    keys, sums = request.metric_and_group_columns, counts.sums.lazy()
     rows = _groups_of_metrics_with_unfinished_games(counts, metrics, request)
-    values = combine_terms(
+    values = combine_term_ratios_into_values(
         _possible_terms_of_groups(sums, rows, metrics, request),
         keys,
         missing=pl.col("term").filter(pl.col("counted") == 0),
@@ -540,7 +546,7 @@ def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Reque
     return pl.concat([result, *_iter_reason_rows_of_metrics_without_data(result, metrics, request)])
 
 
-def combine_terms(
+def combine_term_ratios_into_values(
     terms: pl.LazyFrame, group_columns: Sequence[str], /, **extra_sums: pl.Expr
 ) -> pl.LazyFrame:
     """Combine the ratios of each group into one value, as a sum, a mean or a pooled ratio.
@@ -580,8 +586,8 @@ def combine_terms(
             combine.first(),
             n_terms=pl.len(),
             n_ratios=pl.col("ratio").count(),
-            sum=scaled_sum(pl.col("part")),
-            hits=exact_sum(pl.col("hits")),
+            sum=order_independent_sum_of_any_size(pl.col("part")),
+            hits=order_independent_sum(pl.col("hits")),
             counted=pl.col("counted").sum(),
             **extra_sums,
         )
@@ -650,7 +656,7 @@ def _possible_terms_of_groups(
     sums: pl.LazyFrame, groups: pl.LazyFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.LazyFrame:
     """Return the ratios (terms) that each group's value can have, with their hits and rows."""
-    keys = request.key_columns
+    keys = request.metric_and_group_columns
     sum_columns = pl.col("hits", "counted", "n_hits_unknown").sum()
     counted_terms = sum_by_requested_group(sums, request, sum_columns, extra_keys=["term"])
     # One row for each game type of a term, and one for `all`.
@@ -768,7 +774,7 @@ def add_intervals_and_small_sample_warnings(
         The rows with `ci_low`, `ci_high`, `ci_method`, `effective_items`, `small_sample_terms`
         and `missing_competitions`, which are null if there is no value.
     """
-    keys, rows, clusters = request.key_columns, values.lazy(), sums.lazy()
+    keys, rows, clusters = request.metric_and_group_columns, values.lazy(), sums.lazy()
     cluster_kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("mid-p, clustered by {}", cluster_kinds).alias("ci_method")
     group_frames = (
@@ -819,7 +825,7 @@ def _competitions_that_only_other_models_have(
 
     The column is `missing_competitions`; it is null if values are not grouped by model.
     """
-    keys = request.key_columns
+    keys = request.metric_and_group_columns
     counted_competitions = pl.col("stratum").drop_nulls().unique().alias("own")
     competitions_by_value = clusters.group_by(keys).agg(counted_competitions)
     if "model" not in request.by:
@@ -851,7 +857,7 @@ def weighted_terms_of_values(
     Returns:
         The columns metric, the groups, term, weight and counted.
     """
-    rows, keys = values.lazy(), request.key_columns
+    rows, keys = values.lazy(), request.metric_and_group_columns
     is_pooled = pl.col("metric").is_in(_names_of_metrics_with_pooled_terms(metrics))
     pooled_terms = rows.filter(is_pooled).select(
         *keys, "counted", term=pl.lit(POOLED_TERM), weight=pl.lit(1.0)

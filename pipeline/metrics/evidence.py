@@ -13,10 +13,14 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column
-from pipeline.errors import UsageError, suggest_names
+from pipeline.errors import UsageError, known_names_hint
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.row_stream import add_message_texts, iter_with_texts, message_lengths_select
+from pipeline.lake.row_stream import (
+    add_message_texts,
+    iter_with_message_texts,
+    messages_or_lengths_relation,
+)
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, registry, row_queries
 from pipeline.metrics.estimates import check_engine
 from pipeline.metrics.registry import (
@@ -26,9 +30,15 @@ from pipeline.metrics.registry import (
     POOLED_COMBINES,
     Combine,
     Tables,
-    per_system,
+    lake_method_for_single_system,
 )
-from pipeline.metrics.request import Request, as_list, check_models, check_request, parse_condition
+from pipeline.metrics.request import (
+    Request,
+    as_list,
+    check_models_are_tested,
+    check_request,
+    parse_condition,
+)
 from pipeline.metrics.row_queries import (
     COMPARED_COLUMN,
     HITS_SQL_TYPE,
@@ -45,7 +55,7 @@ from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition, Engine
 # the key follows it.
 
 
-def check_limit(limit: int | None, offset: int = 0) -> None:
+def check_limit_and_offset(limit: int | None, offset: int = 0) -> None:
     """Raise UsageError if the limit of rows is negative, or the offset is out of range."""
     if limit is not None and limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
@@ -53,7 +63,7 @@ def check_limit(limit: int | None, offset: int = 0) -> None:
         raise UsageError(f"the offset must be 0 or more, and a number of rows, not {offset}")
 
 
-def sorted_page(
+def sort_rows_and_select_page(
     rows: pl.LazyFrame,
     columns: Mapping[str, Column],
     key_columns: Sequence[str],
@@ -80,7 +90,7 @@ def sorted_page(
         UsageError: If the column is unknown or cannot be sorted, or if limit or offset are out of
             range.
     """
-    check_limit(limit, offset)
+    check_limit_and_offset(limit, offset)
     dtypes = {name: definition.dtype for name, definition in columns.items()}
     sortable = [
         name
@@ -88,7 +98,7 @@ def sorted_page(
         if definition == pl.String or definition.is_numeric()
     ]
     if sort and sort not in sortable:
-        raise UsageError(f"cannot sort by {sort}: {suggest_names([sort], sortable)}")
+        raise UsageError(f"cannot sort by {sort}: {known_names_hint([sort], sortable)}")
     sort_columns = list(dict.fromkeys([sort, *key_columns] if sort else key_columns))
     directions = [descending, *[False] * (len(sort_columns) - 1)]
     return rows.sort(sort_columns, descending=directions, nulls_last=True).slice(offset, limit)
@@ -140,7 +150,7 @@ class EvidenceOptions(TypedDict, total=False):
     where: str | None
 
 
-@per_system(EVIDENCE_COLUMNS)
+@lake_method_for_single_system(EVIDENCE_COLUMNS)
 def evidence(
     lake: StoredLake,
     metric: str,
@@ -187,7 +197,7 @@ def evidence(
     return pl.concat(parts)
 
 
-@per_system({})
+@lake_method_for_single_system({})
 def evidence_parts(
     lake: StoredLake,
     metric: str,
@@ -202,7 +212,7 @@ def evidence_parts(
     The memory is bounded whatever the size of the lake, except for a metric without SQL, and for
     the engines polars and spark.
     """
-    check_limit(limit)
+    check_limit_and_offset(limit)
     request, engine = (
         _build_evidence_request(lake, metric, options, unclear=unclear),
         options.get("engine"),
@@ -227,7 +237,7 @@ def evidence_parts(
             )
         )
     ):
-        counted = evidence_rows(lake.table, metric, request, condition)
+        counted = unsorted_evidence_rows(lake.table, metric, request, condition)
         rows = counted.collect().select(pl.lit(metric).alias("metric"), *_ROW_COLUMNS)
         return iter([rows.sort(_SORT_COLUMNS, nulls_last=True).slice(0, limit)])
     return _iter_evidence_parts_by_sql(lake, metric, request, condition, options, limit=limit)
@@ -248,14 +258,14 @@ def _iter_evidence_parts_by_sql(
     select = f"""SELECT {quote_literal(name)} AS metric,
     {_format_column_list(row_columns, "counted.")}, messages.content
 FROM ({matching_rows_select(condition, name, row_columns, request)}) AS counted
-LEFT JOIN {"messages" if is_spark else message_lengths_select(lake)} AS messages
+LEFT JOIN {"messages" if is_spark else messages_or_lengths_relation(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
         yield _run_select_with_spark(lake, request, select, options)
         return
     # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import connect_with_memory_limit, iter_parts
+    from pipeline.warehouse import connect_with_memory_limit, iter_polars_batches
 
     with connect_with_memory_limit(
         lake,
@@ -263,20 +273,20 @@ ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
         select,
         sorts_texts=True,
     ) as connection:
-        yield from iter_with_texts(lake, iter_parts(connection, select))
+        yield from iter_with_message_texts(lake, iter_polars_batches(connection, select))
 
 
 def _run_select_with_spark(
     lake: StoredLake, request: Request, select: str, options: EvidenceOptions
 ) -> pl.DataFrame:
     # Imported here: it is an extra, and slow to import.
-    from pipeline.spark import SparkViews, open_session
+    from pipeline.spark import SparkViews, get_or_start_session
 
     views = row_queries.views_shared_by_metric_queries(request.num_of_game)
-    return SparkViews(open_session(options.get("master")), lake, views).run_query(select)
+    return SparkViews(get_or_start_session(options.get("master")), lake, views).run_query(select)
 
 
-@per_system(EVIDENCE_COLUMNS)
+@lake_method_for_single_system(EVIDENCE_COLUMNS)
 def evidence_page(
     lake: StoredLake,
     metric: str,
@@ -294,7 +304,7 @@ def evidence_page(
     >>> lake.evidence_page("judgement", offset=60, limit=60).height
     4
     """
-    check_limit(limit, offset)
+    check_limit_and_offset(limit, offset)
     request = _build_evidence_request(lake, metric, options, unclear=unclear)
     condition = _condition_for_hits_misses_or_unclear_rows(hit, unclear=unclear)
     return _read_evidence_page_with_messages(
@@ -415,9 +425,9 @@ def _run_select_on_evidence_rows(
     if engine == "spark":
         return _run_select_with_spark(lake, request, with_rows, options)
     # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import query_small
+    from pipeline.warehouse import query_on_cached_connection
 
-    return query_small(
+    return query_on_cached_connection(
         lake, row_queries.views_shared_by_metric_queries(request.num_of_game), with_rows
     )
 
@@ -439,7 +449,7 @@ def _build_evidence_request(
         models=as_list(options.get("model")),
         game_types=as_list(options.get("game_type")),
         where=parse_condition([name], options.get("where")),
-        has_unclear_others=unclear,
+        has_unclear_rows_outside_metric=unclear,
     )
     check_request(lake, request, [name])
     return request
@@ -460,7 +470,7 @@ def _condition_for_hits_misses_or_unclear_rows(hit: bool | None, *, unclear: boo
     )
 
 
-def evidence_rows(
+def unsorted_evidence_rows(
     tables: Tables, name: str, request: Request, condition: str = "is_counted"
 ) -> pl.LazyFrame:
     """Return the rows of a metric that meet an SQL condition, unsorted, with all their columns.
@@ -531,7 +541,7 @@ EVIDENCE_SUM_COLUMNS: Mapping[str, column.Column] = {
 }
 
 
-@per_system(EVIDENCE_SUM_COLUMNS)
+@lake_method_for_single_system(EVIDENCE_SUM_COLUMNS)
 def evidence_sum(
     lake: StoredLake,
     metric: str,
@@ -553,7 +563,7 @@ def evidence_sum(
     values = partial(metrics, lake, metric=[metric], confidence=confidence)
     models = as_list(options.get("model")) or ()
     if len(models) == 1:
-        check_models(lake, models)
+        check_models_are_tested(lake, models)
         # All models are counted, because `missing_competitions` depends on the other models.
         options_for_all_models: EvidenceOptions = {**options, "model": None}
         rows = values(by="model", **options_for_all_models).filter(model=models[0])
@@ -565,11 +575,12 @@ def evidence_sum(
         pl.DataFrame(schema=column.polars_schema(EVIDENCE_SUM_COLUMNS)),
     )
     return pl.concat(
-        [value_sum_rows(row, edition) for row in rows.iter_rows(named=True)] or [empty_sum]
+        [split_value_into_term_rows(row, edition) for row in rows.iter_rows(named=True)]
+        or [empty_sum]
     )
 
 
-def value_sum_rows(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame:
+def split_value_into_term_rows(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     """Split a row of `metrics` into one row per ratio of the value, and a last row for the value.
 
     Args:

@@ -34,7 +34,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import column, games, sql_files
-from pipeline.errors import MetricError, UsageError, reraise_read_errors, suggest_names
+from pipeline.errors import MetricError, UsageError, known_names_hint, reraise_as_lake_read_errors
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.plugins import (
@@ -42,7 +42,7 @@ from pipeline.plugins import (
     OWN_PACKAGE,
     Plugin,
     PluginError,
-    check_unique_names,
+    iter_plugins_with_unique_names,
     load_plugins,
 )
 from pipeline.statistics.intervals import RELATIVE_ROUNDING
@@ -186,7 +186,7 @@ class Metric(Struct, frozen=True):
             else {}
         )
 
-    def limited_to_game_types(self, played: Collection[str]) -> "Metric":
+    def with_only_game_types(self, played: Collection[str]) -> "Metric":
         """Return a copy of the metric that counts only games of these types.
 
         Args:
@@ -283,7 +283,7 @@ def register_metrics_temporarily(metrics_by_name: Mapping[str, RegisteredMetric]
         _registered_metrics.reset(token)
 
 
-def registered_metrics() -> Mapping[str, RegisteredMetric]:
+def additional_metrics_of_lake_and_command() -> Mapping[str, RegisteredMetric]:
     """Return the metrics that were added for the current lake or command, by name."""
     return _registered_metrics.get()
 
@@ -293,7 +293,7 @@ def _metrics_of_plugins_lake_and_command() -> Mapping[str, RegisteredMetric]:
 
 
 def _read_metric_position_from_sql_header(name: str) -> int:
-    header = sql_files.read_header(f"metrics/{name}")
+    header = sql_files.read_comment_header(f"metrics/{name}")
     required_keys = ("title", "order", "row", "value", "range", "source")
     missing_keys = [key for key in required_keys if key not in header]
     order = header.get("order", ["0"])[0]
@@ -306,10 +306,12 @@ def _read_metric_position_from_sql_header(name: str) -> int:
 
 
 NAMES: tuple[str, ...] = tuple(
-    sorted(sql_files.list_files("metrics"), key=_read_metric_position_from_sql_header)
+    sorted(sql_files.sql_file_names("metrics"), key=_read_metric_position_from_sql_header)
 )
-_RELEASE_NAMES = tuple(name for name in NAMES if name in sql_files.list_files("metrics/release"))
-TITLES = {name: sql_files.read_header(f"metrics/{name}")["title"][0] for name in NAMES}
+_RELEASE_NAMES = tuple(
+    name for name in NAMES if name in sql_files.sql_file_names("metrics/release")
+)
+TITLES = {name: sql_files.read_comment_header(f"metrics/{name}")["title"][0] for name in NAMES}
 
 
 def metric_titles() -> dict[str, str]:
@@ -336,11 +338,11 @@ def metric_spec(name: str, edition: Edition = PAPER) -> Metric:
         MetricError: If the module of the metric does not define the edition.
     """
     if name not in metric_names(PAPER):
-        raise UsageError(f"no metric `{name}`: {suggest_names([name], metric_names(PAPER))}")
+        raise UsageError(f"no metric `{name}`: {known_names_hint([name], metric_names(PAPER))}")
     if name not in metric_names(edition):
         raise UsageError(
             f"the edition {edition} has no metric `{name}`: "
-            f"{suggest_names([name], metric_names(edition))}"
+            f"{known_names_hint([name], metric_names(edition))}"
         )
     return _find_builtin_or_registered_metric(name, edition).declared
 
@@ -352,8 +354,8 @@ def _find_builtin_or_registered_metric(name: str, edition: Edition) -> Registere
 @cache
 def _load_builtin_metric(name: str, edition: Edition) -> RegisteredMetric:
     """Import a metric of this package, and read its SQL."""
-    file = metric_sql_file(name, edition)
-    attribute = (PAPER if file == metric_sql_file(name, PAPER) else edition).upper()
+    file = metric_sql_file_name(name, edition)
+    attribute = (PAPER if file == metric_sql_file_name(name, PAPER) else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
     declared = getattr(module, attribute, None)
     if not isinstance(declared, Metric):
@@ -361,10 +363,10 @@ def _load_builtin_metric(name: str, edition: Edition) -> RegisteredMetric:
             f"sql/{file}.sql has no definition in Python: define {attribute} in "
             f"pipeline/metrics/{name}.py"
         )
-    return RegisteredMetric(declared, TITLES[name], sql_files.read_file(file))
+    return RegisteredMetric(declared, TITLES[name], sql_files.read_sql_file(file))
 
 
-def highest_value(
+def highest_possible_metric_value(
     name: str, edition: Edition, game_types: Collection[str], row_type: str = ALL_GAME_TYPES
 ) -> float:
     """Return the highest value that a metric can reach in games of these types.
@@ -376,7 +378,7 @@ def highest_value(
         row_type: The game type of a row, if the row has one that is not `all`.
     """
     counted_types = game_types if row_type == ALL_GAME_TYPES else (row_type,)
-    return metric_spec(name, edition).limited_to_game_types(counted_types).high
+    return metric_spec(name, edition).with_only_game_types(counted_types).high
 
 
 def metric_names(edition: Edition) -> tuple[str, ...]:
@@ -386,16 +388,16 @@ def metric_names(edition: Edition) -> tuple[str, ...]:
         UsageError: If the edition is unknown.
     """
     if edition not in EDITIONS:
-        raise UsageError(f"no edition `{edition}`: {suggest_names([edition], EDITIONS)}")
+        raise UsageError(f"no edition `{edition}`: {known_names_hint([edition], EDITIONS)}")
     return (
         _RELEASE_NAMES if edition == RELEASE else (*NAMES, *_metrics_of_plugins_lake_and_command())
     )
 
 
-def metric_sql_file(name: str, edition: Edition) -> str:
+def metric_sql_file_name(name: str, edition: Edition) -> str:
     """Return the path, without file extension, of a metric's file in the SQL folder."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
-    return f"{folder}/{name}" if name in sql_files.list_files(folder) else f"metrics/{name}"
+    return f"{folder}/{name}" if name in sql_files.sql_file_names(folder) else f"metrics/{name}"
 
 
 def comparison_sql_file_name(name: str, edition: Edition) -> str | None:
@@ -431,7 +433,7 @@ def metric_sql(name: str, edition: Edition) -> str:
     return text
 
 
-def sql_header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
+def metric_sql_header_with_defaults(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
     """Return the comment header of a metric's SQL by key, with defaults for missing keys."""
     metric = _find_builtin_or_registered_metric(name, edition)
     return {
@@ -439,7 +441,7 @@ def sql_header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
         "value": ["hits / counted"],
         "range": [f"0..{metric.declared.high:g}"],
         "source": ["added by a package or by `Lake.with_metric`"],
-        **sql_files.parse_header(metric.sql or ""),
+        **sql_files.parse_comment_header(metric.sql or ""),
         "title": [metric.title],
     }
 
@@ -458,7 +460,9 @@ def plugin_metrics() -> Mapping[str, RegisteredMetric]:
         (plugin.name, plugin.package, _metric_from_entry_point(plugin))
         for plugin in load_plugins(METRICS)
     )
-    unique_metrics = check_unique_names("the metric or table", chain(builtin_names, plugin_names))
+    unique_metrics = iter_plugins_with_unique_names(
+        "the metric or table", chain(builtin_names, plugin_names)
+    )
     return {name: metric for name, _, metric in unique_metrics if metric is not None}
 
 
@@ -504,10 +508,12 @@ def build_registered_metric(
                 f"the SQL of `{name}` needs a CTE `attempts`, and a final SELECT: see "
                 "docs/adding.md"
             )
-        sql = sql_files.strip_end(sql)
+        sql = sql_files.strip_final_semicolons_and_comments(sql)
     default_title = name.replace("_", " ").capitalize()
     return RegisteredMetric(
-        spec, title or sql_files.parse_header(sql or "").get("title", [default_title])[0], sql
+        spec,
+        title or sql_files.parse_comment_header(sql or "").get("title", [default_title])[0],
+        sql,
     )
 
 
@@ -775,12 +781,13 @@ def _leaderboard_column_description(metric_name: str, suffix: str, text: str) ->
     text = text.replace(_METRIC_PLACEHOLDER, metric_name)
     if suffix or metric_name not in metric_names(PAPER):  # a value of a column
         return text
-    return (
-        f"{text}: {sql_header(metric_name)['value'][0]}; at most {metric_spec(metric_name).high:g}"
-    )
+    value_text = metric_sql_header_with_defaults(metric_name)["value"][0]
+    return f"{text}: {value_text}; at most {metric_spec(metric_name).high:g}"
 
 
-def origin_columns(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
+def system_edition_and_view_option_columns(
+    lake: StoredLake, edition: str | None = PAPER
+) -> list[pl.Expr]:
     """Return constant columns that say where numbers come from: edition, system, view options.
 
     Args:
@@ -802,9 +809,9 @@ def view_option_columns(lake: StoredLake) -> list[pl.Expr]:
 
 
 @contextmanager
-def use_lake_metrics(lake: StoredLake) -> Iterator[None]:
+def register_lake_metrics_temporarily(lake: StoredLake) -> Iterator[None]:
     """Register the lake's additional metrics for the duration of a `with` block."""
-    with register_metrics_temporarily({**registered_metrics(), **lake._added}):
+    with register_metrics_temporarily({**additional_metrics_of_lake_and_command(), **lake._added}):
         yield
 
 
@@ -835,7 +842,7 @@ def lake_method(
 
     @wraps(function)
     def call_with_lake(lake: StoredLake, /, *arguments: Any, **options: Any) -> Any:
-        with reraise_read_errors(), use_lake_metrics(lake):
+        with reraise_as_lake_read_errors(), register_lake_metrics_temporarily(lake):
             viewed_lake = lake if has_edition is None else lake.for_single_system()
             viewed_lake = viewed_lake if has_losses else viewed_lake.with_failures(EXCLUDE)
             bound = bind(viewed_lake, *arguments, **options) if bind else None
@@ -847,7 +854,7 @@ def lake_method(
             if has_edition is None:
                 return rows
             edition = str(options.get("edition", PAPER)) if has_edition else None
-            origin = origin_columns(viewed_lake, edition)
+            origin = system_edition_and_view_option_columns(viewed_lake, edition)
             is_frame = isinstance(rows, pl.DataFrame)
             frames = (
                 _add_origin_columns(frame, origin) for frame in ([rows] if is_frame else rows)
@@ -857,7 +864,7 @@ def lake_method(
     return cast("Callable[P, R]", call_with_lake)
 
 
-def per_system(
+def lake_method_for_single_system(
     columns: Mapping[str, column.Column],
     *,
     has_edition: bool = True,
@@ -876,7 +883,7 @@ def per_system(
     """
     all_columns = {**columns, **(ORIGIN_COLUMNS if has_edition else {"system": SYSTEM_COLUMN})}
     return lambda function: lake_method(
-        column.document_columns(all_columns)(function),
+        column.add_columns_to_docstring(all_columns)(function),
         has_edition=has_edition,
         **lake_method_options,
     )
@@ -892,7 +899,7 @@ def _add_origin_columns(rows: pl.DataFrame, origin_expressions: Sequence[pl.Expr
     return rows.select(pl.exclude(names), *columns)
 
 
-def format_magic_json(rows: pl.DataFrame) -> str:
+def format_metrics_as_published_script(rows: pl.DataFrame) -> str:
     """Format the metrics of one model as the JSON text that the published script prints.
 
     Args:

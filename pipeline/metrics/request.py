@@ -17,9 +17,9 @@ from pipeline import games
 from pipeline.errors import (
     OtherSystemError,
     UsageError,
-    suggest_names,
-    suggest_quotes,
-    suggest_similar_names,
+    known_names_hint,
+    similar_names_hint,
+    single_quotes_hint,
 )
 from pipeline.events.contracts import TABLES, PlayerRow, table_schema
 from pipeline.game_record import FIXED_SETTING_KEYS
@@ -119,7 +119,7 @@ def parse_condition_for_schema(
         schema = {**schema, **dict.fromkeys(filter(is_setting_key, columns), pl.String())}
     if unknown_columns := [name for name in columns if name not in schema]:
         # The list of columns is long, so similar names are suggested first.
-        suggestion = suggest_similar_names(unknown_columns, [*schema, *metrics_by_column])
+        suggestion = similar_names_hint(unknown_columns, [*schema, *metrics_by_column])
         if metrics_with_column := metrics_by_column.get(unknown_columns[0]):
             suggestion = (
                 f"not all metrics have it; choose the metric from {', '.join(metrics_with_column)}"
@@ -127,9 +127,9 @@ def parse_condition_for_schema(
         # If another column exists, as in `role = civilian`, the unknown name is probably a string.
         has_known_column = any(name in schema for name in columns)
         columns_hint = (
-            "" if has_known_column else f"; else {suggest_names(unknown_columns, schema)}"
+            "" if has_known_column else f"; else {known_names_hint(unknown_columns, schema)}"
         )
-        hint = suggestion or f"{suggest_quotes(unknown_columns[0])}{columns_hint}"
+        hint = suggestion or f"{single_quotes_hint(unknown_columns[0])}{columns_hint}"
         raise UsageError(f"no column {', '.join(unknown_columns)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:
@@ -144,7 +144,7 @@ def parse_condition_for_schema(
     return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))
 
 
-def typed_constant(column: str, value: str, dtype: pl.DataType) -> str:
+def sql_constant_of_column_type(column: str, value: str, dtype: pl.DataType) -> str:
     """Format a value as an SQL constant of the same type as a column.
 
     Args:
@@ -262,7 +262,7 @@ def _missing_quotes_hint(node: Any, schema: Mapping[str, pl.DataType]) -> str:
         return ""
     looks_like_name = isinstance(node, exp.Binary | exp.Column) and not columns & schema.keys()
     return (
-        f"; {suggest_quotes(node.sql('duckdb').replace(' ', ''))}"
+        f"; {single_quotes_hint(node.sql('duckdb').replace(' ', ''))}"
         if looks_like_name
         else f"; {_QUOTES_HINT}"
     )
@@ -398,7 +398,7 @@ def setting_key_path(column: str) -> tuple[str, ...]:
     return tuple(column.split(".")[1:]) if is_setting_key(column) else paths.get(column, ())
 
 
-def setting_value(column: str) -> pl.Expr:
+def setting_value_expression(column: str) -> pl.Expr:
     """Return an expression that reads a column such as `setting.topic` from the setting as text."""
     path = "".join(f"['{key}']" for key in setting_key_path(column))
     return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
@@ -443,10 +443,10 @@ class Request(Struct, frozen=True):
     where: Condition | None = None
     expected: int | None = None
     varied: tuple[str, ...] = ()
-    has_unclear_others: bool = False
+    has_unclear_rows_outside_metric: bool = False
 
     @property
-    def key_columns(self) -> list[str]:
+    def metric_and_group_columns(self) -> list[str]:
         """The columns that identify a value: the metric and the groups."""
         return ["metric", *self.by]
 
@@ -557,7 +557,7 @@ class Request(Struct, frozen=True):
         )
 
 
-def common_row_schema(name: str) -> dict[str, pl.DataType]:
+def metric_row_schema(name: str) -> dict[str, pl.DataType]:
     """Return the columns, with their types, that all rows of a metric have.
 
     Args:
@@ -590,7 +590,7 @@ def parse_condition(metrics: Sequence[str], where: str | None) -> Condition | No
     """
     if where is None:
         return None
-    schemas = {name: common_row_schema(name) for name in metrics}
+    schemas = {name: metric_row_schema(name) for name in metrics}
     metrics_by_column = {
         column: [name for name in schemas if column in schemas[name]]
         for schema in schemas.values()
@@ -618,13 +618,13 @@ def check_number_of_games(request: Request) -> None:
         )
 
 
-def check_expected(expected: int | None) -> None:
+def check_expected_number_of_games(expected: int | None) -> None:
     """Raise UsageError if the expected number of games is below 1 or too large."""
     if expected is not None and not 1 <= expected <= MAX_EXPECTED_GAMES:
         raise UsageError(f"the number of expected games must be 1 to {MAX_EXPECTED_GAMES:,}")
 
 
-def check_losses(lake: StoredLake, edition: Edition) -> None:
+def check_edition_allows_failures_as_losses(lake: StoredLake, edition: Edition) -> None:
     """Raise UsageError if the lake counts failures as losses and the edition is the release."""
     if edition == RELEASE and lake.failures == LOSS:
         raise UsageError(LOSSES_REFUSED)
@@ -645,8 +645,8 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
     for name in metrics:
         metric_spec(name, request.edition)
     check_number_of_games(request)
-    check_expected(request.expected)
-    check_losses(lake, request.edition)
+    check_expected_number_of_games(request.expected)
+    check_edition_allows_failures_as_losses(lake, request.edition)
     is_release, group_columns = request.edition == RELEASE, set(request.by)
     errors = {
         "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
@@ -669,8 +669,8 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
     check_known_names("game type", request.game_types, [*games.game_type_names(), ALL_GAME_TYPES])
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
-    check_models(lake, request.models)
-    tables = {name: list(common_row_schema(name)) for name in metrics}
+    check_models_are_tested(lake, request.models)
+    tables = {name: list(metric_row_schema(name)) for name in metrics}
     for column in request.by:
         tables_with_own_columns = () if is_game_column(column) else tables
         if metrics_without_column := [
@@ -679,12 +679,14 @@ def check_request(lake: StoredLake, request: Request, metrics: Sequence[str]) ->
             raise UsageError(_cannot_group_message(column, metrics_without_column, tables))
     for column in filter(is_setting_key, request.group_and_filter_columns):
         settings = lake.table("games").select(SETTING).drop_nulls()
-        games_with_key = settings.filter(setting_value(column).is_not_null()).head(1).collect()
+        games_with_key = (
+            settings.filter(setting_value_expression(column).is_not_null()).head(1).collect()
+        )
         sample = settings.unique().head(1_000)
         if games_with_key.is_empty() and (texts := sample.collect()[SETTING]).len():
             keys = sorted({f"{SETTING}.{key}" for text in texts for key in json.loads(text)})
             raise UsageError(
-                f"no game has `{column}` in its setting: {suggest_names([column], keys)}"
+                f"no game has `{column}` in its setting: {known_names_hint([column], keys)}"
             )
 
 
@@ -701,7 +703,7 @@ def _cannot_group_message(
     common_columns = set.intersection(*(set(columns) for columns in tables.values()))
     known_columns = dict.fromkeys([*table_schema("results"), *GAME_COLUMNS])
     ordered_columns = [name for name in known_columns if name in common_columns]
-    return f"no column `{column}` to group by: {suggest_names([column], ordered_columns)}"
+    return f"no column `{column}` to group by: {known_names_hint([column], ordered_columns)}"
 
 
 def check_known_names(
@@ -721,7 +723,7 @@ def check_known_names(
     if unknown_words := [name for name in as_list(words) or () if name not in known_names]:
         raise UsageError(
             f"no {noun} {_join_names_with_commas(unknown_words)}{where}: "
-            f"{suggest_names(unknown_words, known_names)}"
+            f"{known_names_hint(unknown_words, known_names)}"
         )
 
 
@@ -729,7 +731,7 @@ def _join_names_with_commas(names: Iterable[str]) -> str:
     return ", ".join(name or "``" for name in names)
 
 
-def check_role_columns(
+def check_competitions_or_roles_exist(
     lake: StoredLake,
     column: str,
     names: str | Sequence[str] | None,
@@ -762,7 +764,7 @@ def check_role_columns(
         )
 
 
-def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:
+def check_models_are_tested(lake: StoredLake, models: str | Sequence[str] | None) -> None:
     """Raise UsageError if a model is not tested in any game of the lake."""
     tested_results = lake.table("results").filter("is_tested")
     untested_models = _models_without_rows(tested_results, models)
@@ -778,7 +780,7 @@ def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:
         )
 
 
-def tested_models(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
+def keep_tested_models(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return those of the models that are tested in a game of the lake."""
     if models is None:
         return None
@@ -826,7 +828,7 @@ def _check_models_have_games(
             if is_few
             else f"run `{listing_command}` to list the models"
         )
-        hint = suggest_similar_names(unknown_models, accepted_names) or list_hint
+        hint = similar_names_hint(unknown_models, accepted_names) or list_hint
         raise UsageError(f"no game of {_join_names_with_commas(unknown_models)}: {hint}")
 
 

@@ -15,7 +15,7 @@ from polars import selectors as cs
 
 from pipeline import column, games, sql_files
 from pipeline.action_tables import ACTION_TABLES
-from pipeline.errors import MetricError, suggest_names
+from pipeline.errors import MetricError, known_names_hint
 from pipeline.events.contracts import TABLES
 from pipeline.metrics import registry
 from pipeline.metrics.registry import (
@@ -32,11 +32,16 @@ from pipeline.metrics.registry import (
     metric_names,
     metric_spec,
     metric_sql,
+    metric_sql_header_with_defaults,
     plugin_metrics,
     plugin_package_of_metric,
-    sql_header,
 )
-from pipeline.metrics.request import Request, is_game_column, is_setting_key, setting_value
+from pipeline.metrics.request import (
+    Request,
+    is_game_column,
+    is_setting_key,
+    setting_value_expression,
+)
 from pipeline.plugins import METRICS, NAME_PATTERN, NAME_RULE, PluginError, load_plugins
 from pipeline.sql_files import SqlView, extract_with_clause, quote_identifier, quote_literal
 from pipeline.vocabulary import (
@@ -82,13 +87,13 @@ def requested_metric_and_result_frames(
         The requested rows of each metric by name, and the tested rows of `results` as
         `RESULTS_KEY`.
     """
-    selected_games = game_selection(tables, request)
+    selected_games = select_games_by_condition(tables, request)
     if selected_games is not None:
         request = replace(request, where=None)
     results = add_game_columns(tables("results"), tables, request.game_columns_in_groups_and_filter)
-    results = (selected_games.keep_selected(results) if selected_games else results).filter(
-        "is_tested"
-    )
+    results = (
+        selected_games.keep_rows_of_selected_games(results) if selected_games else results
+    ).filter("is_tested")
     rows_by_metric = {
         name: metric_rows(spec, tables, request, selected_games) for name, spec in metrics.items()
     }
@@ -142,7 +147,7 @@ def unclear_rows_outside_metric(name: str, tables: Tables, request: Request) -> 
     Returns:
         One frame per table; an empty list unless the request `has_unclear_others`.
     """
-    if not request.has_unclear_others:
+    if not request.has_unclear_rows_outside_metric:
         return []
     request_for_all = replace(request, models=None, game_types=None, where=None)
     metric_actions = metric_rows(
@@ -175,14 +180,14 @@ class GameSelection(NamedTuple):
     ids: pl.DataFrame
     are_kept: bool
 
-    def keep_selected(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+    def keep_rows_of_selected_games(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Return only the rows that belong to selected games."""
         if self.ids.is_empty() and not self.are_kept:
             return rows
         return rows.join(self.ids.lazy(), on="game_id", how="semi" if self.are_kept else "anti")
 
 
-def game_selection(tables: Tables, request: Request) -> GameSelection | None:
+def select_games_by_condition(tables: Tables, request: Request) -> GameSelection | None:
     """Return the games that meet the request's condition, if it names columns of games only.
 
     Checking each game once is faster than joining the games to the rows of every table. Every row
@@ -224,7 +229,7 @@ def _select_metric_rows_of_table(
         is_counted = is_counted & pl.col("is_readable")
     rows = (
         add_game_columns(frame, tables, request.game_columns_in_groups_and_filter)
-        .filter("is_tested", edition_condition(request), rows_spec.where)
+        .filter("is_tested", edition_counts_game_condition(request), rows_spec.where)
         .with_columns(
             term=rows_spec.term, what=rows_spec.what, hit=rows_spec.hit, is_readable=IS_READABLE
         )
@@ -232,12 +237,12 @@ def _select_metric_rows_of_table(
         .with_columns(is_counted=is_counted.fill_null(value=False))
     )
     # Requested rows are selected last, because a hit can look at other rows (`.over("game_id")`).
-    return (selected_games.keep_selected(rows) if selected_games else rows).filter(
+    return (selected_games.keep_rows_of_selected_games(rows) if selected_games else rows).filter(
         pl.sql_expr(requested_rows_condition(request))
     )
 
 
-def edition_condition(request: Request) -> pl.Expr:
+def edition_counts_game_condition(request: Request) -> pl.Expr:
     """Return the condition that is true in rows of games that the edition counts."""
     if request.edition != RELEASE:
         return pl.col("is_finished")
@@ -258,7 +263,7 @@ def add_game_columns(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str])
     if "opponent" in columns:
         opponents = tables("results").group_by("game_id").agg(pl.col("opponent").min())
         games = games.join(opponents, on="game_id", how="left")
-    setting_values = [setting_value(name) for name in columns if is_setting_key(name)]
+    setting_values = [setting_value_expression(name) for name in columns if is_setting_key(name)]
     game_columns = games.with_columns(*setting_values).select("game_id", *columns)
     return rows.drop(columns, strict=False).join(game_columns, on="game_id", how="left")
 
@@ -281,7 +286,7 @@ def add_compared_with_column(
     file = comparison_sql_file_name(name, edition)
     if file is None:
         return attempts.with_columns(pl.lit(None, pl.String).alias(COMPARED_COLUMN))
-    select = sql_files.read_select(file)
+    select = sql_files.read_select_with_shared_files(file)
     tables_by_name = {
         table: tables(table) for table in _TABLE_PATTERN.findall(select) if table in TABLES
     }
@@ -292,15 +297,15 @@ def requested_rows_condition(request: Request) -> str:
     """Return an SQL condition that selects the request's models, game types and rows."""
     conditions = []
     if request.models is not None:
-        conditions.append(f"model IN ({sql_literals(request.models)})")
+        conditions.append(f"model IN ({format_sql_string_list(request.models)})")
     if request.game_types is not None and not request.has_rows_over_all_game_types:
-        conditions.append(f"game_type IN ({sql_literals(request.game_types)})")
+        conditions.append(f"game_type IN ({format_sql_string_list(request.game_types)})")
     if request.where is not None:
         conditions.append(request.where.sql)
     return " AND ".join(conditions) or "TRUE"
 
 
-def sql_literals(strings: Iterable[str]) -> str:
+def format_sql_string_list(strings: Iterable[str]) -> str:
     """Format strings as a comma-separated list of SQL literals, or `NULL` if there are none."""
     return ", ".join(map(quote_literal, sorted(strings))) or "NULL"
 
@@ -350,7 +355,8 @@ def metric_rows_with_comparison_select(name: str, edition: Edition) -> str:
         edition: The edition: paper, release or audited.
     """
     if file := comparison_sql_file_name(name, edition):
-        return f"{extract_with_clause(metric_sql(name, edition)).text}\n{sql_files.read_file(file)}"
+        with_clause = extract_with_clause(metric_sql(name, edition)).text
+        return f"{with_clause}\n{sql_files.read_sql_file(file)}"
     return (
         f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED_COLUMN} "
         f"FROM ({metric_rows_select(name, edition)}) AS rows"
@@ -373,13 +379,13 @@ def matching_rows_select(
     """
     columns = [*columns]
     needed_columns = [*columns, "model", "game_type", "hit", "parse_status", "is_counted"]
-    metric_types = sql_literals(metric_spec(name, request.edition).game_types)
+    metric_types = format_sql_string_list(metric_spec(name, request.edition).game_types)
     hit_expression = {"hit": "CASE WHEN is_counted THEN hit END AS hit"}
     column_list = ", ".join(
         hit_expression.get(column) or quote_identifier(column) for column in columns
     )
     full_condition = f"({condition}) AND game_type IN ({metric_types})"
-    if not request.has_unclear_others:
+    if not request.has_unclear_rows_outside_metric:
         return (
             f"SELECT {column_list}\n"
             f"FROM ({_requested_metric_rows_select(name, needed_columns, request)}) AS wanted\n"
@@ -530,9 +536,9 @@ def metric_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
     views = views_shared_by_metric_queries(num_of_game)
     for edition in EDITIONS:
         views |= _metric_views_of_edition(Request(edition=edition, num_of_game=num_of_game))
-    for audit in sql_files.list_files("audit"):
+    for audit in sql_files.sql_file_names("audit"):
         views[f"audit.{audit}"] = _view_from_sql_file(f"audit/{audit}")
-    return views | {name: _view_from_sql_file(name) for name in sql_files.list_files("")}
+    return views | {name: _view_from_sql_file(name) for name in sql_files.sql_file_names("")}
 
 
 def qualified_view_name(schema: str, edition: Edition, name: str) -> str:
@@ -556,10 +562,10 @@ def views_shared_by_metric_queries(num_of_game: int = DEFAULT_N_GAMES) -> dict[s
     Args:
         num_of_game: For the edition release: only games with a lower number count.
     """
-    files = sql_files.list_files("shared")
+    files = sql_files.sql_file_names("shared")
 
     def dependency_depth(file: str) -> int:
-        text = sql_files.read_file(f"shared/{file}")
+        text = sql_files.read_sql_file(f"shared/{file}")
         return 1 + max(
             (
                 dependency_depth(other_file)
@@ -594,7 +600,9 @@ def _metric_views_of_edition(request: Request) -> dict[str, SqlView]:
     for schema, (select, row) in _ROW_VIEWS.items():
         row_description = f"{row}, edition {edition}"
         for name in names:
-            meaning = row_description.format(name=name, row=sql_header(name, edition)["row"][0])
+            meaning = row_description.format(
+                name=name, row=metric_sql_header_with_defaults(name, edition)["row"][0]
+            )
             views[qualified_view_name(schema, edition, name)] = _build_metric_view(
                 select(name, request), meaning, name
             )
@@ -698,7 +706,14 @@ _ROW_VIEWS = {
 
 # Names that a new metric must not have: tables, views, schemas and columns of the leaderboard.
 _RESERVED_NAMES = {
-    *(*TABLES, *sql_files.list_files(""), ALL_METRICS_VIEW, LEADERBOARD_VIEW, "shared", "audit"),
+    *(
+        *TABLES,
+        *sql_files.sql_file_names(""),
+        ALL_METRICS_VIEW,
+        LEADERBOARD_VIEW,
+        "shared",
+        "audit",
+    ),
     *(
         qualified_view_name(schema, edition, "").strip(".")
         for schema in ("", *_ROW_VIEWS)
@@ -751,7 +766,7 @@ def check_new_metric_spec(name: str, spec: Metric, other_names: Collection[str])
             raise MetricError(
                 f"the term `{term.name}` of `{name}` names an unknown game type: "
                 f"{', '.join(unknown_types)}; "
-                f"{suggest_names(unknown_types, games.game_type_names())}"
+                f"{known_names_hint(unknown_types, games.game_type_names())}"
             )
 
 
@@ -773,8 +788,8 @@ def _build_metric_view(select: str, row_meaning: str, metric_name: str = "") -> 
 
 
 def _view_from_sql_file(file: str) -> SqlView:
-    header = sql_files.read_header(file)
+    header = sql_files.read_comment_header(file)
     column_descriptions = dict(line.split(" | ", 1) for line in header.get("column", []))
     return SqlView(
-        sql_files.read_file(file), header["row"][0], _COLUMN_DESCRIPTIONS | column_descriptions
+        sql_files.read_sql_file(file), header["row"][0], _COLUMN_DESCRIPTIONS | column_descriptions
     )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.games import game_type_of_competition, win_rate_competitions
+from pipeline.games import game_type_of_competition, win_rate_competition_names
 from pipeline.metrics.registry import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -43,7 +43,9 @@ RESULT_EXPRESSION = (
 """The result of a game as a word, from its credit; null if the game is unfinished."""
 
 PAPER = Metric(
-    terms=tuple(Term(name, (game_type_of_competition(name),)) for name in win_rate_competitions()),
+    terms=tuple(
+        Term(name, (game_type_of_competition(name),)) for name in win_rate_competition_names()
+    ),
     rows=(
         Rows(
             "results",

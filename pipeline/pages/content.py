@@ -21,11 +21,15 @@ from msgspec.structs import replace
 
 from pipeline import games
 from pipeline.column import Column, display_name, polars_schema
-from pipeline.errors import OtherSystemError, UsageError, suggest_names
+from pipeline.errors import OtherSystemError, UsageError, known_names_hint
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.registry import highest_value, metric_names, sql_header
-from pipeline.metrics.request import common_row_schema
+from pipeline.metrics.registry import (
+    highest_possible_metric_value,
+    metric_names,
+    metric_sql_header_with_defaults,
+)
+from pipeline.metrics.request import metric_row_schema
 from pipeline.parameters import COMMON_OPTIONS, split_names
 from pipeline.render import build_result_table, html
 from pipeline.render.html import CellDecorations, Row, SortLink
@@ -214,7 +218,7 @@ ROWS_PER_PAGE = 50
 _OFFSET = re.compile("[0-9]{0,12}")
 
 
-class Content(Struct, frozen=True, kw_only=True):
+class PageContent(Struct, frozen=True, kw_only=True):
     """Data and texts of a page.
 
     Attributes:
@@ -264,7 +268,9 @@ class Content(Struct, frozen=True, kw_only=True):
             UsageError: If the page has no data frame with the name.
         """
         if name not in self.frames:
-            raise UsageError(f"this page has no frame {name}: {suggest_names([name], self.frames)}")
+            raise UsageError(
+                f"this page has no frame {name}: {known_names_hint([name], self.frames)}"
+            )
         return self.frames[name]
 
     @property
@@ -286,13 +292,13 @@ class Page(Struct, frozen=True):
     """
 
     parameters: type[PageParameters]
-    content: Callable[[Any, Any], Content]
+    content: Callable[[Any, Any], PageContent]
     thread_pool: str = "long"
     read_all_rows: Callable[[Any, Any], Iterable[pl.DataFrame]] | None = None
     frame: str = "rows"
 
 
-def describe_filters(content: Content, parameters: PageParameters) -> tuple[str, ...]:
+def describe_filters(content: PageContent, parameters: PageParameters) -> tuple[str, ...]:
     """Return texts such as "edition paper" and "game type avalon" for what a page displays.
 
     Parameters with their default, and parameters that the title names, have no text.
@@ -336,8 +342,11 @@ def describe_metric(name: str, edition: Edition, game_types: Sequence[str]) -> M
     Raises:
         UsageError: If no metric has the name.
     """
-    highest = highest_value(name, edition, game_types)
-    texts = {key: " ".join(lines) for key, lines in sql_header(name, edition).items()}
+    highest = highest_possible_metric_value(name, edition, game_types)
+    texts = {
+        key: " ".join(lines)
+        for key, lines in metric_sql_header_with_defaults(name, edition).items()
+    }
     return MetricDescription(
         name, texts["title"], highest, texts["row"], texts["value"], texts["source"]
     )
@@ -371,7 +380,7 @@ def long_list_content(
     title: str,
     first_arguments: Mapping[str, Any] = {},
     last_arguments: Mapping[str, Any] = {},
-) -> Content:
+) -> PageContent:
     """Return one page of a long list; the parameter `after` is the number of rows before it.
 
     `read_rows` is called with the parameters in `filter_names`, with `offset` and `limit`, and for
@@ -396,7 +405,7 @@ def long_list_content(
         if rows is not None and not read_errors:
             page_rows = rows.head(ROWS_PER_PAGE)
             next_key = str(offset + ROWS_PER_PAGE) if rows.height > ROWS_PER_PAGE else None
-    return Content(title=title, rows=page_rows, after=next_key, faults=errors)
+    return PageContent(title=title, rows=page_rows, after=next_key, faults=errors)
 
 
 def sort_arguments(parameters: Any) -> dict[str, Any]:
@@ -694,7 +703,9 @@ def _create_interval_drawing_function(
         estimate = estimates.get(name)
         if estimate is None or metric not in metrics:
             return ""
-        highest = highest_value(metric, edition, game_types, row.get("game_type") or ALL_GAME_TYPES)
+        highest = highest_possible_metric_value(
+            metric, edition, game_types, row.get("game_type") or ALL_GAME_TYPES
+        )
         interval = row.get(estimate.low or ""), row.get(estimate.high or "")
         if name == "difference":
             return str(interval_svg(row[name], *interval, (-highest, highest), ticks=[0.0]))
@@ -737,7 +748,7 @@ def combine_filter_with_group_values(where: str, group_columns: Sequence[str], r
 
 def _parse_displayed_value(metric: str, column: str, text: str) -> object:
     """Convert the text of a table cell back to a value of the column in the metric's rows."""
-    dtype = common_row_schema(metric).get(column, pl.String())
+    dtype = metric_row_schema(metric).get(column, pl.String())
     if text == NULL_TEXT:
         return None
     if text == EMPTY_TEXT:

@@ -15,18 +15,18 @@ from msgspec.structs import replace
 from pipeline.column import polars_schema
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.games import game_definitions, role_names, win_rate_competitions
+from pipeline.games import game_definitions, role_names, win_rate_competition_names
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import evidence as evidence_rows
-from pipeline.metrics.completeness import unknown_game_notes
+from pipeline.metrics.completeness import unknown_or_changed_game_notes
 from pipeline.metrics.evidence import (
     EVIDENCE_SUM_COLUMNS,
     evidence_parts,
-    sorted_page,
-    value_sum_rows,
+    sort_rows_and_select_page,
+    split_value_into_term_rows,
 )
 from pipeline.metrics.registry import metric_names, metric_titles
-from pipeline.metrics.request import check_role_columns
+from pipeline.metrics.request import check_competitions_or_roles_exist
 from pipeline.metrics.win_rate import RESULT_NAMES
 from pipeline.pages.content import (
     AFTER_FIELD,
@@ -36,10 +36,10 @@ from pipeline.pages.content import (
     METRIC_FIELD,
     ROWS_PER_PAGE,
     SYSTEM_FIELD,
-    Content,
     Field,
     FormErrors,
     Page,
+    PageContent,
     concat_first_parts,
     create_parameters_class,
     describe_metric,
@@ -74,7 +74,7 @@ _GAME_FILTERS = (
 )
 
 
-def games_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def games_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return one page of the list of games that satisfy the filters of the form."""
     return long_list_content(
         parameters,
@@ -102,7 +102,7 @@ MAX_RAW_BYTES = 600
 _DOCUMENT_FILTERS = ("status", "source", "reason", "path")
 
 
-def documents_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def documents_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the number of documents by source and status, or with a filter a list of documents.
 
     `refused` contains the rows of the quarantine for the listed documents, with the first bytes of
@@ -110,7 +110,7 @@ def documents_content(lake: LakeWithMethods, parameters: Any) -> Content:
     """
     if not _has_filter_or_sort(parameters):
         parts = {"is_counted": True, "refused": pl.DataFrame()}
-        return Content(title="Documents", rows=lake.document_counts(), parts=parts)
+        return PageContent(title="Documents", rows=lake.document_counts(), parts=parts)
     content = long_list_content(
         parameters,
         document_rows.DOCUMENT_COLUMNS,
@@ -150,7 +150,7 @@ FIXED_COLUMNS = tuple(name for name in game_rows.SETTING_COLUMNS if name != "set
 """The columns with the fixed conditions of a setting; `setting` has them as JSON."""
 
 
-def missing_games_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def missing_games_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return one page of the settings of which a model has finished too few games.
 
     `competitions` contains the number of missing games in each competition, and `fixed` the columns
@@ -170,9 +170,9 @@ def missing_games_content(lake: LakeWithMethods, parameters: Any) -> Content:
         competitions = rows.group_by("competition", maintain_order=True)
         n_missing_by_competition.update(competitions.agg(pl.col("n_missing").sum()).iter_rows())
         if competition:
-            check_role_columns(lake, "competition", [competition])
+            check_competitions_or_roles_exist(lake, "competition", [competition])
             rows = rows.filter(competition=competition)
-        return sorted_page(
+        return sort_rows_and_select_page(
             rows.lazy(),
             game_rows.MISSING_COLUMNS,
             ("model", "competition", "game_index", "setting_id"),
@@ -206,7 +206,7 @@ HIT_FILTERS: dict[str, dict[str, Any]] = {
 _EVIDENCE_FILTERS = ("model", "game_type", "where")
 
 
-def evidence_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def evidence_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return one page of the rows that a metric counts, with the messages that they come from.
 
     `head` describes the metric. `sum` contains the result of `evidence_sum` on the first page, and
@@ -247,7 +247,7 @@ def _evidence_sums(lake: LakeWithMethods, parameters: Any) -> pl.DataFrame:
     if parameters.model:
         values = _metric_values_of_all_models(lake, parameters.metric, **filters | {"model": None})
         for row in values.filter(model=parameters.model).iter_rows(named=True):
-            return value_sum_rows(row, parameters.edition)
+            return split_value_into_term_rows(row, parameters.edition)
     return lake.evidence_sum(parameters.metric, **filters)
 
 
@@ -272,7 +272,7 @@ LIST_PAGES = {
             Field(
                 "competition",
                 "Competition",
-                values=lambda *_: win_rate_competitions(),
+                values=lambda *_: win_rate_competition_names(),
                 nothing="any",
             ),
             Field("setting_id", "Setting begins with", hint="id", size=12),
@@ -358,7 +358,7 @@ LIST_PAGES = {
 N_SAMPLE_ROWS = 20
 
 
-def tables_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def tables_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the sizes of all tables; if a table or view is selected, also its columns.
 
     `rows` contains one row per table, or the first rows of the selected table. For a view it
@@ -367,9 +367,9 @@ def tables_content(lake: LakeWithMethods, parameters: Any) -> Content:
     name, sizes = parameters.table, lake.tables()
     if not name:
         parts = {"sizes": sizes, "columns": None, "meaning": None, "is_view": False}
-        return Content(title="Tables", rows=sizes, parts=parts)
+        return PageContent(title="Tables", rows=sizes, parts=parts)
     views, columns = find_views([name]), lake.schema(name)
-    return Content(
+    return PageContent(
         title=f"{'View' if views else 'Table'} {name}",
         rows=columns.select("column", "type", "description")
         if views
@@ -391,7 +391,7 @@ MAX_SQL_ROWS = 1000
 """The number of rows that the page displays; `.csv` and `.json` contain all rows."""
 
 
-def sql_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def sql_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Run an SQL query in a separate process, and return the page with its result.
 
     Without a query, the result is empty. `place` marks the position of an error in the query,
@@ -413,7 +413,7 @@ def sql_content(lake: LakeWithMethods, parameters: Any) -> Content:
             plot_columns(rows, parameters.x, parameters.y)
     except UsageError as error:  # The columns can be left over from an earlier query.
         is_plotted, notes = False, [f"no plot: {error}"]
-    return Content(
+    return PageContent(
         title="SQL",
         rows=rows,
         parts={
@@ -437,7 +437,7 @@ MAX_CSV_MESSAGES = 100_000
 """The largest number of messages in a CSV file."""
 
 
-def search_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def search_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the page of messages that contain all search words; without words, it is empty."""
     errors, result = (
         FormErrors(),
@@ -446,7 +446,7 @@ def search_content(lake: LakeWithMethods, parameters: Any) -> Content:
     if parameters.words or parameters.secret:
         with errors.catch_usage_error("words"):
             result = _search_messages(lake, parameters, ROWS_PER_PAGE, parameters.after or None)
-    return Content(
+    return PageContent(
         title="Search",
         rows=result.rows,
         after=result.key,
@@ -495,9 +495,9 @@ def _search_messages(
 # --- gaps and contradictions --------------------------------------------------------------------
 
 
-def completeness_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def completeness_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the found and missing games of each model and competition, and bounds of values."""
-    return Content(
+    return PageContent(
         title="Completeness",
         rows=lake.completeness(expected=parameters.expected),
         parts={
@@ -508,14 +508,14 @@ def completeness_content(lake: LakeWithMethods, parameters: Any) -> Content:
     )
 
 
-def audit_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def audit_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the number of contradictions in logs by kind, and the first of a selected kind."""
     filters, findings = filter_arguments(parameters, "model"), None
     if parameters.kind:
         findings = concat_first_parts(
             iter_findings(lake, parameters.kind, **filters), ROWS_PER_PAGE
         )
-    return Content(
+    return PageContent(
         title="Audit",
         rows=lake.audit(**filters),
         parts={
@@ -589,7 +589,7 @@ class DisplayedGame(Struct, frozen=True):
     private: tuple[str, ...]
 
 
-def game_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def game_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the page with the transcript of a game, optionally with a second game beside it.
 
     `rows` contains the messages of the first game, and `games` one or two games.
@@ -608,7 +608,7 @@ def game_content(lake: LakeWithMethods, parameters: Any) -> Content:
         )
         are_roles_hidden |= hides_roles
     counted = pl.concat([transcript.counted for transcript in transcripts])
-    return Content(
+    return PageContent(
         title=" beside ".join(
             f"{game_title(transcript.game).capitalize()} "
             f"{str(transcript.game['game_id'])[:ID_PREFIX_LENGTH]}"
@@ -624,7 +624,7 @@ def game_content(lake: LakeWithMethods, parameters: Any) -> Content:
             },
             "are_roles_hidden": are_roles_hidden,
         },
-        unknown=unknown_game_notes(
+        unknown=unknown_or_changed_game_notes(
             lake, {str(transcript.game["game_type"]) for transcript in transcripts}
         ),
     )

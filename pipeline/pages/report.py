@@ -25,10 +25,16 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_description
 from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, PAPER
-from pipeline.metrics.evidence import EVIDENCE_COLUMNS as EVIDENCE, value_sum_rows
+from pipeline.metrics.evidence import EVIDENCE_COLUMNS as EVIDENCE, split_value_into_term_rows
 from pipeline.metrics.registry import metric_names
 from pipeline.pages.content import MetricDescription, describe_metric
-from pipeline.pages.templating import TEMPLATES, content, fragment, parameters, template_environment
+from pipeline.pages.templating import (
+    TEMPLATES,
+    compute_page_content,
+    parse_page_parameters,
+    render_page_fragment,
+    template_environment,
+)
 from pipeline.render import DOCUMENT_RENDERERS, build_result_table
 from pipeline.render.table import Table
 from pipeline.reports.cite import Citation
@@ -262,7 +268,9 @@ def _metric_cells(
         cell_rows = rows_by_key.get(key, no_rows)
         games = cell_rows["game_id"].unique().sort().head(games_per_cell)
         evidence = cell_rows.filter(pl.col("game_id").is_in(games.implode()))
-        cells[key] = Cell(value["metric"], value, evidence, value_sum_rows(value, edition))
+        cells[key] = Cell(
+            value["metric"], value, evidence, split_value_into_term_rows(value, edition)
+        )
     return cells
 
 
@@ -477,11 +485,11 @@ def render_page(lake: LakeWithMethods, name: str, options: dict[str, object]) ->
         for key, value in options.items()
         if value is not None
     }
-    page_parameters = parameters(name, texts)
-    page_content = content(name, lake, page_parameters)
+    page_parameters = parse_page_parameters(name, texts)
+    page_content = compute_page_content(name, lake, page_parameters)
     if page_content.faults:
         raise UsageError("; ".join(page_content.faults.values()))
-    html = fragment(
+    html = render_page_fragment(
         name,
         page_content,
         page_parameters,

@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from pipeline import column, plots, text_format
 from pipeline.column import display_name as column_words, polars_schema
-from pipeline.errors import UsageError, suggest_names
+from pipeline.errors import UsageError, known_names_hint
 from pipeline.lake_methods import LakeWithMethods
-from pipeline.metrics.completeness import unknown_game_notes
+from pipeline.metrics.completeness import unknown_or_changed_game_notes
 from pipeline.metrics.registry import metric_title
-from pipeline.metrics.request import LOSSES_REFUSED, check_models
+from pipeline.metrics.request import LOSSES_REFUSED, check_models_are_tested
 from pipeline.pages import list_pages, value_pages
 from pipeline.pages.content import (
     EDITION_FIELD,
@@ -33,10 +33,10 @@ from pipeline.pages.content import (
     SYSTEM_FIELD,
     VIEW_FIELDS,
     WHERE_FIELD,
-    Content,
     Field,
     FormErrors,
     Page,
+    PageContent,
     PageParameters,
     call_without_invalid_arguments,
     create_parameters_class,
@@ -117,7 +117,7 @@ def _iter_form_fields(parameter: Parameter) -> Iterator[Field]:
         yield Field(name, label.capitalize(), hint=hint, size=6 if is_number else 18)
 
 
-def _compute_report_content(report: Report, lake: LakeWithMethods, parameters: Any) -> Content:
+def _compute_report_content(report: Report, lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Compute a report with the parameters in the address; it is empty if one is missing."""
     errors, model_names, is_complete = FormErrors(), list[str](), True
     fields = {
@@ -136,10 +136,10 @@ def _compute_report_content(report: Report, lake: LakeWithMethods, parameters: A
             if (text := getattr(parameters, name)) not in ("", ALL_GAME_TYPES)
         }
         texts = [*texts_by_field.values()]
-        model_names += texts if parameter.declared.suggested == "models" else []
-        for name in texts_by_field if parameter.declared.is_argument else ():
+        model_names += texts if parameter.spec.suggested == "models" else []
+        for name in texts_by_field if parameter.spec.is_argument else ():
             with errors.catch_usage_error(name):
-                check_models(lake, (texts_by_field[name],))
+                check_models_are_tested(lake, (texts_by_field[name],))
         is_required = parameter.name in required
         for field in field_names[-1:] if texts else ():
             with errors.catch_usage_error(field):
@@ -156,7 +156,7 @@ def _compute_report_content(report: Report, lake: LakeWithMethods, parameters: A
     groups = arguments_by_field.values()
     options = {name: value for arguments in groups for name, value in arguments.items()}
     table = build_result_table(report.name, rows, **options)
-    return Content(
+    return PageContent(
         title=f"{report.title} for {' and '.join(model_names)}" if model_names else report.title,
         rows=rows,
         parts={
@@ -171,9 +171,9 @@ def _compute_report_content(report: Report, lake: LakeWithMethods, parameters: A
 
 def _convert_field_texts(parameter: Parameter, texts: list[Any]) -> Any:
     """Convert the texts of a parameter's form fields; raise UsageError for an invalid number."""
-    if parameter.is_several:
-        return parameter.declared.checked(texts, is_several=True, default=parameter.default)
-    return parse_number_field(texts[0]) if parameter.kind in (int, float) else texts[0]
+    if parameter.is_repeatable:
+        return parameter.spec.validated_value(texts, is_several=True, default=parameter.default)
+    return parse_number_field(texts[0]) if parameter.value_type in (int, float) else texts[0]
 
 
 # --- all pages ------------------------------------------------------------------------------------
@@ -192,18 +192,18 @@ PAGES = {
 NAMES = tuple(sorted(PAGES))
 
 
-def page(name: str) -> Page:
+def page_definition(name: str) -> Page:
     """Return the definition of the page with this name.
 
     Raises:
         UsageError: If no page has the name.
     """
     if name not in PAGES:
-        raise UsageError(f"no page `{name}`: {suggest_names([name], NAMES)}")
+        raise UsageError(f"no page `{name}`: {known_names_hint([name], NAMES)}")
     return PAGES[name]
 
 
-def content(name: str, lake: Any, parameters: PageParameters) -> Content:
+def compute_page_content(name: str, lake: Any, parameters: PageParameters) -> PageContent:
     """Compute the data and texts of a page.
 
     Args:
@@ -215,7 +215,7 @@ def content(name: str, lake: Any, parameters: PageParameters) -> Content:
         UsageError: If a parameter is invalid and no form field displays its error.
     """
     page_lake = _lake_for_page(lake, parameters)
-    page_content = page(name).content(page_lake, parameters)
+    page_content = page_definition(name).content(page_lake, parameters)
     choices = {
         field.name: tuple(field.values(page_lake, parameters))
         for field in parameters.FIELDS
@@ -232,7 +232,7 @@ def content(name: str, lake: Any, parameters: PageParameters) -> Content:
     if parameters.IS_OF_SYSTEM:
         changes |= {
             "system": page_lake.system if page_content.system is None else page_content.system,
-            "unknown": unknown_game_notes(page_lake),
+            "unknown": unknown_or_changed_game_notes(page_lake),
             "game_types": page_lake.game_types,
         }
     return replace(page_content, **changes)
@@ -259,8 +259,8 @@ def _requests_losses_in_release_edition(parameters: PageParameters) -> bool:
     )
 
 
-def csv_parts(
-    name: str, lake: Any, parameters: PageParameters, page_content: Content | None = None
+def all_rows_in_parts(
+    name: str, lake: Any, parameters: PageParameters, page_content: PageContent | None = None
 ) -> Iterable[pl.DataFrame]:
     """Return all rows of one table of a page as data frames, in parts if the table is long.
 
@@ -273,16 +273,16 @@ def csv_parts(
     Raises:
         UsageError: If a parameter is invalid.
     """
-    definition, frame = page(name), parameters.frame or "rows"
+    definition, frame = page_definition(name), parameters.frame or "rows"
     if definition.read_all_rows is not None and frame == definition.frame:
         return definition.read_all_rows(_lake_for_page(lake, parameters), parameters)
-    page_content = page_content or content(name, lake, parameters)
+    page_content = page_content or compute_page_content(name, lake, parameters)
     if page_content.faults:
         raise UsageError("; ".join(page_content.faults.values()))
     return [page_content.frame(frame)]
 
 
-def parameters(name: str, texts: Mapping[str, str]) -> PageParameters:
+def parse_page_parameters(name: str, texts: Mapping[str, str]) -> PageParameters:
     """Convert strings from a URL query to the typed parameters of a page.
 
     A parameter with an empty string has its default.
@@ -290,7 +290,7 @@ def parameters(name: str, texts: Mapping[str, str]) -> PageParameters:
     Raises:
         UsageError: If a parameter is unknown or has an invalid value.
     """
-    parameters_class = page(name).parameters
+    parameters_class = page_definition(name).parameters
     names = parameters_class.__struct_fields__
     if unknown_parameters := [parameter for parameter in texts if parameter not in names]:
         raise UsageError(
@@ -317,7 +317,7 @@ def _invalid_parameter_message(
     allowed_texts = [choice for choice in choices if isinstance(choice, str)]
     if not allowed_texts:
         return f"a parameter is wrong: {error}"
-    suggestions = suggest_names([texts[name]], filter(None, allowed_texts))
+    suggestions = known_names_hint([texts[name]], filter(None, allowed_texts))
     return f"no {name} `{texts[name][:200]}`: {suggestions}"
 
 
@@ -358,10 +358,10 @@ def template_environment() -> Environment:
         "brief": shorten_to_one_line,
         # The beginning of a long text, and the number of its characters.
         "cut": lambda value, max_characters=MAX_CELL_CHARACTERS: Markup(
-            html.truncate_text(format_cell(value), max_characters)
+            html.escape_and_truncate_text(format_cell(value), max_characters)
         ),
         "counted": text_format.format_count,
-        "settings": text_format.format_n_settings,
+        "settings": text_format.format_number_of_settings,
     }
     templates.globals |= {
         "EVERYBODY": VISIBLE_TO_ALL,
@@ -409,14 +409,14 @@ def link_function_with_current_options(link: Link, parameters: Mapping[str, obje
     }
 
     def link_with_options(name: str, **changes: object) -> str | None:
-        names = page(name).parameters.__struct_fields__ if kept else ()
+        names = page_definition(name).parameters.__struct_fields__ if kept else ()
         return link(name, **{key: kept[key] for key in kept if key in names} | changes)
 
     return link_with_options
 
 
-def fragment(
-    name: str, content: Content, parameters: PageParameters, link: Link, **variables: object
+def render_page_fragment(
+    name: str, content: PageContent, parameters: PageParameters, link: Link, **variables: object
 ) -> Markup:
     """Render a page as HTML without `<html>` and `<body>`, for a frame of the caller.
 
@@ -453,7 +453,7 @@ def fragment(
     return Markup(template.render(context | variables)) + Markup("").join(notes)
 
 
-def query_of(parameters: Mapping[str, object] | PageParameters) -> str:
+def encode_query(parameters: Mapping[str, object] | PageParameters) -> str:
     """Encode parameters as a URL query string, without those that are None or empty."""
     values = (
         msgspec.to_builtins(parameters) if isinstance(parameters, PageParameters) else parameters
@@ -467,9 +467,9 @@ def query_of(parameters: Mapping[str, object] | PageParameters) -> str:
     )
 
 
-def address(name: str, parameters: Mapping[str, object]) -> str:
+def page_address(name: str, parameters: Mapping[str, object]) -> str:
     """Return the address of a page with its parameters, such as `/games?model=gpt-4`."""
-    query = query_of(parameters)
+    query = encode_query(parameters)
     return f"/{name}" + (f"?{query}" if query else "")
 
 
@@ -477,10 +477,10 @@ def page_link(name: str, element_id: str = "", **parameters: object) -> str | No
     """Return the address of a page or of an element in it; None if no page has the name."""
     if name not in NAMES:
         return None
-    return address(name, parameters) + (f"#{element_id}" if element_id else "")
+    return page_address(name, parameters) + (f"#{element_id}" if element_id else "")
 
 
-def as_json(content: Content, parameters: PageParameters, ingest_id: int) -> str:
+def as_json(content: PageContent, parameters: PageParameters, ingest_id: int) -> str:
     """Return the content of a page as a JSON object, with its parameters and the ingest id.
 
     Raises:
@@ -586,7 +586,9 @@ def plot_svg(
     return Markup(plots.chart_to_svg(drawing, prefix=prefix or f"plot-{kind}"))
 
 
-def picture(name: str, content: Content, parameters: PageParameters, form: str) -> bytes:
+def export_page_plot(
+    name: str, content: PageContent, parameters: PageParameters, form: str
+) -> bytes:
     """Return the first plot of a page as the bytes of an SVG or PNG file.
 
     Args:
@@ -606,7 +608,7 @@ def picture(name: str, content: Content, parameters: PageParameters, form: str) 
         charts.extend(filter(None, [create_chart(kind, rows, *arguments, **options)]))
         return ""
 
-    fragment(name, content, parameters, lambda *_, **__: None, plot_svg=collect_chart)
+    render_page_fragment(name, content, parameters, lambda *_, **__: None, plot_svg=collect_chart)
     if not charts:
         raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
     return plots.export_chart(charts[0], form)

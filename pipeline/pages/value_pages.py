@@ -11,22 +11,22 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.column import display_name, polars_schema
-from pipeline.errors import LakeError, UsageError, suggest_names
+from pipeline.errors import LakeError, UsageError, known_names_hint
 from pipeline.lake import reopen_lake
 from pipeline.lake_methods import LakeWithMethods
-from pipeline.metrics.completeness import fewer_games_notes
+from pipeline.metrics.completeness import complete_models_with_fewer_games_notes
 from pipeline.metrics.registry import has_sql, metric_names, metric_spec, metric_sql, metric_title
-from pipeline.metrics.request import as_list, check_models
+from pipeline.metrics.request import as_list, check_models_are_tested
 from pipeline.pages.content import (
     BY_FIELD,
     EDITION_FIELD,
     GAME_TYPE_FIELD,
     METRIC_FIELD,
     WHERE_FIELD,
-    Content,
     Field,
     FormErrors,
     Page,
+    PageContent,
     add_missing_group_columns,
     call_without_invalid_arguments,
     create_parameters_class,
@@ -43,13 +43,13 @@ from pipeline.reports.compare import (
     SETTINGS_APART_COLUMNS,
     model_with_system,
     model_without_system,
-    system_of,
+    system_in_model_name,
 )
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE
 
 
-def leaderboard_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def leaderboard_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the values of all metrics by model, with the filters, groups and sort of the form.
 
     `rows` contains the result of `lake.leaderboard`.
@@ -75,7 +75,7 @@ def leaderboard_content(lake: LakeWithMethods, parameters: Any) -> Content:
         rows, filters, column_options = add_missing_group_columns(no_rows, groups), {}, {}
     notes = [
         *build_result_table("leaderboard", rows, **filters, **column_options).notes,
-        *fewer_games_notes(lake, rows),
+        *complete_models_with_fewer_games_notes(lake, rows),
     ]
     value_columns = [name for name in rows.columns if f"{name}_small_sample_terms" in rows.columns]
     # A row without a model and without values stands for no game.
@@ -84,7 +84,7 @@ def leaderboard_content(lake: LakeWithMethods, parameters: Any) -> Content:
         tie_breakers = ["model", *groups]
         is_descending = [parameters.order == "down", *(False for _ in tie_breakers)]
         rows = rows.sort(parameters.sort, *tie_breakers, descending=is_descending, nulls_last=True)
-    return Content(
+    return PageContent(
         title=f"{metric_title(parameters.metric)} by {display_name(parameters.columns)}"
         if column_options
         else "Leaderboard",
@@ -95,7 +95,7 @@ def leaderboard_content(lake: LakeWithMethods, parameters: Any) -> Content:
     )
 
 
-def metric_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def metric_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the definition of a metric, and its values by model, game type and group.
 
     `rows` contains the result of `lake.metrics` over all game types, and `by_type` the result by
@@ -128,7 +128,7 @@ def metric_content(lake: LakeWithMethods, parameters: Any) -> Content:
     values, errors = call_without_invalid_arguments(compute_values, arguments_by_field)
     rows = pl.DataFrame() if values is None else add_missing_group_columns(values, groups)
     is_all = pl.col("game_type") == ALL_GAME_TYPES
-    return Content(
+    return PageContent(
         title=description.title,
         rows=rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True),
         parts={
@@ -156,7 +156,7 @@ def metric_content(lake: LakeWithMethods, parameters: Any) -> Content:
     )
 
 
-def model_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def model_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the metric values of one model, also by role and opponent; by default the first model.
 
     `rows` contains the model's rows of `lake.metrics`, and `field` the rows of all models.
@@ -165,7 +165,7 @@ def model_content(lake: LakeWithMethods, parameters: Any) -> Content:
     models = tested_model_names(lake)
     model, errors = parameters.model or next(iter(models), None), FormErrors()
     with errors.catch_usage_error("model"):
-        check_models(lake, as_list(parameters.model or None))
+        check_models_are_tested(lake, as_list(parameters.model or None))
     is_model = pl.col("model").eq_missing(pl.lit(model, pl.String))
     rows = rows_of_all_models.filter(is_model)
 
@@ -177,7 +177,7 @@ def model_content(lake: LakeWithMethods, parameters: Any) -> Content:
         )
         return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
-    return Content(
+    return PageContent(
         title=model or "No model",
         rows=rows,
         parts={
@@ -195,7 +195,10 @@ def model_content(lake: LakeWithMethods, parameters: Any) -> Content:
             "usage": lake.usage(model=model) if model and not errors else pl.DataFrame(),
         },
         choices={"model": models},
-        notes=[*build_result_table("metrics", rows).notes, *fewer_games_notes(lake, rows)],
+        notes=[
+            *build_result_table("metrics", rows).notes,
+            *complete_models_with_fewer_games_notes(lake, rows),
+        ],
         faults=errors,
     )
 
@@ -203,7 +206,7 @@ def model_content(lake: LakeWithMethods, parameters: Any) -> Content:
 # --- differences ----------------------------------------------------------------------------------
 
 
-def compare_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def compare_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the differences between two models in each metric, by default the first two models.
 
     `rows` contains the result of `lake.compare`. If both models belong to one system, `apart`
@@ -221,7 +224,7 @@ def compare_content(lake: LakeWithMethods, parameters: Any) -> Content:
         (name for name in models_of_system if name != parameters.other), ""
     )
     other = parameters.other or next((name for name in models_of_system if name != model), "")
-    systems = [system_of(lake, name) or lake.system for name in (model, other)]
+    systems = [system_in_model_name(lake, name) or lake.system for name in (model, other)]
     lakes = [lake.for_single_system(system) for system in systems]
     names = [model_without_system(lake, name) for name in (model, other)]
     metrics = metric_names(parameters.edition)
@@ -251,7 +254,7 @@ def compare_content(lake: LakeWithMethods, parameters: Any) -> Content:
     )
     for field, system_lake, name in zip(("model", "other"), lakes, names, strict=True):
         with errors.catch_usage_error(field):
-            check_models(system_lake, (name,) if name else None)
+            check_models_are_tested(system_lake, (name,) if name else None)
     if model and other and not errors:
         rows, errors = call_without_invalid_arguments(compare_models, arguments_by_field)
     with errors.catch_usage_error("margin"):
@@ -265,7 +268,7 @@ def compare_content(lake: LakeWithMethods, parameters: Any) -> Content:
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
     compared = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
     choices = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
-    return Content(
+    return PageContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
         parts={
@@ -279,13 +282,13 @@ def compare_content(lake: LakeWithMethods, parameters: Any) -> Content:
         choices={"model": choices, "other": choices},
         notes=[
             *build_result_table("compare", rows, margin=margin).notes,
-            *fewer_games_notes(lake, compared),
+            *complete_models_with_fewer_games_notes(lake, compared),
         ],
         faults=errors,
     )
 
 
-def diff_content(lake: LakeWithMethods, parameters: Any) -> Content:
+def diff_content(lake: LakeWithMethods, parameters: Any) -> PageContent:
     """Return the changes of metric values since an ingest, by default the one before the last.
 
     `rows` contains the result of `diff`, `shown` the displayed rows, and `moved` a sentence with
@@ -314,7 +317,7 @@ def diff_content(lake: LakeWithMethods, parameters: Any) -> Content:
         rows,
         all_values=parameters.all_values or bool(parameters.model and parameters.metric),
     )
-    return Content(
+    return PageContent(
         title=f"Since ingest {since}" if since else "What changed",
         rows=rows,
         parts={"since": since, "shown": table.rows, "moved": table.notes[0]},
@@ -329,7 +332,7 @@ def _lake_after_ingest(
 ) -> LakeWithMethods:
     """Return the lake in its state after an earlier ingest; raise UsageError if it is deleted."""
     if ingest not in earlier:
-        raise UsageError(f"no earlier ingest {ingest}: {suggest_names([ingest], earlier)}")
+        raise UsageError(f"no earlier ingest {ingest}: {known_names_hint([ingest], earlier)}")
     try:
         return reopen_lake(lake, int(ingest))
     except UsageError:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import polars as pl
 
 from pipeline.column import display_name
-from pipeline.metrics.completeness import unknown_game_notes
+from pipeline.metrics.completeness import unknown_or_changed_game_notes
 from pipeline.metrics.registry import ORIGIN_COLUMNS, VIEW_OPTION_COLUMNS
 from pipeline.registry import RESULTS
 from pipeline.render import html, latex, markdown
@@ -92,7 +92,7 @@ def build_result_table(name: str, frame: pl.DataFrame, **arguments: Any) -> Resu
     table = _import_table_function(name)(frame, **arguments)
     table = table.in_percent() if arguments.get("percent") else table
     lake, edition = arguments.get("lake"), arguments.get("edition", PAPER)
-    lake_notes = [] if lake is None else unknown_game_notes(lake)
+    lake_notes = [] if lake is None else unknown_or_changed_game_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
     has_several_systems = lake is not None and lake.system is None and len(lake.systems) > 1
     table_with_origin = _hide_constant_origin_columns(

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.lake import StoredLake
-from pipeline.metrics.completeness import fewer_games_notes
+from pipeline.metrics.completeness import complete_models_with_fewer_games_notes
 from pipeline.metrics.registry import MISSING_COLUMNS, metric_title
 from pipeline.render import table as folds
 from pipeline.render.table import Estimate, Table, make_table_function, short_id
@@ -24,7 +24,12 @@ from pipeline.reports import diff as changes, plan as plans, ranking as radars
 from pipeline.reports.compare import SETTINGS_APART_COLUMNS
 from pipeline.reports.compare.differences import ALL_COLUMNS
 from pipeline.statistics.pairs import PAIRED, REPLAY_RATIO, UNPAIRED
-from pipeline.text_format import UNNAMED_MODEL, format_count, group_label, is_shown_as_zero
+from pipeline.text_format import (
+    UNNAMED_MODEL,
+    format_count,
+    is_shown_as_zero,
+    printable_group_value,
+)
 
 _DECIMALS = ALL_COLUMNS["difference"].decimals or 0
 _SMALL_SAMPLE_COLUMNS, _DIFF_SMALL_SAMPLE_COLUMNS = (
@@ -94,7 +99,9 @@ def compare(
             *unequal_replays_notes(rows),
             *small_sample_notes(rows, *_SMALL_SAMPLE_COLUMNS),
             *missing_games_notes(_missing_games_of_both_sides(rows, label_column)),
-            *fewer_games_notes(lake, _missing_games_of_both_sides(rows, label_column), expected),
+            *complete_models_with_fewer_games_notes(
+                lake, _missing_games_of_both_sides(rows, label_column), expected
+            ),
             *_missing_difference_and_unpaired_notes(rows, hidden),
             *_signed_zero_bound_notes(rows),
         ],
@@ -200,7 +207,8 @@ def differences_over_common_settings_notes(
     ]
     displayed_labels = ["metric", *(name for name in label_columns if rows[name].n_unique() > 1)]
     value_texts = [
-        f"{' '.join(map(group_label, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
+        f"{' '.join(map(printable_group_value, row[2:]))} {row[0]:.{_DECIMALS}f} and "
+        f"{row[1]:.{_DECIMALS}f}"
         for row in deviating_rows.select(
             "common_value", "other_common_value", *displayed_labels
         ).iter_rows()
@@ -215,11 +223,11 @@ def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[
     ]
     rows_without_difference = rows.drop_nulls("reason").select(*label_columns, "reason").rows()
     notes = [
-        f"– {' '.join(map(group_label, labels))}: {reason}"
+        f"– {' '.join(map(printable_group_value, labels))}: {reason}"
         for *labels, reason in rows_without_difference
     ]
     unpaired_labels = [
-        " ".join(map(group_label, labels))
+        " ".join(map(printable_group_value, labels))
         for labels in rows.filter(method=UNPAIRED)[label_columns].rows()
     ]
     unpaired_notes = [
@@ -408,7 +416,7 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
         for model, area, reasons in rows.select("model", "area", "reasons").rows()
         if reasons
     ]
-    if len(axes := radars.area_axes(rows)) < len(radars.RADAR_AXES):
+    if len(axes := radars.metrics_in_radar_areas(rows)) < len(radars.RADAR_AXES):
         axes_note = (
             f"areas are of {', '.join(map(metric_title, axes))}: no model has a value of the "
             "other metrics"

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from pipeline.render.table import Cell, Estimate, Field, Table
-from pipeline.text_format import NULL_TEXT, escape_unprintable, format_n_settings
+from pipeline.text_format import NULL_TEXT, escape_unprintable, format_number_of_settings
 
 MAX_CELL_CHARACTERS = 1_000
 """Longer texts are truncated; CSV and JSON contain them in full."""
@@ -234,10 +234,10 @@ def _format_plain_value(exact_value: object, text: str) -> str:
         return f'<data value="{exact_value!r}">{escape(text)}</data>'
     # A path or a name without spaces can break after `/` and `_`, but not within a word.
     breakable = escape(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
-    return breakable if len(text) <= MAX_CELL_CHARACTERS else truncate_text(text)
+    return breakable if len(text) <= MAX_CELL_CHARACTERS else escape_and_truncate_text(text)
 
 
-def truncate_text(text: str, max_characters: int = MAX_CELL_CHARACTERS) -> str:
+def escape_and_truncate_text(text: str, max_characters: int = MAX_CELL_CHARACTERS) -> str:
     """Escape a text for HTML; if it is too long, truncate it and say how long it is.
 
     Args:
@@ -315,7 +315,7 @@ def _describe_counts_and_missing_games(
     )
     term_texts = [
         f"{format_number('term', term['term'] or 'in all')} has "
-        f"{format_n_settings(term['n_effective'])}"
+        f"{format_number_of_settings(term['n_effective'])}"
         for column in estimate.small_sample_terms
         for term in row.get(column) or ()
     ]

@@ -14,7 +14,7 @@ from pipeline import column, text_format
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_report
-from pipeline.metrics.completeness import fewer_games_notes
+from pipeline.metrics.completeness import complete_models_with_fewer_games_notes
 from pipeline.render import table
 from pipeline.render.table import (
     Estimate,
@@ -216,7 +216,7 @@ def completeness(
         ),
         notes=[
             _incomplete_models_note(rows, model),
-            *fewer_games_notes(lake, rows, expected),
+            *complete_models_with_fewer_games_notes(lake, rows, expected),
             *([] if lake is None else _quarantined_documents_notes(lake)),
         ],
     )
@@ -224,7 +224,7 @@ def completeness(
 
 def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
     """Return a note with the models that have missing games, and with the numbers of these."""
-    model_names = incomplete_models(rows)
+    model_names = models_with_missing_games(rows)
     if rows.is_empty() or not rows["n_games"].sum():
         return NO_GAMES_MESSAGE
     if not model_names:
@@ -239,7 +239,7 @@ def _incomplete_models_note(rows: pl.DataFrame, models: Sequence[str] | None) ->
     return f"incomplete: {names}; run `magic completeness --missing` to list what is missing"
 
 
-def incomplete_models(rows: pl.DataFrame) -> list[str | None]:
+def models_with_missing_games(rows: pl.DataFrame) -> list[str | None]:
     """Return the names of the models that have missing games, sorted.
 
     Args:
@@ -282,7 +282,7 @@ def readability(
                 "is_complete", "metric", note="not complete", starred_value=False
             ),
         ),
-        notes=fewer_games_notes(lake, rows, expected),
+        notes=complete_models_with_fewer_games_notes(lake, rows, expected),
     )
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from rich.cells import cell_len, chop_cells
 
 from pipeline.render.table import Field, Table, TableLayout, apply_steps_until_fitting
-from pipeline.text_format import NULL_TEXT, replace_line_breaks
+from pipeline.text_format import NULL_TEXT, line_breaks_to_symbols
 
 # The layout of cells in a terminal of limited width.
 #
@@ -104,7 +104,7 @@ def iter_table_lines_of_row_batches(
         chain.from_iterable(map(_replace_line_breaks_in_cells, chain([rows], batches))), titles
     ):
         if title is not None and title != previous_title:
-            yield from wrap_text(replace_line_breaks(f"── {title} ──"), width)
+            yield from wrap_text(line_breaks_to_symbols(f"── {title} ──"), width)
         previous_title = title
         yield from _iter_row_lines(row, widths, is_right, gap, is_wrapped=width is not None)
 
@@ -117,7 +117,7 @@ def width_without_wrapping(headings: Row, rows: Sequence[Row], gap: int = GAP) -
 
 
 def _replace_line_breaks_in_cells(rows: Sequence[Row]) -> list[list[str]]:
-    return [[replace_line_breaks(cell) for cell in row] for row in rows]
+    return [[line_breaks_to_symbols(cell) for cell in row] for row in rows]
 
 
 def _transpose(headings: Row, rows: Sequence[Row]) -> list[Row]:

@@ -16,9 +16,9 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, evidence as evidence_sums
 from pipeline.metrics.completeness import (
-    count_self_play,
-    fewer_games_notes,
-    replay_notes,
+    complete_models_with_fewer_games_notes,
+    replayed_and_repeated_games_notes,
+    self_play_game_counts_by_model,
     self_play_notes,
 )
 from pipeline.metrics.estimates import SMALL_SAMPLE_NOTE
@@ -86,12 +86,14 @@ def metrics(
         *missing_competitions_notes(rows),
         *missing_games_notes(rows.drop_nulls("value")),
         *undecided_rows_notes(rows),
-        *replay_notes(rows),
-        *fewer_games_notes(lake, rows, expected),
+        *replayed_and_repeated_games_notes(rows),
+        *complete_models_with_fewer_games_notes(lake, rows, expected),
     ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Self-play gives win rates by construction; the note names the models in the rows.
-        games = pl.concat(part.compute_once(count_self_play) for part in lake.split_by_system())
+        games = pl.concat(
+            part.compute_once(self_play_game_counts_by_model) for part in lake.split_by_system()
+        )
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     return Table(
@@ -211,8 +213,8 @@ def leaderboard(
         ),
         *_notes_of_incomplete_models(rows),
         *undecided_rows_notes(_unpivot_columns_with_suffix(rows, "n_undecided", "_undecided")),
-        *replay_notes(rows),
-        *fewer_games_notes(lake, rows, expected),
+        *replayed_and_repeated_games_notes(rows),
+        *complete_models_with_fewer_games_notes(lake, rows, expected),
         *_notes_of_missing_value_reasons(rows, names),
         *(() if columns else _values_above_1_notes(rows, names)),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),

@@ -12,25 +12,29 @@ from typing import Annotated
 import polars as pl
 
 from pipeline import column, parameters, sql_files
-from pipeline.errors import UsageError, suggest_names
+from pipeline.errors import UsageError, known_names_hint
 from pipeline.events.contracts import TABLES, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.row_stream import iter_with_texts, message_lengths_select
-from pipeline.metrics.registry import SYSTEM_COLUMN, lake_method, origin_columns
+from pipeline.lake.row_stream import iter_with_message_texts, messages_or_lengths_relation
+from pipeline.metrics.registry import (
+    SYSTEM_COLUMN,
+    lake_method,
+    system_edition_and_view_option_columns,
+)
 from pipeline.metrics.request import as_list, check_known_names, check_players
-from pipeline.metrics.row_queries import VIEW_COLUMNS as OF_ROWS, sql_literals
+from pipeline.metrics.row_queries import VIEW_COLUMNS as OF_ROWS, format_sql_string_list
 from pipeline.reports.registry import report
 from pipeline.vocabulary import EXCLUDE
-from pipeline.warehouse import connect_with_memory_limit, iter_parts
+from pipeline.warehouse import connect_with_memory_limit, iter_polars_batches
 
 FINDING_KINDS: tuple[str, ...] = tuple(
     sorted(
-        sql_files.list_files("audit"),
-        key=lambda kind: int(sql_files.read_header(f"audit/{kind}")["order"][0]),
+        sql_files.sql_file_names("audit"),
+        key=lambda kind: int(sql_files.read_comment_header(f"audit/{kind}")["order"][0]),
     )
 )
 FINDING_TITLES = {
-    kind: sql_files.read_header(f"audit/{kind}")["title"][0] for kind in FINDING_KINDS
+    kind: sql_files.read_comment_header(f"audit/{kind}")["title"][0] for kind in FINDING_KINDS
 }
 AUDIT_COLUMNS: Mapping[str, column.Column] = {
     "kind": column.text_column("the kind of contradiction"),
@@ -120,7 +124,9 @@ def audit(
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # a log is compared with itself
     # Planning a query takes time even without rows, so kinds whose tables are empty are left out.
-    needs = {kind: sql_files.read_header(f"audit/{kind}").get("needs", [""])[0] for kind in kinds}
+    needs = {
+        kind: sql_files.read_comment_header(f"audit/{kind}").get("needs", [""])[0] for kind in kinds
+    }
     kinds_with_rows = [
         kind
         for kind, tables in needs.items()
@@ -129,7 +135,7 @@ def audit(
     selects = [_finding_counts_select(kind, group_columns, models) for kind in kinds_with_rows]
     with connect_with_memory_limit(lake, {}, _join_event_table_names(*selects)) as connection:
         summaries = pl.concat(
-            [part for select in selects for part in iter_parts(connection, select)]
+            [part for select in selects for part in iter_polars_batches(connection, select)]
         )
     kind_order = pl.col("kind").replace_strict(
         {kind: position for position, kind in enumerate(FINDING_KINDS)}
@@ -141,12 +147,12 @@ def audit(
     return (
         sorted_rows
         if "system" in group_columns
-        else sorted_rows.with_columns(origin_columns(system_lake, None))
+        else sorted_rows.with_columns(system_edition_and_view_option_columns(system_lake, None))
     )
 
 
 @lake_method
-@column.document_columns(FINDING_COLUMNS)
+@column.add_columns_to_docstring(FINDING_COLUMNS)
 def findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -186,16 +192,16 @@ def iter_findings(
     select = sql_files.fill_template(
         "internal/audit_findings",
         kind=kind,
-        rows=sql_files.read_select(f"audit/{kind}"),
+        rows=sql_files.read_select_with_shared_files(f"audit/{kind}"),
         columns=columns,
-        messages=message_lengths_select(lake),
+        messages=messages_or_lengths_relation(lake),
         wanted=_sql_condition_on_models(models),
     )
     lake = lake.with_failures(EXCLUDE)
     with connect_with_memory_limit(
         lake, {}, _join_event_table_names(select), sorts_texts=True
     ) as connection:
-        yield from iter_with_texts(lake, iter_parts(connection, select))
+        yield from iter_with_message_texts(lake, iter_polars_batches(connection, select))
 
 
 def _join_event_table_names(*selects: str) -> str:
@@ -214,9 +220,9 @@ def _finding_counts_select(
     return sql_files.fill_template(
         "internal/audit_summary",
         kind=kind,
-        rows=sql_files.read_select(f"audit/{kind}"),
+        rows=sql_files.read_select_with_shared_files(f"audit/{kind}"),
         title=FINDING_TITLES[kind].replace("'", "''"),
-        metric=sql_files.read_header(f"audit/{kind}")["metric"][0],
+        metric=sql_files.read_comment_header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
         games="" if set(group_columns) <= set(_PLAYER_COLUMNS) else _JOIN_GAMES,
         wanted=_sql_condition_on_models(models),
@@ -226,7 +232,7 @@ def _finding_counts_select(
 
 def _sql_condition_on_models(models: Sequence[str] | None) -> str:
     """Return the SQL condition that selects findings of these models; for None, `TRUE`."""
-    return "TRUE" if models is None else f"findings.model IN ({sql_literals(models)})"
+    return "TRUE" if models is None else f"findings.model IN ({format_sql_string_list(models)})"
 
 
 def _check_kinds_and_group_columns(group_columns: Sequence[str], kinds: Sequence[str]) -> None:
@@ -236,7 +242,7 @@ def _check_kinds_and_group_columns(group_columns: Sequence[str], kinds: Sequence
     if unknown_columns := [name for name in group_columns if name not in allowed_columns]:
         raise UsageError(
             f"no column {', '.join(unknown_columns)} to group by: "
-            f"{suggest_names(unknown_columns, allowed_columns)}"
+            f"{known_names_hint(unknown_columns, allowed_columns)}"
         )
     if len(set(group_columns)) < len(group_columns):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(group_columns)}")

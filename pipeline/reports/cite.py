@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.registry import lake_method, metric_names
-from pipeline.metrics.request import check_losses
+from pipeline.metrics.request import check_edition_allows_failures_as_losses
 from pipeline.plugins import DISTRIBUTION
 from pipeline.text_format import escape_latex, escape_to_one_line, format_count
 from pipeline.version import __version__
@@ -115,7 +115,7 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     """
     lake = lake.for_single_system()
     metric_names(edition)  # raises for an unknown edition, before anything is read
-    check_losses(lake, edition)
+    check_edition_allows_failures_as_losses(lake, edition)
     game_counts = (
         lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
     )

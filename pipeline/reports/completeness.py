@@ -15,18 +15,18 @@ import polars as pl
 
 from pipeline import column
 from pipeline.lake import StoredLake
-from pipeline.metrics import PAPER, metric_specs
+from pipeline.metrics import PAPER, metric_specs_for_system
 from pipeline.metrics.completeness import (
-    expected_games,
-    fixed_expected_games,
-    metric_completeness as complete,
-    played_games,
+    expected_games_by_model_and_setting,
+    game_counts_by_model_and_setting,
+    games_by_competition_with_fixed_expectation,
+    missing_and_replayed_games_by_metric as complete,
 )
 from pipeline.metrics.estimates import (
     Clusters,
     CountQuery,
-    combine_terms,
-    compute_values,
+    combine_term_ratios_into_values,
+    compute_metric_values,
     count_games_sql,
     count_rows_sql,
     count_with_engine,
@@ -38,19 +38,19 @@ from pipeline.metrics.registry import (
     MISSING_COLUMNS,
     MODEL_COLUMN,
     Metric,
+    lake_method_for_single_system,
     metric_names,
-    per_system,
 )
 from pipeline.metrics.request import (
     Request,
-    check_expected,
-    check_losses,
-    check_models,
+    check_edition_allows_failures_as_losses,
+    check_expected_number_of_games,
+    check_models_are_tested,
     selection_condition,
 )
-from pipeline.metrics.row_queries import edition_condition
+from pipeline.metrics.row_queries import edition_counts_game_condition
 from pipeline.reports.registry import report
-from pipeline.statistics.intervals import exact_sum
+from pipeline.statistics.intervals import order_independent_sum
 from pipeline.vocabulary import RELEASE, Edition
 
 COMPLETENESS_COLUMNS: Mapping[str, column.Column] = {
@@ -169,8 +169,8 @@ def completeness(
     >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
     ('chameleon_as_chameleon', 4, 4, True)
     """
-    check_expected(expected)
-    check_models(lake, model)
+    check_expected_number_of_games(expected)
+    check_models_are_tested(lake, model)
     results = lake.table("results").filter("is_tested")
     # Only one column is read, because each quarantined document is stored with up to 64 KiB.
     quarantined_parts = lake.table("quarantine").select("game_id")
@@ -187,7 +187,7 @@ def completeness(
         .agg(n_failed=pl.col("game_id").n_unique().cast(pl.Int64))
     )
     games = (
-        fixed_expected_games(lake, expected)
+        games_by_competition_with_fixed_expectation(lake, expected)
         .lazy()
         .join(quarantined_counts, on=_COMPETITION_KEY, how="left", nulls_equal=True)
         .join(failed_counts, on=_COMPETITION_KEY, how="left", nulls_equal=True)
@@ -219,7 +219,7 @@ def completeness(
     )
 
 
-@per_system(READABILITY_COLUMNS)
+@lake_method_for_single_system(READABILITY_COLUMNS)
 def readability(
     lake: StoredLake,
     *,
@@ -241,16 +241,16 @@ def readability(
     >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
     (0.5, 0.5, 0.625, 3)
     """
-    check_expected(expected)
-    check_models(lake, model)
-    check_losses(lake, edition)
+    check_expected_number_of_games(expected)
+    check_models_are_tested(lake, model)
+    check_edition_allows_failures_as_losses(lake, edition)
     request = Request(edition=edition, by=("model",), expected=expected)
-    specs = metric_specs(lake, metric_names(edition), request)
+    specs = metric_specs_for_system(lake, metric_names(edition), request)
     query = CountQuery(specs, request, with_games=(), clusters=Clusters(), extra_sums=_BOUND_SUMS)
     counts = count_with_engine(lake, query, "polars")
     setting_sums = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
     missing_by_setting = _count_missing_games_by_setting(lake, request)
-    values = compute_values(counts, specs, request).join(
+    values = compute_metric_values(counts, specs, request).join(
         complete(lake, specs, request), on=["metric", "model"], how="left", nulls_equal=True
     )
     bounds = _add_value_bounds(specs, values, setting_sums, missing_by_setting)
@@ -266,12 +266,12 @@ def _count_missing_games_by_setting(lake: StoredLake, request: Request) -> pl.Da
     as a whole, and `setting_id` is null.
     """
     settings = (
-        played_games(lake, edition_condition(request))
+        game_counts_by_model_and_setting(lake, edition_counts_game_condition(request))
         if request.edition == RELEASE
-        else lake.compute_once(played_games)
+        else lake.compute_once(game_counts_by_model_and_setting)
     )
-    models = lake.compute_once(played_games).select("model").unique()
-    games = expected_games(settings, models)
+    models = lake.compute_once(game_counts_by_model_and_setting).select("model").unique()
+    games = expected_games_by_model_and_setting(settings, models)
     if request.expected is not None:
         finished_games = settings.group_by(_COMPETITION_KEY).agg(pl.col("n_finished").sum())
         sides = models.join(settings.select("competition").unique(), how="cross")
@@ -366,7 +366,9 @@ def _compute_values_for_assumed_hits(
     denominator = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
     bounded_terms = terms.lazy().with_columns(hits=hits, counted=denominator)
     ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
-    values = combine_terms(bounded_terms.with_columns(ratio=ratio), ["metric", "model"])
+    values = combine_term_ratios_into_values(
+        bounded_terms.with_columns(ratio=ratio), ["metric", "model"]
+    )
     return values.select("metric", "model", pl.col("value").alias(value_name)).collect()
 
 
@@ -395,5 +397,5 @@ def _estimate_row_counts_of_missing_games(
         .join(setting_maxima, on=setting_key, how="left")
         .join(unfinished_rows, on=["model", *setting_key], how="left", nulls_equal=True)
         .group_by("metric", "model", "term")
-        .agg(missing=exact_sum(rows).ceil().cast(pl.Int64))
+        .agg(missing=order_independent_sum(rows).ceil().cast(pl.Int64))
     )

@@ -18,9 +18,9 @@ from pipeline.metrics import (
     DEFAULT_CONFIDENCE,
     PAPER,
     MetricResult,
+    clusters_for_request,
     compute_metrics,
-    metric_specs,
-    request_clusters,
+    metric_specs_for_system,
 )
 from pipeline.metrics.estimates import GAME_CLUSTER_PREFIX, CountQuery, count_with_engine
 from pipeline.metrics.registry import (
@@ -29,14 +29,14 @@ from pipeline.metrics.registry import (
     SMALL_SAMPLE_COLUMN,
     lake_method,
     metric_names,
-    origin_columns,
+    system_edition_and_view_option_columns,
 )
 from pipeline.metrics.request import (
     Request,
     as_list,
-    check_models,
+    check_models_are_tested,
+    keep_tested_models,
     requested_metrics,
-    tested_models,
 )
 from pipeline.parameters import option_spec
 from pipeline.reports.compare.differences import (
@@ -48,7 +48,7 @@ from pipeline.reports.compare.differences import (
 )
 from pipeline.reports.registry import report
 from pipeline.statistics.comparison import drop_p_value, is_significant, minimum_detectable_drop
-from pipeline.statistics.pairs import rates_from_basis
+from pipeline.statistics.pairs import rates_and_correlation_from_basis
 from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
@@ -234,7 +234,7 @@ def diff(
         *list(DIFF_COLUMNS)[:-1],
         *(() if margin is None else MARGIN_COLUMNS),
         "reason",
-        *origin_columns(lake_requests[0][0], edition),
+        *system_edition_and_view_option_columns(lake_requests[0][0], edition),
     )
 
 
@@ -268,8 +268,8 @@ def _lakes_with_requests_for_tested_models(
     Raises UsageError for a model that neither lake tests.
     """
     models = as_list(model)
-    models_by_lake = [tested_models(lake, models) for lake in (before, after)]
-    check_models(
+    models_by_lake = [keep_tested_models(lake, models) for lake in (before, after)]
+    check_models_are_tested(
         after,
         sorted(
             set(models or ()).difference(*(lake_models or () for lake_models in models_by_lake))
@@ -309,7 +309,7 @@ def _drop_p_value_and_detectable_drop(
     basis: dict[str, Any], p_value: float, margin: float, level: float
 ) -> tuple[float, float | None]:
     """Return the p-value of a drop by more than the margin, and the smallest drop it detects."""
-    new, old, correlation = rates_from_basis(basis)
+    new, old, correlation = rates_and_correlation_from_basis(basis)
     return (
         drop_p_value(new, old, margin, p_value, correlation),
         minimum_detectable_drop(new, old, margin, level, correlation=correlation),
@@ -385,8 +385,10 @@ def _sum_hits_by_metric_and_game(
 ) -> pl.DataFrame:
     """Return a row for each metric and game that it counts, with the sums of hits and rows."""
     game_request = replace(request, by=_GAME_KEY)
-    specs = metric_specs(lake, metrics, game_request)
-    query = CountQuery(specs, game_request, with_games=(), clusters=request_clusters(lake, request))
+    specs = metric_specs_for_system(lake, metrics, game_request)
+    query = CountQuery(
+        specs, game_request, with_games=(), clusters=clusters_for_request(lake, request)
+    )
     sums = count_with_engine(lake, query, "polars").sums
     cluster = pl.col("cluster").str.strip_prefix(GAME_CLUSTER_PREFIX)
     grouped_sums = sums.group_by("metric", *_GAME_KEY, cluster).agg(pl.col("hits", "counted").sum())
@@ -394,7 +396,7 @@ def _sum_hits_by_metric_and_game(
 
 
 @lake_method
-@column.document_columns({**CHANGED_GAMES_COLUMNS, **ORIGIN_COLUMNS})
+@column.add_columns_to_docstring({**CHANGED_GAMES_COLUMNS, **ORIGIN_COLUMNS})
 def diff_games(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -421,5 +423,5 @@ def diff_games(
     return (
         changed_games.select(*CHANGED_GAMES_COLUMNS)
         .sort(order, *_GAME_KEY, nulls_last=True)
-        .with_columns(origin_columns(lake_requests[0][0], edition))
+        .with_columns(system_edition_and_view_option_columns(lake_requests[0][0], edition))
     )

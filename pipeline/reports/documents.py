@@ -17,8 +17,8 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, empty_table
 from pipeline.games import game_type_names
 from pipeline.lake import StoredLake, reopen_lake
-from pipeline.lake.row_stream import iter_table_rows
-from pipeline.metrics.evidence import sorted_page
+from pipeline.lake.row_stream import iter_table_batches_with_row_numbers
+from pipeline.metrics.evidence import sort_rows_and_select_page
 from pipeline.metrics.registry import lake_method
 from pipeline.metrics.request import check_known_names, check_players, selection_condition
 from pipeline.vocabulary import DocumentStatus
@@ -86,7 +86,7 @@ _LOCATION_HASHES = {
 
 
 @lake_method
-@column.document_columns(DOCUMENT_COLUMNS)
+@column.add_columns_to_docstring(DOCUMENT_COLUMNS)
 def documents(
     lake: StoredLake,
     *,
@@ -117,7 +117,7 @@ def documents(
         matching_documents = matching_documents.filter(
             pl.col("path").str.contains(path, literal=True)
         )
-    page_rows = sorted_page(
+    page_rows = sort_rows_and_select_page(
         matching_documents,
         DOCUMENT_COLUMNS,
         DOCUMENT_KEY,
@@ -130,7 +130,7 @@ def documents(
 
 
 @lake_method
-@column.document_columns(COUNT_COLUMNS)
+@column.add_columns_to_docstring(COUNT_COLUMNS)
 def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = None) -> pl.DataFrame:
     """Return the number of documents of each source, status and reason.
 
@@ -247,7 +247,7 @@ _SECRET_WORD_START, _SECRET_WORD_END = (
 )
 
 
-@column.document_columns(SEARCH_COLUMNS)
+@column.add_columns_to_docstring(SEARCH_COLUMNS)
 class SearchResult(Struct, frozen=True):
     """The messages that a search found, and how much of the lake it searched.
 
@@ -323,7 +323,9 @@ def search(
     parts = [no_hits.with_columns(pattern=pl.lit(""))]
     pattern = pl.lit("" if secret else _case_insensitive_pattern(search_words[0]))
     n_hits_left, stopped, position = limit, "end", start_row
-    for first_row, rows in iter_table_rows(state, "messages", columns, start_row):
+    for first_row, rows in iter_table_batches_with_row_numbers(
+        state, "messages", columns, start_row
+    ):
         hits = rows.with_row_index("row").filter(conditions)
         if secret_patterns is None:
             hits = hits.with_columns(pattern=pattern)

@@ -14,20 +14,23 @@ from pipeline.events.contracts import TABLES
 from pipeline.game_record import Usage
 from pipeline.games import outcome_names
 from pipeline.lake import StoredLake
-from pipeline.metrics.completeness import expected_games, played_games
-from pipeline.metrics.evidence import sorted_page
-from pipeline.metrics.registry import MODEL_COLUMN, per_system
+from pipeline.metrics.completeness import (
+    expected_games_by_model_and_setting,
+    game_counts_by_model_and_setting,
+)
+from pipeline.metrics.evidence import sort_rows_and_select_page
+from pipeline.metrics.registry import MODEL_COLUMN, lake_method_for_single_system
 from pipeline.metrics.request import (
     as_list,
+    check_competitions_or_roles_exist,
     check_known_names,
-    check_models,
+    check_models_are_tested,
     check_players,
-    check_role_columns,
     selection_condition,
 )
 from pipeline.metrics.win_rate import RESULT_EXPRESSION, RESULT_NAMES
 from pipeline.reports.registry import report
-from pipeline.statistics.intervals import scaled_sum
+from pipeline.statistics.intervals import order_independent_sum_of_any_size
 
 _SELECTED_SEATS = "of the seats of the requested model, otherwise of the tested seats"
 _SEAT_COLUMNS: Mapping[str, column.Column] = {
@@ -148,7 +151,7 @@ def games(
     models, game_types, outcomes = as_list(model), as_list(game_type), as_list(outcome)
     seats = {"competition": as_list(competition), "role": as_list(role)}
     for name, names in seats.items():
-        check_role_columns(lake, name, names, game_types)
+        check_competitions_or_roles_exist(lake, name, names, game_types)
     check_known_names("outcome", outcomes, OUTCOME_CHOICES)
     check_known_names("result", results := as_list(result), RESULT_NAMES)
     check_players(lake, models)
@@ -181,7 +184,7 @@ def games(
         game_rows = game_rows.filter(is_unfinished_match | pl.col("outcome").is_in(outcomes))
     if sort in _SEAT_COLUMNS:
         game_rows = _add_columns_of_selected_seats(lake, game_rows, is_selected)
-    page = sorted_page(
+    page = sort_rows_and_select_page(
         game_rows.with_columns(counting=_NATURAL_SORT_KEY),
         GAMES_COLUMNS,
         SORT_KEY,
@@ -340,7 +343,7 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     measure_columns = pl.col(_MEASURES)
     usage_by_game = players.group_by("model", "game_id").agg(
         pl.when(measure_columns.is_not_null().all())
-        .then(scaled_sum(measure_columns))
+        .then(order_independent_sum_of_any_size(measure_columns))
         .cast(pl.Float64)
     )
     used, n_games = pl.col("used"), pl.col("used").count().cast(pl.Int64)
@@ -353,7 +356,7 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
         .agg(
             n_games=n_games,
             n_played=pl.len().cast(pl.Int64),
-            total=scaled_sum(used),
+            total=order_independent_sum_of_any_size(used),
         )
         .filter(pl.col("n_games") > 0)
         .with_columns(per_game=pl.col("total") / pl.col("n_games"))
@@ -362,7 +365,7 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     )
 
 
-def similar_names(lake: StoredLake) -> list[str]:
+def describe_similar_model_names(lake: StoredLake) -> list[str]:
     """Return one line of text for each group of model names that look alike.
 
     Args:
@@ -447,7 +450,7 @@ MISSING_COLUMNS: Mapping[str, column.Column] = {
 }
 
 
-@per_system(MISSING_COLUMNS, has_edition=False)
+@lake_method_for_single_system(MISSING_COLUMNS, has_edition=False)
 def missing(
     lake: StoredLake,
     *,
@@ -465,8 +468,8 @@ def missing(
     >>> lake.missing(model="sim-atlas").height
     0
     """
-    check_models(lake, model)
-    check_role_columns(lake, "competition", competition)
+    check_models_are_tested(lake, model)
+    check_competitions_or_roles_exist(lake, "competition", competition)
     first_indices = (
         lake.table("results")
         .filter("is_tested")
@@ -488,7 +491,7 @@ def missing(
     )
     n_missing = pl.col("n_expected") - pl.col("n_finished")
     return (
-        expected_games(lake.compute_once(played_games))
+        expected_games_by_model_and_setting(lake.compute_once(game_counts_by_model_and_setting))
         .lazy()
         .filter(selection_condition(model=model, competition=competition), n_missing > 0)
         .with_columns(n_missing=n_missing)

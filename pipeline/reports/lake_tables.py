@@ -24,7 +24,7 @@ TABLE_COLUMNS: Mapping[str, column.Column] = {
 
 
 @lake_method
-@column.document_columns(TABLE_COLUMNS)
+@column.add_columns_to_docstring(TABLE_COLUMNS)
 def tables(lake: StoredLake) -> pl.DataFrame:
     """Return one row for each table of the lake, with its numbers of rows, bytes and files.
 

@@ -26,7 +26,7 @@ from pipeline.metrics import (
     MetricResult,
     compute_metrics,
 )
-from pipeline.metrics.completeness import missing_competitions_by_model
+from pipeline.metrics.completeness import missing_competitions_and_self_play_by_model
 from pipeline.metrics.registry import (
     IS_COMPLETE_COLUMN,
     LEADERBOARD_COLUMNS,
@@ -40,8 +40,8 @@ from pipeline.metrics.registry import (
     leaderboard_columns,
     metric_names,
     metric_title,
-    origin_columns,
     pivot_metrics,
+    system_edition_and_view_option_columns,
 )
 from pipeline.metrics.request import Request, as_list, check_known_names, parse_condition
 from pipeline.parameters import flag_spec, option_spec
@@ -188,7 +188,7 @@ def leaderboard(
     else:
         ranked_rows = rank_models(
             values,
-            missing_competitions_by_model(lake, edition),
+            missing_competitions_and_self_play_by_model(lake, edition),
             include_incomplete=include_incomplete,
         )
         ranked_models = ranked_rows.filter(pl.col("rank").is_not_null())["model"]
@@ -198,7 +198,7 @@ def leaderboard(
         board = ranked_rows.join(letters, on="model", how="left", maintain_order="left")
         board = board.select(*leaderboard_columns(displayed_names))
     check_known_names("metric" if columns is None else "column", sort, displayed_names)
-    board = board.with_columns(origin_columns(lake, edition))
+    board = board.with_columns(system_edition_and_view_option_columns(lake, edition))
     if sort is None:
         return board
     # Means of fractions that are equal can differ in their last digit.
@@ -451,7 +451,9 @@ def radar(
     # With too few axes, all are kept: the areas are null, because one axis is null in all rows.
     axes = axes if len(axes) >= MIN_RADAR_AXES else list(RADAR_AXES)
     rows = rank_models(
-        result.rows, missing_competitions_by_model(lake, edition), include_incomplete=True
+        result.rows,
+        missing_competitions_and_self_play_by_model(lake, edition),
+        include_incomplete=True,
     )
     is_axis = pl.col("metric").is_in(axes)
     sums, terms = result.sums.filter(is_axis), result.terms.filter(is_axis)
@@ -463,7 +465,7 @@ def radar(
     return rows_with_areas.with_columns(small_sample_terms=small_samples).select(*RADAR_COLUMNS)
 
 
-def area_axes(rows: pl.DataFrame) -> list[str]:
+def metrics_in_radar_areas(rows: pl.DataFrame) -> list[str]:
     """Return the metrics that are the axes of the polygons whose areas the rows contain.
 
     Args:

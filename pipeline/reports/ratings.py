@@ -13,10 +13,10 @@ import polars as pl
 
 from pipeline import column, games
 from pipeline.lake import StoredLake
-from pipeline.metrics.estimates import task_id_by_setting, task_id_expression
+from pipeline.metrics.estimates import replace_setting_ids_by_task_ids, task_id_by_variant_setting
 from pipeline.metrics.registry import MODEL_COLUMN
 from pipeline.metrics.request import check_confidence, selection_condition
-from pipeline.plugins import check_extra
+from pipeline.plugins import check_extra_is_installed
 from pipeline.reports.registry import report
 from pipeline.vocabulary import EXCLUDE, Side
 
@@ -82,21 +82,23 @@ def ratings(
     >>> chameleon.select("side", "model", "n_games").rows()[0]
     ('hidden', 'sim-delta', 4)
     """
-    check_extra("a rating", "ratings", ("statsmodels",))
+    check_extra_is_installed("a rating", "ratings", ("statsmodels",))
     # Imported here, so that other reports do not have to load numpy and scipy.
     from pipeline.statistics.side_ratings import rate_sides
 
     check_confidence(confidence)
     is_included = selection_condition(game_type=game_type) & (pl.col("side") != Side.NONE)
-    setting = task_id_expression("setting_id", lake.compute_once(task_id_by_setting))
+    setting = replace_setting_ids_by_task_ids(
+        "setting_id", lake.compute_once(task_id_by_variant_setting)
+    )
     seats = lake.table("players").filter(is_included).with_columns(setting)
-    seats_with_credit = seats.join(hidden_side_credit(lake), on="game_id").collect(
+    seats_with_credit = seats.join(hidden_side_credit_by_game(lake), on="game_id").collect(
         engine="streaming"
     )
     return rate_sides(seats_with_credit, confidence).select(*RATING_COLUMNS)
 
 
-def hidden_side_credit(lake: StoredLake) -> pl.LazyFrame:
+def hidden_side_credit_by_game(lake: StoredLake) -> pl.LazyFrame:
     """Return for each finished game with a hidden side whether this side won: 1, 0 or 0.5.
 
     Args:

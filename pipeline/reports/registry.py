@@ -13,10 +13,10 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from pipeline import column, games
 from pipeline.errors import UsageError
-from pipeline.metrics.registry import lake_method, per_system
+from pipeline.metrics.registry import lake_method, lake_method_for_single_system
 from pipeline.metrics.request import as_list, check_known_names
-from pipeline.parameters import REPEATABLE_HELP, Parameter, function_parameters
-from pipeline.registry import load_result
+from pipeline.parameters import REPEATABLE_HELP, Parameter, parameters_with_specs
+from pipeline.registry import load_result_function
 from pipeline.vocabulary import ALL_GAME_TYPES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ class Report:
     def parameter_help(self) -> dict[str, str]:
         """The help text of each parameter, without the hint that an option can be repeated."""
         return {
-            parameter.name: parameter.declared.help.removesuffix(REPEATABLE_HELP)
+            parameter.name: parameter.spec.help.removesuffix(REPEATABLE_HELP)
             for parameter in self.parameters
         }
 
@@ -102,7 +102,7 @@ def report(
     """
 
     def declare(function: F) -> F:
-        parameters = tuple(function_parameters(function))
+        parameters = tuple(parameters_with_specs(function))
         if not (text := cleandoc(function.__doc__ or "")):
             raise TypeError(f"the report {function.__name__} has no docstring, which is its help")
         paragraphs = text.split("\n\n")
@@ -119,12 +119,12 @@ def report(
         bind = partial(_bind_checked_arguments, function_signature, parameters)
         if is_of_system and not tells_system:
             has_edition = any(parameter.name == "edition" for parameter in parameters)
-            decorate_per_system = per_system(
+            decorate_per_system = lake_method_for_single_system(
                 columns, has_edition=has_edition, has_losses=has_losses, bind=bind
             )
             method: Any = decorate_per_system(function)
         else:
-            method = lake_method(column.document_columns(columns)(function), bind=bind)
+            method = lake_method(column.add_columns_to_docstring(columns)(function), bind=bind)
         method.__signature__ = _signature_without_option_specs(function_signature)
         heading = title or column.display_name(function.__name__).capitalize()
         flags = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
@@ -196,4 +196,4 @@ def find_report(name: str) -> Report:
     Returns:
         The description of the report, which `@report` attached to the function of this name.
     """
-    return cast(Report, load_result(name).report)
+    return cast(Report, load_result_function(name).report)

@@ -14,7 +14,7 @@ from polars.datatypes import DataTypeClass
 
 from pipeline import sql_files
 from pipeline.column import polars_schema as column_schema
-from pipeline.errors import UsageError, suggest_names, suggest_similar_names
+from pipeline.errors import UsageError, known_names_hint, similar_names_hint
 from pipeline.events.contracts import TABLES, row_description, table_schema
 from pipeline.lake import StoredLake, concat_by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, row_queries as in_sql
@@ -27,16 +27,16 @@ from pipeline.metrics.registry import (
     leaderboard_columns,
     metric_names,
 )
-from pipeline.metrics.request import GAME_COLUMNS, common_row_schema
+from pipeline.metrics.request import GAME_COLUMNS, metric_row_schema
 from pipeline.metrics.row_queries import ALL_METRICS_VIEW, LEADERBOARD_VIEW, qualified_view_name
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import AUDITED, EDITIONS, PAPER, Edition
-from pipeline.warehouse import view_columns
+from pipeline.warehouse import view_schema
 from pipeline.warehouse.statements import (
     ComputedView,
     ViewsByName,
     column_descriptions,
-    unknown_table_error,
+    unknown_table_or_view_message,
 )
 
 _COMMON_GROUP_COLUMNS = {*table_schema("players"), *GAME_COLUMNS}
@@ -83,9 +83,9 @@ def unknown_table_message(name: str, view_names: Collection[str]) -> str:
         hint = f" or `{method}`" if (method := _python_call_for_view(name)) else ""
         return f'`{name}` is a view, not a table: use `lake.sql("FROM {name}")`{hint}'
     hint = (
-        suggest_similar_names([name], TABLES)
-        or suggest_similar_names([name], view_names)
-        or suggest_names([name], TABLES)
+        similar_names_hint([name], TABLES)
+        or similar_names_hint([name], view_names)
+        or known_names_hint([name], TABLES)
     )
     return f"no table `{name}`: {hint}"
 
@@ -100,7 +100,7 @@ def _python_call_for_view(view: str) -> str | None:
         return f'lake.evidence("{name}")'
     if schema == "audit":
         return f'lake.findings("{name}")'
-    if schema == "" and name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW, *sql_files.list_files("")):
+    if schema == "" and name in (ALL_METRICS_VIEW, LEADERBOARD_VIEW, *sql_files.sql_file_names("")):
         return f"lake.{name}()"
     return f'lake.metrics(metric="{name}")' if schema == "" else None
 
@@ -181,7 +181,7 @@ def _compute_view_rows_of_all_systems(
     return concat_by_system(lake, compute_rows).select(columns)
 
 
-def suggest_grouping(column: str, views: Collection[str]) -> str | None:
+def grouping_hint_for_missing_column(column: str, views: Collection[str]) -> str | None:
     """Return a hint for a query that uses a column which its views do not have.
 
     Args:
@@ -198,7 +198,7 @@ def suggest_grouping(column: str, views: Collection[str]) -> str | None:
                 qualified_view_name(schema, edition, name) in views for schema in ("", "terms")
             )
             if is_queried and column in (
-                common_row_schema(metric) if metric else _COMMON_GROUP_COLUMNS
+                metric_row_schema(metric) if metric else _COMMON_GROUP_COLUMNS
             ):
                 return _metrics_command_hint(metric, edition, column)
     return None
@@ -271,7 +271,9 @@ def find_views(names: list[str]) -> ViewsByName:
     views = all_views()
     all_names = [*TABLES, *views]
     if unknown_names := [name for name in names if name not in all_names]:
-        raise UsageError("; ".join(unknown_table_error(name, all_names) for name in unknown_names))
+        raise UsageError(
+            "; ".join(unknown_table_or_view_message(name, all_names) for name in unknown_names)
+        )
     return views
 
 
@@ -319,7 +321,7 @@ def _view_column_rows(name: str, views: ViewsByName) -> pl.DataFrame:
             "type": type_name(dtype),
             "description": descriptions.get(column),
         }
-        for column, dtype in view_columns(name, views).items()
+        for column, dtype in view_schema(name, views).items()
     ]
     return pl.DataFrame(rows, schema=_COLUMN_LIST_SCHEMA)
 

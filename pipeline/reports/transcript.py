@@ -15,7 +15,7 @@ from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, empty_table, table_schema
 from pipeline.lake import StoredLake
-from pipeline.metrics.evidence import EVIDENCE_COLUMNS, evidence_rows
+from pipeline.metrics.evidence import EVIDENCE_COLUMNS, unsorted_evidence_rows
 from pipeline.metrics.registry import lake_method, metric_names, metric_spec
 from pipeline.metrics.request import Request, check_number_of_games
 from pipeline.processes import available_cores
@@ -30,7 +30,7 @@ from pipeline.reports.transcript_items import (
 )
 from pipeline.sql_files import quote_identifier, quote_literal
 from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition
-from pipeline.warehouse import query_small
+from pipeline.warehouse import query_on_cached_connection
 
 SEEN_COLUMNS = ("message_index", "player", "content")
 """The columns of a message that a player sees; a player does not see who else was shown it."""
@@ -209,7 +209,9 @@ def _load_rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
     columns = dict(table_schema(table))
     select = f"SELECT {', '.join(map(quote_identifier, columns))} FROM {table} WHERE {condition}"
     # One connection reads all tables in parallel.
-    return query_small(lake, {}, select, " ".join(GAME_TABLES)).cast(pl.Schema(columns))
+    return query_on_cached_connection(lake, {}, select, " ".join(GAME_TABLES)).cast(
+        pl.Schema(columns)
+    )
 
 
 def _partition_by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -238,7 +240,7 @@ def _load_rows_counted_by_metrics(
         }
         is_selected_game = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
         for system_lake in map(lake.for_system, sorted(systems)) if spanning_tables else [lake]:
-            counted_rows = evidence_rows(
+            counted_rows = unsorted_evidence_rows(
                 partial(_rows_of_selected_or_all_games, tables, system_lake, spanning_tables),
                 metric,
                 request,

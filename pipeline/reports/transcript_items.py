@@ -17,7 +17,12 @@ from pipeline import column
 from pipeline.events.contracts import TABLES, SeatActionRow, table_schema
 from pipeline.games import game_definitions
 from pipeline.metrics.registry import metric_spec
-from pipeline.text_format import NULL_TEXT, escape_unprintable, format_values, replace_line_breaks
+from pipeline.text_format import (
+    NULL_TEXT,
+    escape_unprintable,
+    format_values,
+    line_breaks_to_symbols,
+)
 
 # Short descriptions of actions, and their order.
 #
@@ -641,7 +646,7 @@ def _append_item_after_message(
     )
 
 
-def items_seen_by_player(messages: pl.DataFrame) -> Iterator[TranscriptItem]:
+def messages_as_transcript_items(messages: pl.DataFrame) -> Iterator[TranscriptItem]:
     """Convert messages that a player saw to transcript items, without the names of recipients.
 
     Args:
@@ -663,11 +668,11 @@ def format_transcript(heading: str, items: Sequence[TranscriptItem]) -> str:
         text_lines += [] if item.started_round is None else ["", f"Round {item.started_round}"]
         text_lines += [
             "",
-            f"{replace_line_breaks(escape_unprintable(item.heading))}  "
+            f"{line_breaks_to_symbols(escape_unprintable(item.heading))}  "
             f"{item.phase_and_round}".rstrip(),
         ]
         detail_lines = [
-            replace_line_breaks("  ".join(text for text, _ in detail)) for detail in item.items
+            line_breaks_to_symbols("  ".join(text for text, _ in detail)) for detail in item.items
         ]
         text_lines += [
             f"    {escape_unprintable(line)}".rstrip() for line in (*item.content, *detail_lines)

@@ -30,7 +30,7 @@ from pipeline import pages
 from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
 from pipeline.lake import reopen_lake
-from pipeline.metrics.registry import use_lake_metrics
+from pipeline.metrics.registry import register_lake_metrics_temporarily
 from pipeline.pages.content import describe_filters
 from pipeline.pages.templating import (
     TEMPLATES,
@@ -261,7 +261,7 @@ MAX_CACHED_CHARACTERS = 64 * 2**20
 """The largest size of all cached pages together."""
 
 
-class Task(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """A page to render.
 
     Attributes:
@@ -333,7 +333,7 @@ class PageCache:
     async def get_or_render(
         self,
         lake: Lake,
-        task: Task,
+        task: PageRequest,
         thread_pool: str,
         disconnect_tasks: Collection["asyncio.Task[None]"] = (),
     ) -> Reply | None:
@@ -372,7 +372,7 @@ class PageCache:
         return page.task.result() if page.task.done() else None
 
     async def _render_in_thread(
-        self, key: tuple[object, ...], lake: Lake, task: Task, thread_pool: str
+        self, key: tuple[object, ...], lake: Lake, task: PageRequest, thread_pool: str
     ) -> Reply:
         """Render the page in a new thread, as soon as the thread pool has a free place."""
         loop = asyncio.get_running_loop()
@@ -411,11 +411,11 @@ class PageCache:
             del sizes[oldest], self._pages[oldest]
 
 
-def render_or_report_error(lake: Lake, task: Task) -> Reply:
+def render_or_report_error(lake: Lake, task: PageRequest) -> Reply:
     """Render a page; for any exception, return a reply with the error message."""
     try:
-        with use_lake_metrics(lake):
-            return reply(lake, task)
+        with register_lake_metrics_temporarily(lake):
+            return render_reply(lake, task)
     except MissingExtraError as error:
         return error_reply(501, str(error), "Not installed")
     except PipelineError as error:
@@ -426,28 +426,30 @@ def render_or_report_error(lake: Lake, task: Task) -> Reply:
         return error_reply(500, f"{type(error).__name__}: {error}")
 
 
-def reply(lake: Lake, task: Task) -> Reply:
+def render_reply(lake: Lake, task: PageRequest) -> Reply:
     """Render a page as HTML, JSON, CSV or an image, as the task requests.
 
     Raises:
         PipelineError: If the page cannot be rendered, for example because of a wrong parameter.
     """
-    parameters = pages.parameters(task.page, task.query)
+    parameters = pages.parse_page_parameters(task.page, task.query)
     if task.form == "csv":
-        return Reply(200, task.page, pages.as_csv(pages.csv_parts(task.page, lake, parameters)))
-    content = pages.content(task.page, lake, parameters)
+        return Reply(
+            200, task.page, pages.as_csv(pages.all_rows_in_parts(task.page, lake, parameters))
+        )
+    content = pages.compute_page_content(task.page, lake, parameters)
     status = 400 if content.faults else 200
     if task.form == "json":
         return Reply(status, content.title, pages.as_json(content, parameters, lake.ingest_id))
     if task.form in ("svg", "png"):
-        image = pages.picture(task.page, content, parameters, task.form)
+        image = pages.export_page_plot(task.page, content, parameters, task.form)
         return Reply(status, content.title, "", data=image)
-    text = pages.fragment(
+    text = pages.render_page_fragment(
         task.page,
         content,
         parameters,
         pages.page_link,
-        picture_at=lambda form: pages.address(f"{task.page}.{form}", task.query),
+        picture_at=lambda form: pages.page_address(f"{task.page}.{form}", task.query),
     )
     return Reply(status, content.title, str(text), filters=describe_filters(content, parameters))
 
@@ -465,7 +467,7 @@ _DOWNLOADED_FORMATS = ("csv", "svg", "png")
 LINKED_FORMATS = {"json": "JSON", "csv": "CSV"}
 
 
-def render_document(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str:
+def render_document(name: str, lake: Lake, reply: Reply, task: PageRequest | None = None) -> str:
     """Return the HTML document of a page: the rendered fragment with the menu and the footer.
 
     Args:
@@ -484,7 +486,8 @@ def render_document(name: str, lake: Lake, reply: Reply, task: Task | None = Non
         "body": Markup(reply.text),  # The templates have escaped the texts in it.
         "state": f"{name} after ingest {lake.ingest_id}{time}",
         "forms": {
-            LINKED_FORMATS[form]: pages.address(f"{page}.{form}", query) for form in LINKED_FORMATS
+            LINKED_FORMATS[form]: pages.page_address(f"{page}.{form}", query)
+            for form in LINKED_FORMATS
         },
         "menu": MENU,
         "link": link_function_with_current_options(pages.page_link, query),
@@ -537,7 +540,7 @@ class Site:
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in pages.NAMES or form not in _CONTENT_TYPES:
             return await self._missing_page_response(request, None)
-        thread_pool = pages.page(name).thread_pool
+        thread_pool = pages.page_definition(name).thread_pool
         query = dict(request.query_params)
         parameter_names = [parameter for parameter, _ in request.query_params.multi_items()]
         if repeated_parameters := [
@@ -548,7 +551,7 @@ class Site:
                 "a page takes one value of each"
             )
             return self._error_response(form, error_reply(400, text))
-        task = Task(name, form, query)
+        task = PageRequest(name, form, query)
         if (
             thread_pool in UNCACHED_POOLS
             and query
@@ -577,7 +580,7 @@ class Site:
             self._lake = reopen_lake(self._lake)
         return self._lake
 
-    def _page_response(self, lake: Lake, task: Task, reply: Reply) -> Response:
+    def _page_response(self, lake: Lake, task: PageRequest, reply: Reply) -> Response:
         """Return the HTTP response that contains the rendered page or its error message."""
         headers = {"cache-control": "no-cache"}
         if reply.is_fault:
@@ -605,7 +608,7 @@ class Site:
         text = render_document(self._name, self._lake, Reply(reply.status, reply.title, body))
         return Response(text, reply.status, None, _CONTENT_TYPES["html"])
 
-    def _confirmation_response(self, task: Task) -> Response:
+    def _confirmation_response(self, task: PageRequest) -> Response:
         """Return a page that asks whether to run a query to which another site may link."""
         text = "A page of another site led here"
         if task.form != "html":
@@ -614,7 +617,7 @@ class Site:
             )
         question = error_reply(403, f"{text}. Look at the address before you run it.", "Run this?")
         return self._error_response(
-            "html", question, pages.address(task.page, task.query), "Run it"
+            "html", question, pages.page_address(task.page, task.query), "Run it"
         )
 
     async def _missing_page_response(self, request: Request, error: Exception | None) -> Response:
@@ -634,9 +637,11 @@ class Site:
     @asynccontextmanager
     async def _render_leaderboard_at_start(self, app: Starlette) -> AsyncIterator[None]:
         """Render the leaderboard into the cache when the server starts."""
-        task = Task("leaderboard", "html", {})
+        task = PageRequest("leaderboard", "html", {})
         render_task = asyncio.create_task(
-            self._page_cache.get_or_render(self._lake, task, pages.page(task.page).thread_pool)
+            self._page_cache.get_or_render(
+                self._lake, task, pages.page_definition(task.page).thread_pool
+            )
         )
         yield
         render_task.cancel()

@@ -32,8 +32,8 @@ from pipeline.errors import (
     PipelineError,
     QueryError,
     UsageError,
+    lake_read_error,
     one_line_message,
-    read_error,
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES
@@ -47,18 +47,18 @@ from pipeline.ingest.worker import (
     WorkerTeam,
 )
 from pipeline.lake import StoredLake
-from pipeline.lake.tables import renamed_words
-from pipeline.plugins import check_extra
+from pipeline.lake.tables import renamed_values_by_column
+from pipeline.plugins import check_extra_is_installed
 from pipeline.processes import delay_interrupts
 from pipeline.sql_files import SqlView
-from pipeline.warehouse.statements import viewed_table_select
+from pipeline.warehouse.statements import table_with_view_options_select
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["SparkViews", "open_session", "spark_cluster"]
+__all__ = ["SparkViews", "get_or_start_session", "spark_cluster"]
 
 # Each process has one Spark session: the one that already runs, or a new one on a master.
 
@@ -72,7 +72,7 @@ _LOOPBACK = "127.0.0.1"
 _SECONDS = 10
 
 
-def open_session(master: str | None = None) -> "SparkSession":
+def get_or_start_session(master: str | None = None) -> "SparkSession":
     """Return the running Spark session of this process, or start a new one.
 
     Args:
@@ -84,7 +84,7 @@ def open_session(master: str | None = None) -> "SparkSession":
         UsageError: If there is no Java, if the master does not answer, or if a session already runs
             on another master.
     """
-    check_extra("Spark", "spark", _EXTRA)
+    check_extra_is_installed("Spark", "spark", _EXTRA)
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -314,7 +314,7 @@ class SparkViews:
                 return list(pool.map(lambda frame: pl.DataFrame(frame.toArrow()), frames))
         except (PySparkException, Py4JError) as error:
             if ".parquet" in str(error):  # only read errors name files
-                raise read_error(error) from None
+                raise lake_read_error(error) from None
             raise QueryError(f"Spark cannot compute this: {one_line_message(error)}") from None
 
     def _translate_and_create_views(self, sql: str) -> str:
@@ -338,7 +338,7 @@ class SparkViews:
             self.session.sql(select).createOrReplaceTempView(view_name_without_schema(name))
         elif name in TABLES:
             select = self._translate_and_create_views(
-                viewed_table_select(self._lake, name, self._create_view_of_stored_table)
+                table_with_view_options_select(self._lake, name, self._create_view_of_stored_table)
             )
             self.session.sql(select).createOrReplaceTempView(name)
 
@@ -352,7 +352,7 @@ class SparkViews:
                 table = reader.parquet(*(f"file://{file}" for file in files))
             else:
                 table = self._read_files_in_object_store(list(files), table.schema)
-            for column, words in renamed_words(name).items():
+            for column, words in renamed_values_by_column(name).items():
                 table = table.replace(dict[Any, Any](words), subset=[column])
             if row_filter := self._lake.row_filter(name):
                 if row_filter.is_on_games:
@@ -423,7 +423,7 @@ def spark_cluster(master: str | None = None) -> WorkerTeam:
     def start_workers(
         job: IngestJob, source_files: Iterator[SourceFile]
     ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
-        yield _Cluster(open_session(master).sparkContext, job), source_files
+        yield _Cluster(get_or_start_session(master).sparkContext, job), source_files
 
     return start_workers
 
@@ -453,8 +453,8 @@ class _Cluster:
         if not parts:
             return
         job, known_games = self._job, None
-        if job.known:
-            known_games = self._context.broadcast(Path(job.known).read_bytes())
+        if job.known_ids_file:
+            known_games = self._context.broadcast(Path(job.known_ids_file).read_bytes())
 
         def run_partition(
             parts_of_partition: Iterable[_Part],
@@ -530,4 +530,4 @@ def split_into_balanced_parts(tasks: list[WorkerTask], min_parts: int) -> list[_
 
 
 def _n_bytes(task: WorkerTask) -> int:
-    return sum(unit.n_bytes for unit in task.units)
+    return sum(unit.n_bytes for unit in task.source_files)

@@ -637,7 +637,7 @@ def shrunk_correlation(first_deviations: Floats, second_deviations: Floats) -> f
     return float((first_deviations * second_deviations).sum()) / norm * max(0.0, n - 1) / (n + 1)
 
 
-def one_sided_p_value(
+def p_value_of_difference_above_bound(
     first_rate: RateEstimate, second_rate: RateEstimate, bound: float, correlation: float = 0.0
 ) -> float:
     """Return the p-value of the one-sided test that first minus second rate is above a bound.
@@ -678,7 +678,7 @@ def drop_p_value(
             because a drop beyond a margin is not less surprising than any difference.
         correlation: The correlation of both values.
     """
-    return max(one_sided_p_value(old, new, margin, correlation), two_sided_p / 2)
+    return max(p_value_of_difference_above_bound(old, new, margin, correlation), two_sided_p / 2)
 
 
 def equivalence_p_value(
@@ -698,8 +698,11 @@ def equivalence_p_value(
     References:
         Schuirmann (1987).
     """
-    p_above_lower = one_sided_p_value(first_rate, second_rate, -margin, correlation)
-    return max(p_above_lower, one_sided_p_value(second_rate, first_rate, -margin, correlation))
+    p_above_lower = p_value_of_difference_above_bound(first_rate, second_rate, -margin, correlation)
+    return max(
+        p_above_lower,
+        p_value_of_difference_above_bound(second_rate, first_rate, -margin, correlation),
+    )
 
 
 def minimum_detectable_drop(

@@ -190,7 +190,7 @@ RELATIVE_ROUNDING = 10.0**-SIGNIFICANT_DIGITS
 _FINE_GRID = 2**60
 
 
-def exact_sum(numbers: pl.Expr) -> pl.Expr:
+def order_independent_sum(numbers: pl.Expr) -> pl.Expr:
     """Return a sum of numbers of about 1, such as hits, that does not depend on the row order.
 
     Each number is split into a multiple of 1 / `COARSE_GRID` and a small rest. Both parts have so
@@ -206,7 +206,7 @@ def exact_sum(numbers: pl.Expr) -> pl.Expr:
     return coarse.sum() + (numbers - coarse).sum()
 
 
-def scaled_sum(numbers: pl.Expr) -> pl.Expr:
+def order_independent_sum_of_any_size(numbers: pl.Expr) -> pl.Expr:
     """Return a sum of a few numbers of any size that does not depend on the row order.
 
     The numbers are divided by the largest one and split as in `exact_sum`, with a remainder of 60
@@ -307,13 +307,13 @@ def _term_ratios_and_shares_of_range(
     sums_by_cell: pl.LazyFrame, numbered_terms: pl.LazyFrame, group_columns: Sequence[str]
 ) -> pl.LazyFrame:
     """Return the ratio of each term (r), its number of items, and its share of the value (a)."""
-    totals = sums_by_cell.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
+    totals = sums_by_cell.group_by("k").agg(r=order_independent_sum(_H) / _C.sum(), total=_C.sum())
     # A fixed denominator can differ from the number of items, so the weight is scaled by their
     # quotient. If both are equal, the quotient is exactly 1, so that the range equals the value of
     # all hits to the last digit.
     weight = pl.col("weight") * (pl.col("total") / pl.col("counted"))
     weighted = numbered_terms.join(totals, on="k").with_columns(weight=weight)
-    range_of_value, group = scaled_sum(pl.col("weight")), pl.col("k").min()
+    range_of_value, group = order_independent_sum_of_any_size(pl.col("weight")), pl.col("k").min()
     if group_columns:
         range_of_value, group = range_of_value.over(group_columns), group.over(group_columns)
     return weighted.select(
@@ -333,7 +333,7 @@ def _contributions_of_clusters_to_terms(
     """Return the hits, items and contribution to the variance (z) of each cluster in each term."""
     strata = sums_by_cell.group_by("k", "stratum").agg(
         n=pl.len(),
-        h_mean=exact_sum(_H) / pl.len(),
+        h_mean=order_independent_sum(_H) / pl.len(),
         c_mean=_C.sum() / pl.len(),
         kappa=(_C**2).sum() / _C.sum() ** 2,
     )
@@ -344,7 +344,7 @@ def _contributions_of_clusters_to_terms(
     return (
         joined.with_columns(z=deviation / pl.col("total"))
         .group_by("k", "cluster")
-        .agg(h=exact_sum(_H), c=_C.sum(), z=exact_sum(pl.col("z")))
+        .agg(h=order_independent_sum(_H), c=_C.sum(), z=order_independent_sum(pl.col("z")))
     )
 
 
@@ -356,7 +356,7 @@ def _effective_items_and_factors_of_terms(
     The factors multiply z and c of the clusters before these are added up over the terms.
     """
     term_sums = clusters.group_by("k").agg(
-        v=scaled_sum(pl.col("z") ** 2),
+        v=order_independent_sum_of_any_size(pl.col("z") ** 2),
         cc=(_C**2).sum(),
         with_hit=_C.filter(_H > 0).sum(),
         with_miss=_C.filter(_H < _C).sum(),
@@ -392,7 +392,7 @@ def _values_and_interval_distances_by_group(
             nulls_equal=True,
         )
         .group_by("k", "stratum", "cluster")
-        .agg(h=exact_sum(_H), c=_C.sum().cast(pl.Float64))
+        .agg(h=order_independent_sum(_H), c=_C.sum().cast(pl.Float64))
         .filter(_C > 0)
         .cache()
     )
@@ -405,19 +405,31 @@ def _values_and_interval_distances_by_group(
     spread = (
         clusters.join(term_estimates.select("k", "group", "z_factor", "c_factor"), on="k")
         .group_by("group", "cluster")
-        .agg(z=exact_sum(pl.col("z") * pl.col("z_factor")), c=exact_sum(_C * pl.col("c_factor")))
+        .agg(
+            z=order_independent_sum(pl.col("z") * pl.col("z_factor")),
+            c=order_independent_sum(_C * pl.col("c_factor")),
+        )
         .group_by("group")
-        .agg(V=scaled_sum(pl.col("z") ** 2), K=scaled_sum(_C**2))
+        .agg(
+            V=order_independent_sum_of_any_size(pl.col("z") ** 2),
+            K=order_independent_sum_of_any_size(_C**2),
+        )
     )
     has_hit, has_miss = (pl.col("with_hit") > 0).any(), (pl.col("with_miss") > 0).any()
     # Decided by the counted items, because a sum of shares may differ from 1 in its last digit.
-    y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(scaled_sum(_A * _R))
+    y = (
+        pl.when(~has_miss)
+        .then(1.0)
+        .when(~has_hit)
+        .then(0.0)
+        .otherwise(order_independent_sum_of_any_size(_A * _R))
+    )
     groups = term_estimates.group_by("group").agg(
         pl.col(*group_columns, "range").first(),
         y=y,
         is_mixed=has_hit & has_miss,
-        down=scaled_sum((_A * (_R - _LOW)) ** 2).sqrt(),
-        up=scaled_sum((_A * (_HIGH - _R)) ** 2).sqrt(),
+        down=order_independent_sum_of_any_size((_A * (_R - _LOW)) ** 2).sqrt(),
+        up=order_independent_sum_of_any_size((_A * (_HIGH - _R)) ** 2).sqrt(),
         parts=pl.struct(share="a", rate="r", effective_items="n_effective").sort_by("k"),
     )
     observed = pl.when("is_mixed").then(pl.col("V") / (_Y * (1 - _Y))).otherwise(0.0)
@@ -446,7 +458,7 @@ def _values_and_interval_distances_by_group(
 PERCENT = 100.0
 
 
-def area(axis_columns: Sequence[str]) -> pl.Expr:
+def radar_polygon_area(axis_columns: Sequence[str]) -> pl.Expr:
     """Return the area of a radar chart's polygon with the values of these columns.
 
     Args:
@@ -499,7 +511,7 @@ def radar_areas(
             axes, _rotate_axes(axes, -1), _rotate_axes(axes), strict=True
         )
     ]
-    areas = values.select(*group_columns, *slopes, area=area(axes)).drop_nulls("area")
+    areas = values.select(*group_columns, *slopes, area=radar_polygon_area(axes)).drop_nulls("area")
     slopes_by_axis = areas.unpivot(
         axes, index=group_columns, variable_name="metric", value_name="slope"
     )

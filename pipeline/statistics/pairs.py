@@ -47,7 +47,7 @@ from pipeline.statistics.intervals import (
     MIN_SETTINGS_OF_UNEVEN_TERM,
     RATE,
     UNEVEN_TERM_RATIO,
-    exact_sum,
+    order_independent_sum,
     rate_estimates,
 )
 
@@ -124,7 +124,7 @@ class CountedCells:
             sums if "is_same" in sums.collect_schema() else sums.with_columns(is_same=False)
         )
         by_cell = sums_with_flag.group_by("model", *_CELL).agg(
-            pl.col("is_same").any(), h=exact_sum(pl.col("h")), c=_C.sum()
+            pl.col("is_same").any(), h=order_independent_sum(pl.col("h")), c=_C.sum()
         )
         n_items = _C.sum().over("model", "term")
         # The quotient comes first, because it is exactly 1 if both numbers are equal.
@@ -517,7 +517,7 @@ def _difference_row_of_pair(
         )
         basis = dict(zip(_PAIR, rates, strict=True)) | {"correlation": correlation}
         if tested_pair.needs_interval:
-            first, second, _ = rates_from_basis(basis)
+            first, second, _ = rates_and_correlation_from_basis(basis)
             p = max(
                 p,
                 two_sided_p_value(
@@ -530,7 +530,9 @@ def _difference_row_of_pair(
     return (*tested_pair.pair, *interval, p, method, *pairing, basis)
 
 
-def rates_from_basis(basis: dict[str, Any]) -> tuple[RateEstimate, RateEstimate, float]:
+def rates_and_correlation_from_basis(
+    basis: dict[str, Any],
+) -> tuple[RateEstimate, RateEstimate, float]:
     """Unpack two rates and their correlation from a value of the column `basis`.
 
     Args:

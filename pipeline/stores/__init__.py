@@ -22,16 +22,16 @@ __all__ = [
     "Draft",
     "File",
     "Location",
-    "file_version",
-    "is_regular_file",
+    "can_open_without_waiting",
+    "file_change_key",
+    "is_missing_local_file",
     "is_remote",
-    "list_objects",
+    "iter_objects",
     "local_path",
     "object_size",
     "open_file",
     "parse_location",
-    "read_file",
-    "was_deleted",
+    "read_regular_file",
 ]
 
 # `Union`, because `|` does not accept the name of a class that is not imported yet.
@@ -67,7 +67,7 @@ def is_remote(path: AnyLocation) -> bool:
     return "://" in text and not text.startswith("file://")
 
 
-def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+def read_regular_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
     """Return the bytes of a file or object; None for pipes and devices, which are not read.
 
     Args:
@@ -92,7 +92,7 @@ def open_file(file: str) -> BinaryIO:
     )
 
 
-def is_regular_file(file: str) -> bool:
+def can_open_without_waiting(file: str) -> bool:
     """Return whether a file can be opened without waiting: it is not a pipe or device.
 
     True for URLs and for missing files, for which opening fails at once.
@@ -100,17 +100,17 @@ def is_regular_file(file: str) -> bool:
     return is_remote(file) or local.is_regular_local_file(file)
 
 
-def file_version(file: str) -> tuple[int, ...] | None:
+def file_change_key(file: str) -> tuple[int, ...] | None:
     """Return numbers that change if a local file is changed; None if it is missing or a URL."""
     return None if is_remote(file) else local.local_file_change_key(file)
 
 
-def was_deleted(file: str) -> bool:
+def is_missing_local_file(file: str) -> bool:
     """Return whether a local path does not exist; False for URLs."""
     return not is_remote(file) and local.does_not_exist(file)
 
 
-def list_objects(url: str) -> Iterator[tuple[str, int]]:
+def iter_objects(url: str) -> Iterator[tuple[str, int]]:
     """Yield the key and the size in bytes of each object below a URL, sorted by key.
 
     Keys do not contain the URL.

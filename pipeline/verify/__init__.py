@@ -23,24 +23,24 @@ from pipeline import sql_files, warehouse
 from pipeline.errors import (
     LakeError,
     UsageError,
-    error_reason,
     is_permission_error,
     one_line_message,
+    one_line_message_without_path,
     raise_if_resources_exhausted,
 )
 from pipeline.events import contracts
 from pipeline.events.contracts import GAME_TABLES, TABLES, PlayerRow, SeatActionRow, table_schema
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.files import delta_statistics
-from pipeline.lake.row_stream import iter_batches
+from pipeline.lake.files import delta_statistics_json
+from pipeline.lake.row_stream import iter_parquet_batches
 from pipeline.lake.tables import (
     OpenTable,
-    empty_commit_files,
+    empty_log_file_names,
     hash_file,
     hash_in_file_name,
     scan_files,
 )
-from pipeline.sql_files import fill_template, quote_identifier, read_select
+from pipeline.sql_files import fill_template, quote_identifier, read_select_with_shared_files
 from pipeline.stores import Location
 from pipeline.text_format import format_count
 
@@ -88,7 +88,7 @@ def find_ingests_missing_from_ingests_table(lake: StoredLake) -> Finding | None:
     """
     folder = lake.table_folder("documents")
     try:
-        modified_ms_by_file = OpenTable(folder).log_values("modification_time")
+        modified_ms_by_file = OpenTable(folder).log_values_by_file("modification_time")
         new_files = modified_ms_by_file.keys() - lake.file_sizes_bytes("documents").keys()
         if not new_files:
             return None
@@ -214,7 +214,7 @@ def check_files_of_table(lake: StoredLake, table: str, max_rows: int) -> FileFin
         row = {"version": lake.delta_table(table).version(), "latest": latest}
         findings.count_errors_and_keep_row("latest_version", row, max_rows)
     folder, schema = lake.table_folder(table), pl.Schema(lake.file_schema(table))
-    for name in empty_commit_files(folder):
+    for name in empty_log_file_names(folder):
         findings.count_errors_and_keep_row("log_empty", {"commit": name}, max_rows)
     sizes = {file.name: file.n_bytes for file in folder.list_files()}
     for logged_file in logged_files.iter_rows(named=True):
@@ -252,7 +252,7 @@ def _size_or_hash_problem(
     except OSError as error:
         raise_if_resources_exhausted(error)
         return DENIED if is_permission_error(error) else "file_damaged", {
-            "error": error_reason(error)
+            "error": one_line_message_without_path(error)
         }
     return "file_hash", {"sha256": sha256}
 
@@ -283,7 +283,7 @@ def _check_contents_of_file(
                 buffer_size=_BUFFER_BYTES,
                 page_checksum_verification=True,
             )
-            for rows in map(pl.DataFrame, iter_batches(parquet, BATCH_ROWS)):
+            for rows in map(pl.DataFrame, iter_parquet_batches(parquet, BATCH_ROWS)):
                 if rows.schema != schema:
                     columns = ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
                     findings.is_readable = False
@@ -347,7 +347,7 @@ def _iter_footer_statistics_that_contradict_log(
 
     Minimum and maximum in the log are bounds, which the values of the file must not exceed.
     """
-    statistics = json.loads(delta_statistics(footer))
+    statistics = json.loads(delta_statistics_json(footer))
     n_rows, logged_n_rows = statistics["numRecords"], logged_file["num_records"]
     if logged_n_rows not in (None, n_rows):
         yield {"statistic": "num_records", "found": n_rows, "logged": logged_n_rows}
@@ -398,7 +398,7 @@ class Check(NamedTuple):
     @property
     def sql_query(self) -> str:
         if self.name.startswith(f"{AUDIT}."):
-            rows = read_select(self.name.replace(".", "/"))
+            rows = read_select_with_shared_files(self.name.replace(".", "/"))
             return f"SELECT game_id, seat, round, logged, says FROM ({rows}) AS rows WHERE is_found"
         key = (
             ", ".join(map(quote_identifier, TABLES[self.table].primary_key())) if self.table else ""
@@ -409,8 +409,8 @@ class Check(NamedTuple):
 def all_checks() -> list[Check]:
     """Return all checks; a check of a kind of tables is returned once for each of these tables."""
     checks = []
-    for name in sql_files.list_files(FOLDER):
-        header = sql_files.read_header(f"{FOLDER}/{name}")
+    for name in sql_files.sql_file_names(FOLDER):
+        header = sql_files.read_comment_header(f"{FOLDER}/{name}")
         tables = (
             [t for t in TABLES if _is_table_of_kind(t, header["tables"][0])]
             if "tables" in header
@@ -418,8 +418,8 @@ def all_checks() -> list[Check]:
         )
         severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
         checks += [Check(name, severity, finds, by, table) for table in tables]
-    for name in sql_files.list_files(AUDIT):
-        header = sql_files.read_header(f"{AUDIT}/{name}")
+    for name in sql_files.sql_file_names(AUDIT):
+        header = sql_files.read_comment_header(f"{AUDIT}/{name}")
         for severity in header.get("severity", ()):
             checks.append(Check(f"{AUDIT}.{name}", severity, header["title"][0], "game", None))
     return checks
@@ -436,7 +436,7 @@ def _is_table_of_kind(name: str, kind: str) -> bool:
         case "of seats":  # the rows are read from messages of their seat
             return issubclass(table, SeatActionRow) and name != "eliminations"
         case "with a key":  # except tables with a separate check of their keys
-            return bool(table.primary_key()) and f"keys_of_{name}" not in sql_files.list_files(
+            return bool(table.primary_key()) and f"keys_of_{name}" not in sql_files.sql_file_names(
                 FOLDER
             )
     raise ValueError(f"no kind of tables `{kind}`")
@@ -550,12 +550,12 @@ class Verification(Struct):
     n_checks: int
     n_files: int
     n_rows: int
-    left_out: list[str]
+    skipped_checks: list[str]
 
     @property
     def is_whole(self) -> bool:
         """Whether all checks ran and found no error; warnings and contradictions are ignored."""
-        return not self.left_out and ERROR not in self.faults["severity"]
+        return not self.skipped_checks and ERROR not in self.faults["severity"]
 
     @property
     def is_damaged(self) -> bool:
@@ -624,5 +624,5 @@ def verify(
         n_checks=len(checks) + len(FILES_FIND) + len((UNSEEN,)),
         n_files=n_files,
         n_rows=n_rows,
-        left_out=left_out,
+        skipped_checks=left_out,
     )

@@ -28,13 +28,13 @@ from pipeline.errors import (
     LakeError,
     MachineError,
     QueryError,
-    is_file_missing_error,
+    is_missing_parquet_file_error,
+    lake_read_error,
     raise_if_resources_exhausted,
-    read_error,
 )
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.tables import map_tables
+from pipeline.lake.tables import map_tables_in_parallel
 from pipeline.plugins import PluginError
 from pipeline.processes import available_cores
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
@@ -146,7 +146,7 @@ def connect(
     except duckdb.Error as error:
         connection.close()
         raise_if_resources_exhausted(error)
-        raise read_error(QueryError(format_duckdb_error(error))) from None
+        raise lake_read_error(QueryError(format_duckdb_error(error))) from None
     return connection
 
 
@@ -160,7 +160,7 @@ def _clear_cached_connections() -> None:
     _cached_connections.clear()
 
 
-def query_small(
+def query_on_cached_connection(
     lake: StoredLake, views: ViewsByName, select: str, query: str | None = None
 ) -> pl.DataFrame:
     """Run a trusted SELECT with a small result on a cached connection, and return its rows.
@@ -190,7 +190,7 @@ def query_small(
         rows = _run_interruptibly(cursor, lambda: cursor.sql(select).to_arrow_table())
     except duckdb.OutOfMemoryException:
         with connect_with_memory_limit(lake, views, select) as new_connection:
-            return pl.concat(iter_parts(new_connection, select))
+            return pl.concat(iter_polars_batches(new_connection, select))
     except duckdb.Error as error:
         raise query_error_with_position(error, select, tables) from None
     return pl.DataFrame(rows)
@@ -245,7 +245,7 @@ def connect_with_memory_limit(
             raise
 
 
-def view_columns(view_name: str, views: ViewsByName) -> pl.Schema:
+def view_schema(view_name: str, views: ViewsByName) -> pl.Schema:
     """Return the column names and types of a view, without reading a lake.
 
     Args:
@@ -270,7 +270,7 @@ def view_columns(view_name: str, views: ViewsByName) -> pl.Schema:
 
 
 @contextmanager
-def ingest_connection(
+def open_ingest_connection(
     lake: StoredLake | None, tables: Sequence[str], scratch_folder: Path, memory_bytes: int
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a connection for the ingest, with the rows of some tables of the lake.
@@ -295,7 +295,7 @@ def ingest_connection(
             ) as connection,
         ):
             connection.execute("SET preserve_insertion_order = false")
-            has_files = lake and any(map_tables(lake.file_sizes_bytes, tables))
+            has_files = lake and any(map_tables_in_parallel(lake.file_sizes_bytes, tables))
             files = _register_lake_file_system(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.register_table(table) if files else []
@@ -309,8 +309,8 @@ def ingest_connection(
     except (duckdb.Error, QueryError) as error:
         cause = error.__context__ or error if isinstance(error, QueryError) else error
         raise_if_resources_exhausted(cause)
-        if lake and is_file_missing_error(cause):
-            raise read_error(error) from None
+        if lake and is_missing_parquet_file_error(cause):
+            raise lake_read_error(error) from None
         raise LakeError(
             "the results of the ingest could not be merged; nothing was changed: "
             f"{format_duckdb_error(error) if isinstance(error, duckdb.Error) else error}"
@@ -354,7 +354,7 @@ def _create_tables_and_views_for_query(
 ) -> None:
     """Create the tables and views that a query can name; add comments if it can list them."""
     tables, needed_views = referenced_tables_and_views(query, views)
-    map_tables(
+    map_tables_in_parallel(
         lake.file_sizes_bytes, tables
     )  # Opens the tables in parallel; lake caches the sizes.
     files = _register_lake_file_system(connection, lake)
@@ -441,7 +441,9 @@ def _cached_thread_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MAX_CONCURRENT_QUERIES, "duckdb")
 
 
-def define_user_view(connection: duckdb.DuckDBPyConnection, view_name: str, select: str) -> None:
+def create_checked_user_view(
+    connection: duckdb.DuckDBPyConnection, view_name: str, select: str
+) -> None:
     """Check a user's SELECT, and create a temporary view of it.
 
     Args:
@@ -453,13 +455,17 @@ def define_user_view(connection: duckdb.DuckDBPyConnection, view_name: str, sele
         QueryError: If the text is not exactly one statement that reads, or if it is invalid.
     """
     try:
-        create_query_view(connection, view_name, extract_single_read_statement(connection, select))
+        create_or_replace_view(
+            connection, view_name, extract_single_read_statement(connection, select)
+        )
     except duckdb.Error as error:
         message = missing_column_message(connection, error, select)
         raise query_error_with_position(error, select, message=message) from None
 
 
-def create_query_view(connection: duckdb.DuckDBPyConnection, view_name: str, select: str) -> None:
+def create_or_replace_view(
+    connection: duckdb.DuckDBPyConnection, view_name: str, select: str
+) -> None:
     """Create a temporary view of a trusted SELECT; a view with this name is replaced."""
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(view_name)} AS {select}")
 
@@ -484,7 +490,7 @@ def parquet_files_select(parquet_files: Sequence[Path]) -> str:
     return f"FROM read_parquet([{', '.join(quote_literal(str(file)) for file in parquet_files)}])"
 
 
-def iter_batches(
+def iter_arrow_batches(
     connection: duckdb.DuckDBPyConnection, select: str, max_rows: int
 ) -> Iterator[pa.Table]:
     """Yield the rows of a trusted SELECT as Arrow tables of at most `max_rows` rows.
@@ -621,7 +627,9 @@ def _bind_statement(
         raise
 
 
-def iter_parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
+def iter_polars_batches(
+    connection: duckdb.DuckDBPyConnection, select: str
+) -> Iterator[pl.DataFrame]:
     """Yield the rows of a trusted SELECT as polars frames of at most `BATCH_ROWS` rows.
 
     Args:
@@ -631,4 +639,4 @@ def iter_parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[p
     Yields:
         First a frame without rows, which has the result's schema, then frames with rows.
     """
-    yield from map(pl.DataFrame, iter_batches(connection, select, BATCH_ROWS))
+    yield from map(pl.DataFrame, iter_arrow_batches(connection, select, BATCH_ROWS))

@@ -12,7 +12,7 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 
-from pipeline.errors import error_reason
+from pipeline.errors import one_line_message_without_path
 from pipeline.lake import StoredLake
 from pipeline.stores import Location
 from pipeline.warehouse.statements import LAKE_URL_SCHEME
@@ -148,7 +148,7 @@ class _RangeReader:
         try:
             data = self._file.read_range(self.tell(), n_bytes)
         except OSError as error:  # Its own message has the file's path on this machine.
-            raise OSError(f"{self._name}: {error_reason(error)}") from None
+            raise OSError(f"{self._name}: {one_line_message_without_path(error)}") from None
         if len(data) < min(n_bytes, self._n_bytes - self.tell()):
             raise OSError(f"{self._name}: the file is truncated; it had {self._n_bytes} bytes")
         self._thread_local.position = self.tell() + len(data)

@@ -14,12 +14,12 @@ import polars as pl
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-from pipeline.errors import QueryError, suggest_quotes, suggest_similar_names
+from pipeline.errors import QueryError, similar_names_hint, single_quotes_hint
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES, row_description, table_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.stored_lake import failed_games_as_losses_select, replaced_names_select
-from pipeline.lake.tables import ROLES_TABLE, renamed_words
+from pipeline.lake.tables import ROLES_TABLE, renamed_values_by_column
 from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.vocabulary import LOSS
 
@@ -235,7 +235,7 @@ def format_duckdb_error(error: duckdb.Error, known_names: Collection[str] = tupl
     if isinstance(error, duckdb.CatalogException) and (
         missing_table := _MISSING_TABLE.search(text)
     ):
-        return unknown_table_error(missing_table[1], known_names)
+        return unknown_table_or_view_message(missing_table[1], known_names)
     suggestion = _SUGGESTION.search(text)
     if suggestion and not (
         _PUBLIC_SUGGESTION.match(text) and not suggestion["name"].startswith(_INTERNAL_PREFIXES)
@@ -244,7 +244,7 @@ def format_duckdb_error(error: duckdb.Error, known_names: Collection[str] = tupl
     return text
 
 
-def unknown_table_error(unknown_name: str, known_names: Collection[str]) -> str:
+def unknown_table_or_view_message(unknown_name: str, known_names: Collection[str]) -> str:
     """Return the error message for an unknown table or view, with a similar name if there is one.
 
     Args:
@@ -253,7 +253,7 @@ def unknown_table_error(unknown_name: str, known_names: Collection[str]) -> str:
     """
     full_name, without_schema = unknown_name.lower(), unknown_name.rpartition(".")[2].lower()
     similar_to = [without_schema] if without_schema in known_names else [full_name]
-    if hint := suggest_similar_names(similar_to, known_names) or suggest_similar_names(
+    if hint := similar_names_hint(similar_to, known_names) or similar_names_hint(
         [without_schema], known_names
     ):
         return f"no table or view `{unknown_name}`: {hint}"
@@ -307,9 +307,9 @@ def missing_column_message(
     candidate_match = _CANDIDATE_COLUMNS.search(str(error))
     duckdb_candidates = re.findall(r'"([^"]+)"', candidate_match[1]) if candidate_match else []
     candidates.update(column.rpartition(".")[2] for column in duckdb_candidates)
-    hint = advice or suggest_similar_names([name.lower()], sorted(candidates))
+    hint = advice or similar_names_hint([name.lower()], sorted(candidates))
     if hint is None and columns:
-        quotes = f"; {suggest_quotes(name)}" if f'"{name}"' in statement else ""
+        quotes = f"; {single_quotes_hint(name)}" if f'"{name}"' in statement else ""
         hint = f"run `magic schema {' '.join(sorted(columns))}` to list the columns{quotes}"
     return f"no column `{name}`: {hint}" if hint else None
 
@@ -542,13 +542,15 @@ def create_lake_view(
         table: Name of the table.
         table_files: Returns the names that a table's files have in DuckDB.
     """
-    select = viewed_table_select(
+    select = table_with_view_options_select(
         lake, table, lambda name: _stored_rows_select(connection, lake, name, table_files)
     )
     connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {select}")
 
 
-def viewed_table_select(lake: StoredLake, table: str, stored_select: Callable[[str], str]) -> str:
+def table_with_view_options_select(
+    lake: StoredLake, table: str, stored_select: Callable[[str], str]
+) -> str:
     """Return a SELECT of a table's rows to which the lake's view options are applied.
 
     The options replace model names, and can count failed games as losses.
@@ -618,7 +620,7 @@ def _contract_columns_select(
     """
     schema = arrow_schema(table)
     expressions = {name: quote_identifier(name) for name in schema.names}
-    for name, new_values in renamed_words(table).items():
+    for name, new_values in renamed_values_by_column(table).items():
         cases = [
             f"WHEN {quote_literal(old)} THEN {quote_literal(new)}"
             for old, new in new_values.items()

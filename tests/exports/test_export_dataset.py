@@ -17,7 +17,7 @@ from pipeline import exports as shared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import Redaction
-from pipeline.lake.row_stream import has_long_texts
+from pipeline.lake.row_stream import has_long_message_texts
 
 TYPES = {
     pl.String: "sc:Text",
@@ -142,7 +142,7 @@ def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
     game = undercover(0, ["m-1", "m-2", "m-3"])
     game["events"][0]["text"] = "long " * 20_000
     lake = made(tmp_path, [game])
-    assert has_long_texts(lake)
+    assert has_long_message_texts(lake)
     lake.export("dataset", tmp_path / "out", redact=["messages.game_type"])
     rows = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
     assert rows["content"].str.len_bytes().max() == 100_000

@@ -18,7 +18,7 @@ from pipeline.atomic_files import atomic_new_folder
 from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
 from pipeline.exports import EXPORT_KINDS
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 from pipeline.lake.maintain import maintain
 
 TOP = Path(__file__).parents[2]
@@ -207,7 +207,7 @@ def test_games_are_as_logs_have_them(tmp_path: Path) -> None:
 
 
 def test_a_lake_without_games(tmp_path: Path) -> None:
-    create_lake(tmp_path / "lake")
+    open_or_create_lake(tmp_path / "lake")
     for kind in EXPORT_KINDS:
         exported = pipeline.open_lake(tmp_path / "lake").export(kind, named(kind, tmp_path))
         assert exported.n_rows == (kind == "dataset" and exported.n_rows)

@@ -13,7 +13,7 @@ from rawlogs import OUTAGE
 
 from pipeline.events import readings, text_parsing
 from pipeline.formats.hidden_roles import parse_guessed_word
-from pipeline.formats.record_builder import player_number
+from pipeline.formats.record_builder import number_in_player_name
 from pipeline.vocabulary import ParseStatus
 
 OK = ParseStatus.OK
@@ -316,7 +316,7 @@ def test_share_of_the_whole() -> None:
     ],
 )
 def test_number_of_a_player(name: str, number: int | None) -> None:
-    assert player_number(name) == number
+    assert number_in_player_name(name) == number
 
 
 def test_an_outage_is_told_by_how_it_begins() -> None:

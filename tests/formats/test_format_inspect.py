@@ -20,7 +20,7 @@ from test_archives import zipped
 from pipeline import api
 from pipeline.archives import Document, inspect_log, iter_documents
 from pipeline.cli import main
-from pipeline.conversion import iter_validated
+from pipeline.conversion import iter_validated_documents
 from pipeline.events.readings import content_id
 from pipeline.formats import find_splitter, ignored_reason, read_game
 from pipeline.formats.inspect import ANSWERED_BY_REQUESTED
@@ -370,7 +370,7 @@ def test_all_fields_of_another_type_are_placed_in_the_sample(tmp_path: Path) -> 
     game = deepcopy(chameleon(0))
     game["seats"][1]["score"], game["setting"]["topic"] = "3", 7
     game["events"].append({"acts": [{"act": "vote"}]})
-    ((_, faults, *_),) = iter_validated(written(tmp_path, "x.json", [sample(0, game)]))
+    ((_, faults, *_),) = iter_validated_documents(written(tmp_path, "x.json", [sample(0, game)]))
     assert [fault.json_path.removeprefix("$.sample.store.magic") for fault in faults] == [
         ".seats[1].score",
         f".events[{len(game['events']) - 1}].acts[0].act",
@@ -389,7 +389,7 @@ def test_a_part_that_is_lost_is_placed_too(tmp_path: Path) -> None:
 def test_documents_in_samples_are_validated(file: str, tmp_path: Path) -> None:
     broken = chameleon(1) | {"game_type": "fox"}
     path = written(tmp_path, file, [sample(0, chameleon(0)), sample(1, broken), sample(2)])
-    checked = list(iter_validated(path))
+    checked = list(iter_validated_documents(path))
     assert [[fault.json_path for fault in one.faults] for one in checked] == [
         [],
         ["$.sample.store.magic.game_type"],
@@ -450,10 +450,10 @@ def test_json_cut_anywhere_keeps_the_samples_before(tmp_path: Path) -> None:
 def test_json_is_cut_alike_however_it_comes(size: int) -> None:
     """In pieces that end within texts, escapes and the key of the samples."""
     data = json_log([sample(n, chameleon(n)) for n in range(3)])
-    whole = list(inspect_log.iter_samples(iter([data]), len(data)))
+    whole = list(inspect_log.iter_samples_of_json_log(iter([data]), len(data)))
     pieces = (data[start : start + size] for start in range(0, len(data), size))
     assert [part.key for part in whole] == [f"samples/{n}_epoch_1.json" for n in range(3)]
-    assert list(inspect_log.iter_samples(pieces, len(data))) == whole
+    assert list(inspect_log.iter_samples_of_json_log(pieces, len(data))) == whole
 
 
 @EVERY_FILE
@@ -519,7 +519,7 @@ def test_the_pages_mapping_makes_games_of_a_log_without_documents(tmp_path: Path
     command = [sys.executable, str(tmp_path / "from_inspect.py"), str(tmp_path / "dumped.json")]
     done = subprocess.run(command, capture_output=True, check=True)
     (tmp_path / "games.jsonl").write_bytes(done.stdout)
-    assert [one.faults for one in iter_validated(tmp_path / "games.jsonl")] == [()] * 5
+    assert [one.faults for one in iter_validated_documents(tmp_path / "games.jsonl")] == [()] * 5
     ingest(tmp_path / "games.jsonl", tmp_path / "lake", jobs=1)
     lake = open_lake(tmp_path / "lake")
     votes = lake.table("votes").group_by("player", "target").len().collect()

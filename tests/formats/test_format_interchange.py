@@ -20,7 +20,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 from pipeline.archives import iter_documents
 from pipeline.cli import main
 from pipeline.cli.exit_codes import CHECK_FAILED
-from pipeline.conversion import iter_converted, iter_validated
+from pipeline.conversion import iter_converted_documents, iter_validated_documents
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
@@ -32,7 +32,7 @@ from pipeline.game_record import (
     GameRecord,
     InvalidDocumentError,
     RecordError,
-    type_error,
+    to_record_error,
 )
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
@@ -172,7 +172,7 @@ def test_one_game_in_two_writings_stays_two_when_converted(tmp_path: Path) -> No
         (tmp_path / "logs" / f"{name}.json").write_text(json.dumps(PUBLIC_GOOD, indent=indent))
     lines = tmp_path / "games.jsonl"
     lines.write_bytes(
-        b"".join(b"%s\n" % (one.line or b"") for one in iter_converted(tmp_path / "logs"))
+        b"".join(b"%s\n" % (one.line or b"") for one in iter_converted_documents(tmp_path / "logs"))
     )
     for n_copies, source in ((1, tmp_path / "logs"), (0, lines)):
         report = ingest(source, tmp_path / f"lake {n_copies}", jobs=1)
@@ -204,7 +204,7 @@ def test_copies_under_any_names_are_the_games_that_an_ingest_takes(
             (top / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
             (top / "logs" / name).write_bytes(data)
         (top / "logs" / "lines.jsonl").write_bytes(b"".join(b"%s\n" % data for data in lines))
-        made = list(iter_converted(top / "logs"))
+        made = list(iter_converted_documents(top / "logs"))
         written = [one.line for one in made if one.line]
         report = ingest(top / "logs", top / "lake", jobs=1)
         games = open_lake(top / "lake").table("games").collect()
@@ -499,7 +499,7 @@ def test_a_field_of_another_type_is_named_with_its_type(
 def faults_of(tmp_path: Path, document: dict[str, Any]) -> list[tuple[str, str]]:
     """Where `validate` finds what in a document, each by a rule of types."""
     (tmp_path / "game.json").write_text(json.dumps(document))
-    ((_, faults, *_),) = iter_validated(tmp_path / "game.json")
+    ((_, faults, *_),) = iter_validated_documents(tmp_path / "game.json")
     assert {fault.rule for fault in faults} <= {TYPE_RULE}
     return [(fault.json_path, fault.message) for fault in faults]
 
@@ -518,7 +518,7 @@ def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
     # The decoder's own message is the first.
     with pytest.raises(msgspec.ValidationError) as error:
         msgspec.json.Decoder(Document).decode(json.dumps(document))
-    assert type_error(error.value) == fault_of(document)
+    assert to_record_error(error.value) == fault_of(document)
 
 
 def test_of_very_many_fields_of_another_type_the_first_are_named(tmp_path: Path) -> None:
@@ -673,7 +673,9 @@ def test_a_converted_game_keeps_its_number_and_the_variant_of_its_log(tmp_path: 
     for number, data in enumerate((same, same, pgm)):
         (logs / f"{number}.json").write_bytes(data)
     lines = tmp_path / "games.jsonl"
-    lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in iter_converted(logs)))
+    lines.write_bytes(
+        b"".join(b"%s\n" % (one.line or b"") for one in iter_converted_documents(logs))
+    )
     assert ingest(lines, tmp_path / "lake", jobs=1).n_in_other_form == 0
     assert findings(open_lake(tmp_path / "lake"), "repeated_games").is_empty()
     games = open_lake(tmp_path / "lake").table("games").sort("game_index").collect()
@@ -778,10 +780,10 @@ def test_validate_names_place_rule_and_value(
 
 def test_converting_and_validating_are_functions_too(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(json.dumps(PUBLIC_GOOD).encode())
-    (one,) = iter_converted(tmp_path)
+    (one,) = iter_converted_documents(tmp_path)
     assert one.line is not None
     assert one.faults == ()
-    (checked,) = iter_validated(tmp_path)
+    (checked,) = iter_validated_documents(tmp_path)
     assert checked.faults == ()
 
 

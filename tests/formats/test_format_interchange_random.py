@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings, strategies as st
 from people_documents import documents
 from polars.testing import assert_frame_equal
 
-from pipeline.conversion import iter_converted, iter_validated
+from pipeline.conversion import iter_converted_documents, iter_validated_documents
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
@@ -29,7 +29,7 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 def faulty(lines: Path, written: list[bytes]) -> set[str]:
     """The places of documents that `validate` finds fault with; each fault says where it is."""
     places = set()
-    for checked, data in zip(iter_validated(lines), written, strict=True):
+    for checked, data in zip(iter_validated_documents(lines), written, strict=True):
         for fault in checked.faults:
             assert fault.json_path != "$" or fault.rule == UNTESTED, (fault, data)
             places.add(checked.location)
@@ -39,7 +39,7 @@ def faulty(lines: Path, written: list[bytes]) -> set[str]:
 def converted(lines: Path, refused: set[str]) -> bytes:
     """The same documents, converted; only those that were refused are not."""
     found = []
-    for one in iter_converted(lines):
+    for one in iter_converted_documents(lines):
         assert one.line or one.is_duplicate or one.location in refused, one
         found += [one.line + b"\n"] if one.line else []
     return b"".join(found)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from pipeline.archives import iter_documents
-from pipeline.conversion import iter_converted
+from pipeline.conversion import iter_converted_documents
 from pipeline.formats import read_game, record_builder, whole_log_decoders_of_built_in_formats
 from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import InvalidDocumentError
@@ -136,7 +136,7 @@ def test_what_games_have_alike_does_not_pile_up(
         (tmp_path / f"{number}.json").write_bytes(data)
     record_builder.clear_cache()
     most = 0
-    for converted in iter_converted(tmp_path):
+    for converted in iter_converted_documents(tmp_path):
         assert converted.line
         most = max(most, record_builder.call_cached.cache_info().currsize)
     alone(logs[0])

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from lakes import Lab, check
 
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 
 
 @pytest.fixture(scope="session")
 def empty_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake without an ingest, to be copied and not to be written."""
-    return create_lake(tmp_path_factory.mktemp("empty") / "lake").path
+    return open_or_create_lake(tmp_path_factory.mktemp("empty") / "lake").path
 
 
 @pytest.fixture

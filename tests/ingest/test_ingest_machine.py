@@ -22,7 +22,7 @@ from test_archives import tar
 
 from pipeline.events.readings import sha256
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake, open_lake
+from pipeline.lake import open_lake, open_or_create_lake
 
 _faulty = chameleon()
 del _faulty["consistency_metric"]
@@ -249,7 +249,7 @@ _made: dict[str, Path] = {}
 
 @pytest.fixture(scope="module", autouse=True)
 def _an_empty_lake(tmp_path_factory: pytest.TempPathFactory) -> None:
-    _made["lake"] = create_lake(tmp_path_factory.mktemp("empty") / "lake").path
+    _made["lake"] = open_or_create_lake(tmp_path_factory.mktemp("empty") / "lake").path
 
 
 TestLake = pytest.mark.long(LakeMachine.TestCase)

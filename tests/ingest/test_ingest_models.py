@@ -131,7 +131,7 @@ def test_a_player_without_a_model_is_refused(logs: Path) -> None:
 
 
 def test_the_part_of_a_file_has_the_path_of_the_file() -> None:
-    given = AssignedModels.from_argument({"*/a.txt": "one", "*.csv": "two"})
+    given = AssignedModels.from_model_argument({"*/a.txt": "one", "*.csv": "two"})
     assert [given.model_at_path(path) for path in ("x/a.txt#7", "b.csv", "b.csv#1", "c")] == [
         "one",
         "two",
@@ -195,4 +195,4 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["", {"*": " "}, {"*": {}}, {"*": {"Player 1": ""}}])
 def test_a_model_needs_a_name(model: str | ModelsOf) -> None:
     with pytest.raises(UsageError, match="empty"):
-        AssignedModels.from_argument(model)
+        AssignedModels.from_model_argument(model)

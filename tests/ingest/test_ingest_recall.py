@@ -24,7 +24,7 @@ from pipeline.cli import main
 from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.game_record import RecordError
 from pipeline.ingest import IngestSummary, ingest
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 from pipeline.lake.maintain import maintain
 
 Members = dict[str, bytes]
@@ -339,7 +339,7 @@ def test_recalling_is_as_reading_whatever_came_before(
     logs, lakes = top / "logs", [top / "read", top / "recalled"]
     (logs / "c").mkdir(parents=True)
     for lake in lakes:
-        create_lake(lake)
+        open_or_create_lake(lake)
     for members, name, model, is_given in steps:
         file = logs / name
         is_plain = file.suffix == ".json"

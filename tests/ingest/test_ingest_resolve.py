@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline.events.contracts import table_schema
-from pipeline.events.readings import game_id, game_index
+from pipeline.events.readings import game_id, game_index_from_path
 from pipeline.ingest import resolve
 from pipeline.ingest.decode import (
     GAME,
@@ -86,7 +86,7 @@ class Oracle:
         ids = {game["game_id"] for game in self.games if game["sha256"] != one.again}
         found = []
         for order, (path, sha256, worker) in enumerate(one.documents):
-            seen = ScannedDocument(order, SOURCE, path, 10, sha256, game_index(path))
+            seen = ScannedDocument(order, SOURCE, path, 10, sha256, game_index_from_path(path))
             found.append((seen, worker))
             if sha256 in (BROKEN, NO_LOG):
                 seen.status_alone, seen.reason = (
@@ -288,7 +288,7 @@ def test_what_becomes_of_documents(
     lake = Oracle()
     scratch = tmp_path_factory.mktemp("scratch")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("pipeline.warehouse.ingest_connection", over(lake))
+        patched.setattr("pipeline.warehouse.open_ingest_connection", over(lake))
         for one in ingests:
             seen = lake.seen(one)
             expected = lake.expected(one, seen)

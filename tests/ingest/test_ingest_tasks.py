@@ -17,7 +17,7 @@ def are_shared(*units: SourceFile) -> list[bool]:
     """Whether each was read here; the others are named, in tasks of several."""
     found: list[bool] = []
     for task in split_into_tasks(units, read):
-        found += [True] * len(task.documents) + [False] * len(task.units)
+        found += [True] * len(task.documents) + [False] * len(task.source_files)
     return found
 
 
@@ -34,7 +34,9 @@ def test_one_large_file_is_not_shared() -> None:
 
 def test_whoever_reads_for_themselves_gets_all_archives_by_name() -> None:
     units = [archive(LARGE_ARCHIVE_BYTES)] * 3
-    assert [task.units for task in split_into_tasks(units, None)] == [(unit,) for unit in units]
+    assert [task.source_files for task in split_into_tasks(units, None)] == [
+        (unit,) for unit in units
+    ]
 
 
 def test_tasks_are_numbered_in_the_order_of_the_sources() -> None:

@@ -143,7 +143,7 @@ def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
         folders.append(environment["TMPDIR"])
         return start(program, **environment)
 
-    monkeypatch.setattr(worker, "start_python", look)
+    monkeypatch.setattr(worker, "start_python_process", look)
     for name in "abcd":
         lab.write(f"copies/{name}.json", faulty("x"))
     lab.write("index/a.json", public_good())

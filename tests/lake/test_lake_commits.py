@@ -27,9 +27,9 @@ from pipeline.events.contracts import TABLES, VERSION, table_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode_documents
 from pipeline.ingest.resolve import write_known_game_ids
-from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
+from pipeline.lake import StoredLake, is_lake, open_lake, open_or_create_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.transaction import Transaction, begin_transaction, name_lake_in_errors
+from pipeline.lake.transaction import Transaction, begin_transaction, reraise_as_lake_error
 from pipeline.stores import parse_location
 
 if TYPE_CHECKING:
@@ -490,7 +490,11 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else(tmp_path: Path, more: Path) -> None:
     before = sorted(more.iterdir())
-    for act in (lambda: open_lake(more), lambda: create_lake(more), lambda: ingest(more, more)):
+    for act in (
+        lambda: open_lake(more),
+        lambda: open_or_create_lake(more),
+        lambda: ingest(more, more),
+    ):
         with pytest.raises(LakeError, match="not a lake") as caught:
             act()
         assert is_one_line(caught.value)
@@ -701,7 +705,7 @@ def test_only_what_fails_in_writing_is_told_of_the_lake(
     error: Exception, raised: type[Exception], lake: Path
 ) -> None:
     """A bug of ours and a lack of memory are told as what they are."""
-    with pytest.raises(raised), name_lake_in_errors(lake):
+    with pytest.raises(raised), reraise_as_lake_error(lake):
         raise error
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import LakeError
-from pipeline.lake import create_lake, open_lake
+from pipeline.lake import open_lake, open_or_create_lake
 
 FORKED = """
 import multiprocessing, sys
@@ -52,7 +52,7 @@ def test_a_fork_of_a_process_with_a_lake_is_refused(
     for act in (
         lambda: open_lake(empty_lake),
         lambda: lake.table("votes"),
-        lambda: create_lake(tmp_path / "new"),
+        lambda: open_or_create_lake(tmp_path / "new"),
     ):
         with pytest.raises(LakeError, match=r'forked .*"spawn"'):
             act()

@@ -23,7 +23,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import delete_stale_locks_and_find_writers, mark_as_writing
+from pipeline.lake.tables import delete_stale_locks_and_find_writers, hold_writer_lock
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
@@ -366,7 +366,7 @@ def test_what_is_being_written_is_never_old(lake: Path) -> None:
     (lake / ".writing").mkdir(exist_ok=True)
     (lake / ".writing" / ("b" * 32)).touch()
     age(lake, 365)
-    with mark_as_writing(parse_location(lake), "a" * 32):
+    with hold_writer_lock(parse_location(lake), "a" * 32):
         maintain(lake, older_than_hours=0)
         assert [file.exists() for file in written] == [True, False]
     maintain(lake, older_than_hours=0)

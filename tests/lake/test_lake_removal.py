@@ -93,5 +93,5 @@ def test_a_file_that_cannot_be_read_leaves_no_new_one(tmp_path: Path, used_lake:
     before = sorted((lake / "votes").glob("*.parquet"))
     ids = open_lake(lake).table("games").select("game_id").collect()["game_id"].to_list()
     with pytest.raises(LakeError, match="verify"), begin_transaction(lake) as change:
-        change.remove_rows("votes", games(ids[:1]))
+        change.remove_committed_rows("votes", games(ids[:1]))
     assert sorted((lake / "votes").glob("*.parquet")) == before

@@ -124,7 +124,7 @@ def test_batches_have_bounded_bytes(
     ingest(logs, lake)
     (file,) = open_lake(lake).table_files("messages")
     with pq.ParquetFile(file) as parquet:
-        batches = list(row_stream.iter_batches(parquet, 1_000))
+        batches = list(row_stream.iter_parquet_batches(parquet, 1_000))
     assert max(batch["content"].nbytes for batch in batches) <= 2 * MOST  # by the mean of a group
     assert (
         pa.Table.from_batches(batches)["content"].to_pylist()

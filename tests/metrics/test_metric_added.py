@@ -23,7 +23,7 @@ from pipeline.metrics.registry import (
     Term,
     metric_spec,
     metric_sql,
-    use_lake_metrics,
+    register_lake_metrics_temporarily,
 )
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 
@@ -167,7 +167,7 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
     pages = [given.evidence_page("quiet", limit=7)]
     pages.append(given.evidence_page("quiet", limit=7, offset=7))
     assert pl.concat(pages).equals(counted.head(14))
-    with use_lake_metrics(given):
+    with register_lake_metrics_temporarily(given):
         assert pl.concat(evidence_parts(given, "quiet")).equals(counted)
         (first,), totals = evidence_parts(given, "quiet", limit=3), evidence_totals(given, "quiet")
     assert first.height == 3 and totals["counted"][-1] == given.evidence("quiet").height

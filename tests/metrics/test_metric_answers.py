@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import TITLES, metrics
-from pipeline.metrics.registry import format_magic_json
+from pipeline.metrics.registry import format_metrics_as_published_script
 from pipeline.vocabulary import PAPER, RELEASE
 
 NAMES = tuple(oracle.METRICS)
@@ -73,7 +73,7 @@ def test_magic_json_is_the_published_scripts_line(shared, public_metrics):
     assert len(printed) == 10
     for model, numbers in printed.items():
         rows = public_metrics.filter(edition=RELEASE, model=model)
-        assert format_magic_json(rows) == json.dumps([{"train_split": numbers}])
+        assert format_metrics_as_published_script(rows) == json.dumps([{"train_split": numbers}])
 
 
 # ---------------------------------------------------------------- the edge cases

@@ -69,9 +69,9 @@ def acting(game_type: GameType, seat: int, hidden: int) -> dict[str, object]:
         "player": f"Player {seat}",
         "model": "m",
         "role": role,
-        "side": games.game_definition(game_type).role(role).side,
+        "side": games.game_definition(game_type).find_role(role).side,
         "is_tested": True,
-        "competition": games.game_definition(game_type).role(role).competition,
+        "competition": games.game_definition(game_type).find_role(role).competition,
     }
 
 

@@ -11,7 +11,7 @@ from event_tables import ENGINES, assert_same, checked, lake_of, table
 from random_tables import EventTables
 
 from pipeline.metrics import metrics
-from pipeline.metrics.registry import format_magic_json
+from pipeline.metrics.registry import format_metrics_as_published_script
 
 VOTES = """
 game | seat | round | is_correct | parse_status
@@ -205,6 +205,9 @@ def test_release_win_rate_of_a_repeated_run(engine, tmp_path):
         reason = "40 games share their number with another game: the script expects a single run"
         assert (row["value"], row["ci_low"], row["reason"]) == (None, None, reason)
         rows = metrics(lake, edition="release", engine=engine)
-        assert json.loads(format_magic_json(rows))[0]["train_split"]["Win Rate"] is None
+        assert (
+            json.loads(format_metrics_as_published_script(rows))[0]["train_split"]["Win Rate"]
+            is None
+        )
         (undercover,) = (one for one in row["terms"] if one["term"] == "undercover_as_undercover")
         assert (undercover["hits"], undercover["value"]) == (None, None)

@@ -16,7 +16,7 @@ from random_tables import EventTables, event_tables, shuffled
 from pipeline.events.contracts import registered_roles
 from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric_spec, metrics
-from pipeline.metrics.registry import metric_names, metric_sql_file
+from pipeline.metrics.registry import metric_names, metric_sql_file_name
 from pipeline.metrics.request import Request
 from pipeline.metrics.row_queries import (
     metric_rows,
@@ -24,7 +24,7 @@ from pipeline.metrics.row_queries import (
     metric_views,
     qualified_view_name,
 )
-from pipeline.sql_files import read_file, read_header
+from pipeline.sql_files import read_comment_header, read_sql_file
 from pipeline.vocabulary import AUDITED, DEFAULT_N_GAMES, EDITIONS, PAPER, RELEASE
 from pipeline.warehouse import connect, run_query
 
@@ -164,12 +164,15 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_headers_say_what_is_declared(edition, name):
     """The engine relies on a file's layout: only the final SELECT is at the left."""
-    declared, result = metric_spec(name, edition), read_header(metric_sql_file(name, edition))
+    declared, result = (
+        metric_spec(name, edition),
+        read_comment_header(metric_sql_file_name(name, edition)),
+    )
     assert result["metric"] == [name]
     assert result["edition"] == [edition] or edition == AUDITED
     assert result["range"] == [f"0..{declared.high:.3g}"]
     assert {"title", "order", "row", "value", "source"} <= result.keys()
-    sql = read_file(metric_sql_file(name, edition))
+    sql = read_sql_file(metric_sql_file_name(name, edition))
     assert sql.count("\nSELECT\n") == 1
     assert "$" not in sql
 

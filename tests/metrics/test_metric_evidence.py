@@ -101,12 +101,15 @@ def test_more_than_fits_into_memory_goes_to_the_disk(tmp_path, monkeypatch):
     select = "SELECT md5(CAST(range AS VARCHAR)) AS text FROM range(3_000_000) ORDER BY text"
     monkeypatch.setattr(warehouse, "BOUNDED_MEMORY", 2**26)
     with warehouse.connect_with_memory_limit(lake, {}, select, sorts_texts=True) as connection:
-        assert sum(part.height for part in warehouse.iter_parts(connection, select)) == 3_000_000
+        assert (
+            sum(part.height for part in warehouse.iter_polars_batches(connection, select))
+            == 3_000_000
+        )
     with (
         warehouse.connect(lake, {}, select, memory=2**26, threads=1) as connection,
         pytest.raises(duckdb.OutOfMemoryException),
     ):
-        list(warehouse.iter_parts(connection, select))
+        list(warehouse.iter_polars_batches(connection, select))
 
 
 LAKE = Frames(

@@ -6,7 +6,7 @@ from event_tables import ENGINES, Frames, assert_same, lake_of, table
 
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, metrics
-from pipeline.metrics.registry import format_magic_json
+from pipeline.metrics.registry import format_metrics_as_published_script
 from pipeline.metrics.request import check_players
 
 LAKE = Frames(TABLES)
@@ -121,6 +121,6 @@ def test_only_a_tested_model_is_suggested():
 
 
 def test_magic_json_of_a_model_without_a_game_is_all_null():
-    line = format_magic_json(metrics(LAKE, edition="release", model=[]))
+    line = format_metrics_as_published_script(metrics(LAKE, edition="release", model=[]))
     assert line.startswith('[{"train_split": {"Win Rate": null, "Judgement": null, ')
     assert line.endswith(', "Rationality": null, "Total": 1000}}]')

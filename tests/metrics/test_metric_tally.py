@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
 from pipeline.lake import StoredLake
-from pipeline.metrics.completeness import played_games
+from pipeline.metrics.completeness import game_counts_by_model_and_setting
 from pipeline.metrics.estimates import (
     CountQuery,
     Counts,
@@ -46,7 +46,7 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
         declared = {name: metric_spec(name, edition) for name in metric_names(edition)}
         of_settings = (
-            choose_settings_or_games_as_clusters(played_games(lake), request)
+            choose_settings_or_games_as_clusters(game_counts_by_model_and_setting(lake), request)
             if data.draw(st.booleans())
             else None
         )

@@ -9,7 +9,7 @@ import pytest
 import pipeline
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.pages import NAMES, content, fragment, parameters
+from pipeline.pages import NAMES, compute_page_content, parse_page_parameters, render_page_fragment
 
 # What makes a page show all that it can show.
 ASKED: dict[str, list[dict[str, str]]] = {
@@ -34,9 +34,9 @@ def lake(lake: Path) -> Lake:
 
 def test_a_wrong_choice_is_answered_with_the_choices() -> None:
     with pytest.raises(UsageError, match="no edition `x`: choose from paper, release, audited"):
-        parameters("leaderboard", {"edition": "x"})
+        parse_page_parameters("leaderboard", {"edition": "x"})
     with pytest.raises(UsageError, match="no hit `hit`: did you mean `hits`"):
-        parameters("evidence", {"metric": "judgement", "hit": "hit"})
+        parse_page_parameters("evidence", {"metric": "judgement", "hit": "hit"})
 
 
 @pytest.mark.some(8, 8)
@@ -50,12 +50,12 @@ def test_a_page_leads_to_addresses_that_are_there(
 
     def link(page: str, element_id: str = "", **asked: Any) -> str:
         texts = {key: _text(value) for key, value in asked.items() if value is not None}
-        parameters(page, texts)
+        parse_page_parameters(page, texts)
         followed.append(page)
         return f"/{page}#{element_id}"
 
-    asked = parameters(name, given)
-    fragment(name, content(name, lake, asked), asked, link)
+    asked = parse_page_parameters(name, given)
+    render_page_fragment(name, compute_page_content(name, lake, asked), asked, link)
     assert followed
 
 
@@ -64,7 +64,9 @@ def _text(value: object) -> str:
 
 
 def test_a_search_that_ran_out_of_time_says_so(lake: Lake) -> None:
-    asked = parameters("search", {"words": "vote"})
-    made = content("search", lake, asked)
+    asked = parse_page_parameters("search", {"words": "vote"})
+    made = compute_page_content("search", lake, asked)
     late = msgspec.structs.replace(made, parts={**made.parts, "stopped": "time"})
-    assert "stopped after 10 seconds" in fragment("search", late, asked, lambda *_, **__: None)
+    assert "stopped after 10 seconds" in render_page_fragment(
+        "search", late, asked, lambda *_, **__: None
+    )

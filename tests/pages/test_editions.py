@@ -9,13 +9,21 @@ import pytest
 from test_roles import Kept
 
 from pipeline.api import Lake
-from pipeline.metrics.registry import metric_names, metric_spec, sql_header
-from pipeline.pages import NAMES, content, fragment, page, parameters
-from pipeline.pages.content import Content
+from pipeline.metrics.registry import metric_names, metric_spec, metric_sql_header_with_defaults
+from pipeline.pages import (
+    NAMES,
+    compute_page_content,
+    page_definition,
+    parse_page_parameters,
+    render_page_fragment,
+)
+from pipeline.pages.content import PageContent
 from pipeline.pages.templating import page_link
 from pipeline.vocabulary import EDITIONS, PAPER
 
-WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).parameters.__struct_fields__]
+WITH_EDITIONS = [
+    name for name in NAMES if "edition" in page_definition(name).parameters.__struct_fields__
+]
 NEEDED = {
     "compare": {"model": "sim-atlas", "other": "sim-delta"},
     "search": {"words": "vote"},
@@ -25,8 +33,10 @@ NEEDED = {
 
 
 def shown(lake: Lake, name: str, **given: str) -> str:
-    asked = parameters(name, given)
-    return str(fragment(name, page(name).content(lake, asked), asked, page_link))
+    asked = parse_page_parameters(name, given)
+    return str(
+        render_page_fragment(name, page_definition(name).content(lake, asked), asked, page_link)
+    )
 
 
 def links(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -43,9 +53,13 @@ def test_an_edition_with_a_rule_of_its_own_refuses_losses_beside_the_field(
     name: str, opened: Lake
 ) -> None:
     asked = {"edition": "release", **NEEDED.get(name, {})}
-    refused = content(name, opened, parameters(name, {**asked, "failures": "loss"}))
+    refused = compute_page_content(
+        name, opened, parse_page_parameters(name, {**asked, "failures": "loss"})
+    )
     assert "release" in refused.faults["failures"]
-    assert refused.rows.equals(content(name, opened, parameters(name, asked)).rows)
+    assert refused.rows.equals(
+        compute_page_content(name, opened, parse_page_parameters(name, asked)).rows
+    )
 
 
 @pytest.mark.some(9)
@@ -71,11 +85,11 @@ def test_every_row_of_evidence_leads_to_its_mark(
     edition: str, opened: Lake, *, is_all: bool
 ) -> None:
     """All rows of some games, among which is each kind of row, or of all games."""
-    kept, seen = Kept(opened), dict[str, Content]()
+    kept, seen = Kept(opened), dict[str, PageContent]()
     for name in metric_names(edition):
-        asked = parameters("evidence", {"metric": name, "edition": edition})
-        found = page("evidence").content(opened, asked)
-        text = str(fragment("evidence", found, asked, page_link))
+        asked = parse_page_parameters("evidence", {"metric": name, "edition": edition})
+        found = page_definition("evidence").content(opened, asked)
+        text = str(render_page_fragment("evidence", found, asked, page_link))
         rows = found.rows
         targets = [to for to in links(text) if to[0] == "game"]
         by_game = {to["game"]: to for _, to in targets}
@@ -85,7 +99,9 @@ def test_every_row_of_evidence_leads_to_its_mark(
         for row in rows.filter(pl.col("game_id").is_in(games.implode())).iter_rows(named=True):
             to = by_game[row["game_id"]]
             key = str(to)
-            seen[key] = seen.get(key) or page("game").content(kept, parameters("game", to))
+            seen[key] = seen.get(key) or page_definition("game").content(
+                kept, parse_page_parameters("game", to)
+            )
             marks = [
                 (mark.what, mark.hit, mark.player)
                 for part in seen[key].games[0].parts
@@ -98,11 +114,11 @@ def test_every_row_of_evidence_leads_to_its_mark(
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_page_of_a_metric_defines_it_in_the_edition(edition: str, opened: Lake) -> None:
     for name in metric_names(edition):
-        found = content(
-            "metric", opened, parameters("metric", {"metric": name, "edition": edition})
+        found = compute_page_content(
+            "metric", opened, parse_page_parameters("metric", {"metric": name, "edition": edition})
         )
         assert found.choices["metric"] == metric_names(edition)
-        said, declared = sql_header(name, edition), metric_spec(name, edition)
+        said, declared = metric_sql_header_with_defaults(name, edition), metric_spec(name, edition)
         assert found.head.value == " ".join(said["value"])
         assert found.head.row == " ".join(said["row"])
         assert found.source == " ".join(said["source"])

@@ -14,16 +14,22 @@ from servers import Served
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, table_schema
-from pipeline.pages import as_csv, content, csv_parts, parameters, templating
+from pipeline.pages import (
+    all_rows_in_parts,
+    as_csv,
+    compute_page_content,
+    parse_page_parameters,
+    templating,
+)
 from pipeline.reports.sql_views import list_sql_schemas, type_name
 from pipeline.server.app import (
+    PageRequest,
     Reply,
     Site,
-    Task,
     error_reply,
     render_document,
     render_or_report_error,
-    reply,
+    render_reply,
 )
 
 
@@ -164,8 +170,11 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
 def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
     opened = open_lake(lake)
     given = {"words": "I"} if page == "search" else {}
-    after = str(json.loads(reply(opened, Task(page, "json", given)).text)["after"])
-    texts = {reply(opened, Task(page, "csv", given | more)).text for more in ({}, {"after": after})}
+    after = str(json.loads(render_reply(opened, PageRequest(page, "json", given)).text)["after"])
+    texts = {
+        render_reply(opened, PageRequest(page, "csv", given | more)).text
+        for more in ({}, {"after": after})
+    }
     assert len(texts) == 1
     assert len(rows_of(texts.pop())) > 50
 
@@ -174,25 +183,25 @@ def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(templating, "MAX_RESPONSE_CHARACTERS", 1000)
     opened = open_lake(lake)
     with pytest.raises(UsageError, match="ask for less"):
-        as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
+        as_csv(all_rows_in_parts("evidence", opened, parse_page_parameters("evidence", {})))
     assert as_csv([pl.DataFrame({"a": [1]})]) == "a\n1\n"
 
 
 def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One SELECT can return far more rows than a browser or the server has memory for."""
     opened = open_lake(lake)
-    task = Task("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
-    assert len(json.loads(reply(opened, task).text)["rows"]) == 10_000
+    task = PageRequest("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
+    assert len(json.loads(render_reply(opened, task).text)["rows"]) == 10_000
     monkeypatch.setattr(templating, "MAX_RESPONSE_CHARACTERS", 50_000)
     with pytest.raises(UsageError, match=r"the JSON has more than .* ask for less"):
-        reply(opened, task)
+        render_reply(opened, task)
 
 
 def test_a_page_whose_extra_is_missing_says_what_to_install(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.plugins.find_spec", lambda _: None)
-    shown = render_or_report_error(open_lake(lake), Task("ratings", "html", {}))
+    shown = render_or_report_error(open_lake(lake), PageRequest("ratings", "html", {}))
     assert (shown.status, shown.title) == (501, "Not installed")
     assert "pip install 'magic-benchmark-pipeline[ratings]'" in shown.text
 
@@ -204,16 +213,21 @@ def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch)
     opened, query = open_lake(lake), {"kind": "silent_analyses"}
     whole = opened.findings("silent_analyses")
     assert whole.height > 5
-    assert content("audit", opened, parameters("audit", query)).frame("findings").height == 5
+    assert (
+        compute_page_content("audit", opened, parse_page_parameters("audit", query))
+        .frame("findings")
+        .height
+        == 5
+    )
     for frame, rows in (("findings", whole), ("", opened.audit())):
-        asked = parameters("audit", {**query, "frame": frame})
-        assert_frame_equal(pl.concat(csv_parts("audit", opened, asked)), rows)
+        asked = parse_page_parameters("audit", {**query, "frame": frame})
+        assert_frame_equal(pl.concat(all_rows_in_parts("audit", opened, asked)), rows)
 
 
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.pages.list_pages.MAX_CSV_MESSAGES", 10)
     with pytest.raises(UsageError, match="stopped after"):
-        reply(open_lake(lake), Task("search", "csv", {"words": "I"}))
+        render_reply(open_lake(lake), PageRequest("search", "csv", {"words": "I"}))
 
 
 def test_too_many_expected_games_are_refused(lake: Path) -> None:
@@ -232,7 +246,7 @@ def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
 
     def menu(**given: str) -> str:
         html = render_document(
-            "lake", opened, Reply(200, "Model", ""), Task("model", "html", given)
+            "lake", opened, Reply(200, "Model", ""), PageRequest("model", "html", given)
         )
         return html[html.index("<nav") : html.index("</nav>")]
 

@@ -18,7 +18,7 @@ from pipeline.api import open_lake
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.pages.templating import TEMPLATES
-from pipeline.server.app import Task, reply
+from pipeline.server.app import PageRequest, render_reply
 from pipeline.text_format import UNSAFE_CHARACTERS
 
 STATIC = TEMPLATES.parent / "static"
@@ -144,6 +144,6 @@ def test_no_message_makes_a_page_that_a_browser_cannot_show(tmp_path: Path) -> N
     lake = open_lake(tmp_path / "lake")
     (game,) = lake.table("games").collect()["game_id"]
     for name, given in (("tables", {"table": "messages"}), ("game", {"game": game})):
-        made_page = reply(lake, Task(name, "html", given))
+        made_page = render_reply(lake, PageRequest(name, "html", given))
         assert "of 4,999,999 characters" in made_page.text or "of 5,000,000" in made_page.text
         assert len(made_page.text) < 1_000_000

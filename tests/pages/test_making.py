@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.api import Lake, open_lake
 from pipeline.server import app as making_pages
-from pipeline.server.app import THREAD_POOL_SIZES, PageCache, Reply, Task, error_reply
+from pipeline.server.app import THREAD_POOL_SIZES, PageCache, PageRequest, Reply, error_reply
 
 PAGE = Reply(200, "A page", "text")
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
@@ -21,11 +21,11 @@ class Slow:
     """Makes each page when it is allowed to."""
 
     def __init__(self, reply: Reply = PAGE) -> None:
-        self.asked: list[Task] = []
+        self.asked: list[PageRequest] = []
         self.is_allowed = Event()
         self.reply = reply
 
-    def __call__(self, lake: Lake, task: Task) -> Reply:
+    def __call__(self, lake: Lake, task: PageRequest) -> Reply:
         self.asked.append(task)
         assert self.is_allowed.wait(10)
         return self.reply
@@ -38,8 +38,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     return slow
 
 
-def task(**given: str) -> Task:
-    return Task("games", "html", given)
+def task(**given: str) -> PageRequest:
+    return PageRequest("games", "html", given)
 
 
 async def begun(slow: Slow, n: int) -> None:
@@ -124,12 +124,12 @@ def test_endless_queries_leave_search_alone(lake: Path) -> None:
         queries = [f"{ENDLESS} WHERE a.range > {i}" for i in range(4)]
         endless = [
             asyncio.create_task(
-                making.get_or_render(opened, Task("sql", "html", {"query": query}), "free")
+                making.get_or_render(opened, PageRequest("sql", "html", {"query": query}), "free")
             )
             for query in queries
         ]
         await asyncio.sleep(1)
-        search = Task("search", "json", {"words": "I"})
+        search = PageRequest("search", "json", {"words": "I"})
         async with asyncio.timeout(15):
             made = await making.get_or_render(opened, search, "search")
         assert made is not None

@@ -13,7 +13,12 @@ from readback import table
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.pages import content, csv_parts, fragment, parameters
+from pipeline.pages import (
+    all_rows_in_parts,
+    compute_page_content,
+    parse_page_parameters,
+    render_page_fragment,
+)
 from pipeline.pages.content import ROWS_PER_PAGE
 from pipeline.pages.templating import page_link
 from pipeline.reports.games import missing
@@ -53,12 +58,14 @@ def asked_of(href: str) -> tuple[str, dict[str, str]]:
 def rows_at(lake: Lake, href: str) -> pl.DataFrame:
     """All rows of the page at an address."""
     name, given = asked_of(href)
-    return pl.concat(csv_parts(name, lake, parameters(name, given)))
+    return pl.concat(all_rows_in_parts(name, lake, parse_page_parameters(name, given)))
 
 
 def html(lake: Lake, name: str, **given: str) -> str:
-    asked = parameters(name, given)
-    return str(fragment(name, content(name, lake, asked), asked, page_link))
+    asked = parse_page_parameters(name, given)
+    return str(
+        render_page_fragment(name, compute_page_content(name, lake, asked), asked, page_link)
+    )
 
 
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:
@@ -130,7 +137,9 @@ def test_pages_lose_no_row(lake: Lake) -> None:
     parts: list[pl.DataFrame] = []
     after = ""
     while after is not None:
-        shown: Any = content("missing", lake, parameters("missing", {"after": after}))
+        shown: Any = compute_page_content(
+            "missing", lake, parse_page_parameters("missing", {"after": after})
+        )
         assert not shown.faults
         parts.append(shown.rows)
         after = shown.after
@@ -139,10 +148,12 @@ def test_pages_lose_no_row(lake: Lake) -> None:
     counts = shown.competitions
     assert sum(counts.values()) == missing(lake)["n_missing"].sum()
     for name, n in counts.items():
-        asked = parameters("missing", {"competition": name})
-        whole = pl.concat(csv_parts("missing", lake, asked))
+        asked = parse_page_parameters("missing", {"competition": name})
+        whole = pl.concat(all_rows_in_parts("missing", lake, asked))
         assert whole["n_missing"].sum() == n
-        assert content("missing", lake, asked).rows.height == min(whole.height, ROWS_PER_PAGE)
+        assert compute_page_content("missing", lake, asked).rows.height == min(
+            whole.height, ROWS_PER_PAGE
+        )
         assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
@@ -154,8 +165,10 @@ def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
         parts: list[pl.DataFrame] = []
         after = ""
         while after is not None:
-            asked = parameters("missing", {"after": after, "sort": column, "order": order})
-            shown: Any = content("missing", lake, asked)
+            asked = parse_page_parameters(
+                "missing", {"after": after, "sort": column, "order": order}
+            )
+            shown: Any = compute_page_content("missing", lake, asked)
             parts.append(shown.rows)
             after = shown.after
         by = list(dict.fromkeys([column, *KEY]))
@@ -175,7 +188,7 @@ def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
 def test_a_wrong_request_is_said_beside_its_field(
     lake: Lake, given: dict[str, str], field: str
 ) -> None:
-    shown = content("missing", lake, parameters("missing", given))
+    shown = compute_page_content("missing", lake, parse_page_parameters("missing", given))
     assert list(shown.faults) == [field]
     assert f'id="fault-{field}"' in html(lake, "missing", **given)
 

@@ -10,8 +10,15 @@ from msgspec.structs import replace
 from servers import Served
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.games import game_types_with_sides
-from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
+from pipeline.games import game_types_with_hidden_side
+from pipeline.pages import (
+    all_rows_in_parts,
+    as_csv,
+    as_json,
+    page_definition,
+    parse_page_parameters,
+    render_page_fragment,
+)
 from pipeline.pages.templating import page_link
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
@@ -93,10 +100,10 @@ def _altered(rows: pl.DataFrame) -> pl.DataFrame:
 
 def forms(lake: Lake | Kept | Altered, **given: str) -> tuple[str, str, str]:
     """The page as HTML, JSON and CSV, with all that it is called."""
-    asked = parameters("game", given)
-    found = page("game").content(lake, asked)
-    html = found.title + str(fragment("game", found, asked, page_link))
-    return html, as_json(found, asked, 1), as_csv(csv_parts("game", lake, asked))
+    asked = parse_page_parameters("game", given)
+    found = page_definition("game").content(lake, asked)
+    html = found.title + str(render_page_fragment("game", found, asked, page_link))
+    return html, as_json(found, asked, 1), as_csv(all_rows_in_parts("game", lake, asked))
 
 
 @pytest.mark.slow
@@ -117,7 +124,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
 
 @pytest.mark.some(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("game_type", game_types_with_sides())
+@pytest.mark.parametrize("game_type", game_types_with_hidden_side())
 def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path) -> None:
     """The same for every format's games with sides, whose acts say more than MAgIC's."""
     opened = open_lake(lake_of_formats)
@@ -135,7 +142,7 @@ def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
     """Whoever whispers is a werewolf, and so is whoever hears it."""
     opened = open_lake(lake_of_formats)
     hidden = {"game": "aiwolf/1.log", "roles": "false"}
-    found = page("game").content(opened, parameters("game", hidden))
+    found = page_definition("game").content(opened, parse_page_parameters("game", hidden))
     shown = found.games[0]
     messages = {part.place: part.message for part in shown.parts if part.message}
     whispers = {place: row for place, row in messages.items() if row["phase"] == "whisper"}
@@ -167,7 +174,9 @@ def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
 def test_other_games_have_nothing_to_hide(opened: Lake) -> None:
     for game_type in ("cost_sharing", "prisoners_dilemma", "public_good"):
         game = opened.games(game_type=game_type)["game_id"][0]
-        found = page("game").content(opened, parameters("game", {"game": game, "roles": "false"}))
+        found = page_definition("game").content(
+            opened, parse_page_parameters("game", {"game": game, "roles": "false"})
+        )
         assert found.counted.height == opened.game(game).counted.height > 0
         assert not found.are_roles_hidden
         assert found.games[0].game["path"] in forms(opened, game=game, roles="false")[0]

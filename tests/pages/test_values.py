@@ -18,7 +18,12 @@ from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, metric_spec
 from pipeline.metrics.registry import Metric, Rows, Term, register_metrics_temporarily
-from pipeline.pages import fragment, page, parameters, query_of
+from pipeline.pages import (
+    encode_query,
+    page_definition,
+    parse_page_parameters,
+    render_page_fragment,
+)
 from pipeline.pages.content import ROWS_PER_PAGE
 from pipeline.registry import MENU
 from pipeline.reports import games
@@ -31,8 +36,8 @@ def link(page: str, at: str = "", **given: object) -> str:
 
 
 def html(lake: Lake, name: str, **given: str) -> str:
-    asked = parameters(name, given)
-    return str(fragment(name, page(name).content(lake, asked), asked, link))
+    asked = parse_page_parameters(name, given)
+    return str(render_page_fragment(name, page_definition(name).content(lake, asked), asked, link))
 
 
 def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> None:
@@ -66,7 +71,8 @@ def test_a_list_of_no_models_has_no_rows(opened: Lake) -> None:
 
 def test_an_address_says_0() -> None:
     assert (
-        query_of({"margin": 0, "model": "", "roles": False, "by": None}) == "margin=0&roles=false"
+        encode_query({"margin": 0, "model": "", "roles": False, "by": None})
+        == "margin=0&roles=false"
     )
 
 
@@ -158,15 +164,17 @@ def _rows_of(text: str, name: str) -> list[str]:
     ],
 )
 def test_a_wrong_field_of_a_comparison_has_its_fault(opened: Lake, wrong: dict[str, str]) -> None:
-    asked = parameters("compare", {"model": "sim-atlas", "other": "sim-delta"} | wrong)
-    found = page("compare").content(opened, asked)
+    asked = parse_page_parameters("compare", {"model": "sim-atlas", "other": "sim-delta"} | wrong)
+    found = page_definition("compare").content(opened, asked)
     assert found.faults.keys() == wrong.keys()
     assert found.rows.height == (0 if "other" in wrong else len(NAMES))
 
 
 def test_a_wrong_margin_is_a_fault_beside_that_of_an_unknown_model(opened: Lake) -> None:
-    asked = parameters("compare", {"model": "sim-atlas", "other": "nobody", "margin": "x"})
-    assert set(page("compare").content(opened, asked).faults) == {"other", "margin"}
+    asked = parse_page_parameters(
+        "compare", {"model": "sim-atlas", "other": "nobody", "margin": "x"}
+    )
+    assert set(page_definition("compare").content(opened, asked).faults) == {"other", "margin"}
 
 
 PLANS: list[dict[str, str]] = [
@@ -213,8 +221,8 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
 def test_a_wrong_field_of_a_plan_has_its_fault(
     opened: Lake, wrong: dict[str, str], said: str
 ) -> None:
-    asked = parameters("plan", {"model": "sim-delta", "other": "sim-atlas"} | wrong)
-    found = page("plan").content(opened, asked)
+    asked = parse_page_parameters("plan", {"model": "sim-delta", "other": "sim-atlas"} | wrong)
+    found = page_definition("plan").content(opened, asked)
     assert found.faults.keys() == wrong.keys()
     assert said in "".join(found.faults.values())
     assert found.rows.is_empty()
@@ -273,7 +281,9 @@ def pages_of(lake: Lake, name: str, **given: str) -> pl.DataFrame:
     """The rows of all pages of a list, from the first to the last."""
     parts, after = [], ""
     while after is not None:
-        shown = page(name).content(lake, parameters(name, given | {"after": after}))
+        shown = page_definition(name).content(
+            lake, parse_page_parameters(name, given | {"after": after})
+        )
         assert not shown.faults
         parts.append(shown.rows)
         after = shown.after
@@ -359,7 +369,9 @@ def test_the_menu_has_what_models_used_and_one_page_of_models() -> None:
 def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened: Lake) -> None:
     """Also where a metric counted the vote, whose mark shows only the registered one."""
     differing = opened.findings("stated_votes").row(0, named=True)
-    shown = page("game").content(opened, parameters("game", {"game": differing["game_id"]}))
+    shown = page_definition("game").content(
+        opened, parse_page_parameters("game", {"game": differing["game_id"]})
+    )
     (part,) = [one for one in shown.games[0].parts if one.place == f"m{differing['message_index']}"]
     assert [mark.metric for mark in part.marks] == ["judgement"]
     assert f"→ {differing['logged']}" in part.actions[0].line

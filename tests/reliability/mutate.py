@@ -194,15 +194,17 @@ def _decoded(data: Sequence[bytes], kind: Kind) -> tuple[Counter[str], dict[int,
     seen = [
         scan_document(document, source_order) for source_order, document in enumerate(documents)
     ]
-    batch = decode_documents(documents, seen, AssignedModels.from_argument(kind.model), GameIds())
+    batch = decode_documents(
+        documents, seen, AssignedModels.from_model_argument(kind.model), GameIds()
+    )
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.status_alone for one in seen), wrong
 
 
 def _wrong(n: int, batch: DecodedBatch) -> str | None:
     """What is wrong with how a document fared, null if nothing is."""
-    one = batch.seen[n]
-    faults = [fault for fault in batch.faults if fault.path == one.path]
+    one = batch.scanned_documents[n]
+    faults = [fault for fault in batch.quarantine_rows if fault.path == one.path]
     for fault in faults:
         if fault.rule.startswith(UNEXPECTED_ERROR_RULE):
             return f"unforeseen: {fault.rule} {fault.message}"

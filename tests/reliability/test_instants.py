@@ -15,9 +15,9 @@ from rawlogs import encode, prisoners_dilemma
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake, open_lake
+from pipeline.lake import open_lake, open_or_create_lake
 
-MAKE = "import sys; from pipeline.lake import create_lake; create_lake(sys.argv[1])"
+MAKE = "import sys; from pipeline.lake import open_or_create_lake; open_or_create_lake(sys.argv[1])"
 # What a kill leaves in the folder of a log: a commit begun, or empty after a power loss.
 LEFT = {"begun": f"{0:020}.json#1", "half": f"{0:020}.json#2", "empty": f"{0:020}.json"}
 
@@ -47,7 +47,7 @@ def test_a_lake_is_made_whatever_a_kill_left(tmp_path: Path) -> None:
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(lake, copy)
             assert is_new(copy), step
-            assert create_lake(copy).existing_tables == tuple(TABLES), step
+            assert open_or_create_lake(copy).existing_tables == tuple(TABLES), step
             assert is_new(copy), step
     assert len(kinds) > len(("mkdir", "open", "write", "link", "unlink")) * 2
 

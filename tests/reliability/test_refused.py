@@ -16,7 +16,7 @@ from pipeline.formats.sniffer import invalid_document_error
 from pipeline.game_record import RecordError
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine
-from pipeline.lake import StoredLake, create_lake, open_lake
+from pipeline.lake import StoredLake, open_lake, open_or_create_lake
 from pipeline.reports.completeness import completeness
 from pipeline.verify import verify
 
@@ -26,7 +26,7 @@ BROKEN = b'{"history": ['
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     lab = Lab(tmp_path / "logs", tmp_path / "lake")
-    create_lake(lab.lake)
+    open_or_create_lake(lab.lake)
     lab.root.mkdir()
     return lab
 

@@ -21,7 +21,7 @@ from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import GAME_TABLES, TABLES, GameRow, SeatActionRow
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake, open_lake
+from pipeline.lake import open_lake, open_or_create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
 from pipeline.verify import UNSEEN, UNSEEN_FINDS as FINDS, Verification, verify
@@ -88,7 +88,7 @@ def test_a_whole_lake(whole: Path, of_whole: Verification) -> None:
 
 
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
-    create_lake(tmp_path / "lake")
+    open_or_create_lake(tmp_path / "lake")
     verified = verify(tmp_path / "lake")
     assert (verified.is_whole, verified.n_files, verified.n_rows) == (True, 0, 0)
 
@@ -484,8 +484,8 @@ def test_a_changed_file_is_named_and_what_needs_its_table_is_left_out(lake: Path
     assert not verified.is_whole
     (row,) = verified.faults.filter(check="file_hash")["row"]
     assert json.loads(row)["file"] == a_file(lake, "votes").name
-    assert "keys of votes" in verified.left_out
-    assert "score_ranks" not in verified.left_out
+    assert "keys of votes" in verified.skipped_checks
+    assert "score_ranks" not in verified.skipped_checks
     assert "score_ranks" in set(verified.faults["check"])
 
 

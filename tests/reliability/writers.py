@@ -23,7 +23,7 @@ import pipeline
 from pipeline.errors import LakeError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake, open_lake
+from pipeline.lake import open_lake, open_or_create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.verify import verify
 
@@ -60,8 +60,8 @@ def run(
     """Lets so many processes at one lake."""
     context = multiprocessing.get_context("spawn")
     lake, alone, logs = top / "lake", top / "alone", top / "logs"
-    create_lake(lake)
-    create_lake(alone)
+    open_or_create_lake(lake)
+    open_or_create_lake(alone)
     write_logs(top / "simulated", n_games)
     (logs / SHARED).mkdir(parents=True)
     start, end, stop = (

@@ -12,7 +12,7 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.lake import create_lake
+from pipeline.lake import open_or_create_lake
 from pipeline.plugins import DISTRIBUTION
 from pipeline.reports.cite import BENCHMARK_CITATION, TOOL_CITATION
 from pipeline.vocabulary import EDITIONS
@@ -38,7 +38,7 @@ def test_the_sentence_names_the_state_edition_and_version(lake: Lake) -> None:
 def test_an_older_state_and_an_empty_lake(lake: Lake, tmp_path: Path) -> None:
     older = pipeline.open_lake(str(lake.path), as_of=1).cite()
     assert (older.ingest_id, older.n_games) < (2, lake.cite().n_games)
-    create_lake(tmp_path / "empty")
+    open_or_create_lake(tmp_path / "empty")
     empty = pipeline.open_lake(tmp_path / "empty").cite()
     assert (empty.ingest_id, empty.ingested_at, empty.n_games) == (0, None, 0)
     assert "before the first ingest" in empty.sentence

@@ -15,7 +15,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
-from pipeline.pages import fragment, page, parameters
+from pipeline.pages import page_definition, parse_page_parameters, render_page_fragment
 from pipeline.reports.documents import (
     COUNT_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -170,7 +170,9 @@ def on_page(lake: Lake | Tables, **asked: str) -> pl.DataFrame:
     """The rows of all pages."""
     parts, after = [], ""
     while after is not None:
-        shown = page("documents").content(lake, parameters("documents", asked | {"after": after}))
+        shown = page_definition("documents").content(
+            lake, parse_page_parameters("documents", asked | {"after": after})
+        )
         assert not shown.faults
         parts.append(shown.rows)
         after = shown.after
@@ -211,9 +213,9 @@ def test_the_command_gives_the_same(
 
 def test_a_page_escapes_paths_and_reasons(lake: Lake, crowded: Tables) -> None:
     shown = [lake.page("documents", **asked).html for asked in ({}, {"path": EVIL})]
-    asked = parameters("documents", {"reason": EVIL})
-    found = page("documents").content(crowded, asked)
-    shown.append(str(fragment("documents", found, asked, lambda page, **_: f"#{page}")))
+    asked = parse_page_parameters("documents", {"reason": EVIL})
+    found = page_definition("documents").content(crowded, asked)
+    shown.append(str(render_page_fragment("documents", found, asked, lambda page, **_: f"#{page}")))
     for html in shown:
         assert "<img src=x" not in html
         assert "\x1b" not in html

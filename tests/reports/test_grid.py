@@ -9,7 +9,7 @@ import pytest
 
 import pipeline
 from pipeline.errors import UsageError
-from pipeline.pages import fragment, page, parameters
+from pipeline.pages import page_definition, parse_page_parameters, render_page_fragment
 from pipeline.text_format import split_bold_parts
 
 GRIDS: list[dict[str, Any]] = [
@@ -97,17 +97,17 @@ def test_percent_has_the_same_values_with_the_best_bold(lake: pipeline.Lake) -> 
 
 @pytest.mark.parametrize("percent", ["", "true"])
 def test_its_page_leads_to_the_rows_behind_a_value(lake: pipeline.Lake, percent: str) -> None:
-    asked = parameters(
+    asked = parse_page_parameters(
         "leaderboard", {"columns": "n_rounds", "metric": "reasoning", "percent": percent}
     )
-    content = page("leaderboard").content(lake, asked)
+    content = page_definition("leaderboard").content(lake, asked)
     links: list[dict[str, Any]] = []
 
     def link(name: str, at: str = "", **given: Any) -> str:
         links.extend([given] if name == "evidence" else [])
         return f"#{name}"
 
-    text = str(fragment("leaderboard", content, asked, link))
+    text = str(render_page_fragment("leaderboard", content, asked, link))
     assert "Reasoning by n rounds" in text
     assert ("<b>" in text) is bool(percent)
     shown = [one for one in links if one.get("where")]
@@ -117,6 +117,8 @@ def test_its_page_leads_to_the_rows_behind_a_value(lake: pipeline.Lake, percent:
 
 
 def test_the_page_says_what_is_wrong(lake: pipeline.Lake) -> None:
-    content = page("leaderboard").content(lake, parameters("leaderboard", {"columns": "rol"}))
+    content = page_definition("leaderboard").content(
+        lake, parse_page_parameters("leaderboard", {"columns": "rol"})
+    )
     assert "no column `rol`" in content.faults["columns"]
     assert content.title == "Leaderboard"

@@ -10,7 +10,7 @@ import pytest
 import pipeline
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES
-from pipeline.pages.templating import page, parameters
+from pipeline.pages.templating import page_definition, parse_page_parameters
 from pipeline.render import build_result_table
 
 WITHOUT_RANK = ("rank", "group_letters", "family", "n_games", "missing_competitions")
@@ -115,7 +115,11 @@ BY = [{"by": "role"}, {"by": "game_type", "columns": "role"}]
 )
 def test_the_page_shows_what_python_gives(lake: pipeline.Lake, asked: dict[str, str]) -> None:
     of_system = lake.for_single_system()
-    shown = page("leaderboard").content(of_system, parameters("leaderboard", asked)).rows
+    shown = (
+        page_definition("leaderboard")
+        .content(of_system, parse_page_parameters("leaderboard", asked))
+        .rows
+    )
     rows = lake.leaderboard(**asked)
     assert shown.columns == rows.columns
     assert shown.to_dicts() == rows.to_dicts()

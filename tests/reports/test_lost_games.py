@@ -7,7 +7,7 @@ import pytest
 
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.pages import fragment, page as page_of, parameters
+from pipeline.pages import page_definition as page_of, parse_page_parameters, render_page_fragment
 from pipeline.pages.report import format_report
 from pipeline.render import build_result_table
 
@@ -113,9 +113,9 @@ def test_what_adds_up_to_a_value_says_it_too(lake: pipeline.Lake) -> None:
     ],
 )
 def test_pages_mark_it(lake: pipeline.Lake, page: str, asked: dict[str, str]) -> None:
-    given = parameters(page, asked)
+    given = parse_page_parameters(page, asked)
     found = page_of(page).content(lake, given)
-    text = str(fragment(page, found, given, lambda page, **_: f"#{page}"))
+    text = str(render_page_fragment(page, found, given, lambda page, **_: f"#{page}"))
     assert "*</span>" in text or page == "evidence"
     assert (NOTE if page != "evidence" else "3 of 6 expected games are missing") in text
 

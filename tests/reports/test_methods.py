@@ -10,7 +10,7 @@ import pipeline
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.pages import fragment, page, parameters
+from pipeline.pages import page_definition, parse_page_parameters, render_page_fragment
 from pipeline.reports.compare import pair_models_by_name_suffix
 from pipeline.simulate import simulate
 
@@ -157,8 +157,10 @@ def test_the_command_and_the_page_show_the_mean(
         ("cot", "no model exists with"),
         ("", "With and"),
     ):
-        asked = parameters("compare_with", {"method": method})
-        content = page("compare_with").content(lake, asked)
-        html = str(fragment("compare_with", content, asked, lambda name, **_: f"#{name}"))
+        asked = parse_page_parameters("compare_with", {"method": method})
+        content = page_definition("compare_with").content(lake, asked)
+        html = str(
+            render_page_fragment("compare_with", content, asked, lambda name, **_: f"#{name}")
+        )
         assert shown in html
         assert (content.rows.height > 0) is (method == "pgm")

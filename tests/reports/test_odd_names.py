@@ -13,7 +13,7 @@ from pipeline.errors import MetricError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import judgement
 from pipeline.metrics.registry import Metric, Rows, Term
-from pipeline.text_format import group_label
+from pipeline.text_format import printable_group_value
 from pipeline.vocabulary import GameType
 
 
@@ -58,7 +58,7 @@ def test_an_empty_text_is_a_column_like_others(tmp_path: Path) -> None:
     assert page.rows.select("model", '""').rows() == [("m", 1), ("q", 0)]
     text = lake.present("leaderboard", **asked).text(200)
     assert '""' in text and "low" not in text
-    assert [group_label(group) for group in ("", None, "v2")] == ['""', "–", "v2"]
+    assert [printable_group_value(group) for group in ("", None, "v2")] == ['""', "–", "v2"]
 
 
 def test_a_model_without_a_name_is_on_the_page(tmp_path: Path) -> None:

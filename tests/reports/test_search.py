@@ -142,7 +142,9 @@ def test_a_stream_begins_at_any_row(lake: Lake, start: int, n_rows: int) -> None
     columns = ["game_id", "message_index"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_stream, "BATCH_ROWS", n_rows)
-        parts = list(row_stream.iter_table_rows(lake, "messages", columns, start))
+        parts = list(
+            row_stream.iter_table_batches_with_row_numbers(lake, "messages", columns, start)
+        )
     whole = lake.table("messages").select(columns).collect()
     found = [row for _, rows in parts for row in rows.iter_rows()]
     assert sorted(found) == sorted(set(found))

@@ -14,7 +14,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import row_stream
-from pipeline.pages import page, parameters
+from pipeline.pages import page_definition, parse_page_parameters
 from pipeline.reports.documents import DEFAULT_SEARCH_LIMIT, SearchResult
 
 CLUE = "It flows to the east."
@@ -189,7 +189,7 @@ def test_the_command_finds_the_same(lake: Lake, capsys: pytest.CaptureFixture[st
 
 def test_the_page_finds_the_same_and_hides_roles(lake: Lake) -> None:
     given = {"secret": "true", "aloud": "true"}
-    shown = page("search").content(lake, parameters("search", given))
+    shown = page_definition("search").content(lake, parse_page_parameters("search", given))
     assert shown.rows.equals(lake.search(secret=True, aloud=True, limit=DEFAULT_SEARCH_LIMIT).rows)
     hidden, told = (
         lake.page("search", **given, **roles).html.replace("<wbr>", "")

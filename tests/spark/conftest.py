@@ -13,7 +13,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.plugins import install_command
-from pipeline.spark import open_session
+from pipeline.spark import get_or_start_session
 
 TOP = Path(__file__).resolve().parent.parent.parent
 # A name as a literal: what one dialect escapes by doubling, the other does with a backslash.
@@ -46,7 +46,7 @@ def spark(tmp_path_factory) -> Iterator[object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(settings))
         patch.setenv("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
-        session = open_session(MASTER)
+        session = get_or_start_session(MASTER)
     work = Path(pyspark.__file__).parent / "work" / session.sparkContext.applicationId
     yield session
     session.stop()

@@ -18,7 +18,7 @@ import pipeline
 from pipeline import spark as session
 from pipeline.errors import PipelineError, UsageError, one_line_message
 from pipeline.plugins import install_command
-from pipeline.spark import open_session
+from pipeline.spark import get_or_start_session
 
 TOP = Path(__file__).resolve().parent.parent.parent
 INSTALL = install_command("spark")
@@ -27,7 +27,7 @@ INSTALL = install_command("spark")
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr("pipeline.plugins.find_spec", lambda name: None)
     with pytest.raises(PipelineError, match=rf"^Spark needs [^\n]*{re.escape(INSTALL)}[^\n]*$"):
-        open_session()
+        get_or_start_session()
 
 
 @pytest.mark.parametrize("home", [None, "/no/such/place"])
@@ -86,14 +86,14 @@ def test_what_an_error_says_first():
 @pytest.mark.slow
 def test_there_is_one_session(spark, monkeypatch):
     running = spark.sparkContext
-    assert open_session().sparkContext is running
-    assert open_session(running.master).sparkContext is running
+    assert get_or_start_session().sparkContext is running
+    assert get_or_start_session(running.master).sparkContext is running
     monkeypatch.setenv(session.MASTER, "local[1]")
-    assert open_session().sparkContext is running
+    assert get_or_start_session().sparkContext is running
     with pytest.raises(
         UsageError, match=r"Spark already runs on local-cluster.*stop it to use local\[1\]"
     ):
-        open_session("local[1]")
+        get_or_start_session("local[1]")
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.statistics.intervals import area, radar_areas
+from pipeline.statistics.intervals import radar_areas, radar_polygon_area
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
@@ -34,7 +34,7 @@ def test_areas_worked_by_hand(values: list[float | None], expected: float | None
     rows = pl.DataFrame(
         dict(zip(axes, values, strict=True)), schema=dict.fromkeys(axes, pl.Float64)
     )
-    found = rows.select(area(axes)).item()
+    found = rows.select(radar_polygon_area(axes)).item()
     assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -50,7 +50,7 @@ def test_the_area_is_that_of_the_corners() -> None:
         for (x, y), (other_x, other_y) in zip(corners, corners[1:] + corners[:1], strict=True)
     )
     rows = pl.DataFrame([values], schema=list(SEVEN), orient="row")
-    assert rows.select(area(SEVEN)).item() == pytest.approx(abs(shoelace) / 2)
+    assert rows.select(radar_polygon_area(SEVEN)).item() == pytest.approx(abs(shoelace) / 2)
 
 
 def interval(hits: list[float], weights: float = 1.0) -> dict[str, float | None]:

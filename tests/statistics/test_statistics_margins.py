@@ -13,7 +13,7 @@ from pipeline.statistics.comparison import (
     TermRate,
     equivalence_p_value,
     minimum_detectable_drop,
-    one_sided_p_value,
+    p_value_of_difference_above_bound,
     wilson_difference_interval,
 )
 from pipeline.statistics.pairs import PAIRED, UNPAIRED, pairwise_differences
@@ -42,7 +42,7 @@ RATES = rates()
 @given(RATES, RATES, st.floats(-0.9, 0.9), st.floats(-1, 1), st.floats(0.01, 0.45))
 def test_a_difference_is_above_a_bound_where_the_one_sided_interval_is(a, b, bound, rho, level):
     """Schuirmann's two one-sided tests at a level are an interval at 1 − 2 × the level."""
-    p = one_sided_p_value(a, b, bound, rho)
+    p = p_value_of_difference_above_bound(a, b, bound, rho)
     assume(abs(p - level) > 1e-6)
     low = wilson_difference_interval(a, b, NORMAL.inv_cdf(1 - level), rho).low
     assert (p < level) is (low > bound)

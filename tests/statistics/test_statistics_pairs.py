@@ -27,7 +27,7 @@ from pipeline.statistics.pairs import (
     UNPAIRED,
     pairwise_differences,
     pilot_data,
-    rates_from_basis,
+    rates_and_correlation_from_basis,
 )
 
 Z = 1.959963984540054
@@ -83,7 +83,7 @@ def test_who_replayed_is_decided_by_items():
     }
     assert [row["is_replayed"] for row in found.values()] == [True, False]
     assert found[2]["p_value"] == 2**-8
-    one, other, correlation = rates_from_basis(found[3]["basis"])
+    one, other, correlation = rates_and_correlation_from_basis(found[3]["basis"])
     assert (
         found[3]["p_value"]
         == two_sided_p_value(smallest_z_of_interval_containing(one, other, 0.0, correlation))
@@ -128,7 +128,7 @@ def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
         for cells, term in zip(both, "tu", strict=True)
     ]
     found = compared(*sums)
-    one, other, correlation = rates_from_basis(found["basis"])
+    one, other, correlation = rates_and_correlation_from_basis(found["basis"])
     assert (
         found["p_value"]
         == two_sided_p_value(smallest_z_of_interval_containing(one, other, 0.0, correlation))

@@ -27,7 +27,7 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, PipelineError, SourceError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import create_lake, is_lake
+from pipeline.lake import is_lake, open_or_create_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
@@ -172,7 +172,7 @@ def test_the_catalogue_of_a_lake_on_a_store_names_urls(
 ) -> None:
     """Its tables answer wherever it lies; its views, where DuckDB can reach the store."""
     lake = f"{bucket}/some/lake"
-    create_lake(lake)
+    open_or_create_lake(lake)
     for command in ("catalog", "ingest"):
         assert main([command, *([str(logs)] if command == "ingest" else []), "--lake", lake]) == 0
     assert {key for key in keys(lake) if "magic.duckdb" in key} == {"magic.duckdb"}
@@ -191,7 +191,7 @@ def test_the_catalogue_of_a_lake_on_a_store_names_urls(
             connection.register_filesystem(reachable)
             votes = connection.sql("FROM votes").pl()
             assert votes.sort(pl.all()).equals(opened.sql("FROM votes").sort(pl.all()))
-    create_lake(lake)
+    open_or_create_lake(lake)
     assert verify(lake).faults.is_empty()
 
 
@@ -265,7 +265,7 @@ def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
 @pytest.mark.slow
 def test_a_worker_writes_with_the_lake_s_name_alone(logs: Path, bucket: str) -> None:
     """What it sends back can be committed by another process."""
-    lake = create_lake(f"{bucket}/lake")
+    lake = open_or_create_lake(f"{bucket}/lake")
     ingest(logs, str(lake.path))
     games = open_lake(str(lake.path)).table("games").collect()
     writer = TableWriter(f"{lake.path}/games", "games")
@@ -285,9 +285,9 @@ def test_what_is_no_lake(bucket: str, capfd: pytest.CaptureFixture[str]) -> None
     with pytest.raises(LakeError, match="not a lake"):
         open_lake(f"{bucket}/other")
     with pytest.raises(LakeError, match="not a lake and not empty"):
-        create_lake(f"{bucket}/other")
+        open_or_create_lake(f"{bucket}/other")
     for lake in ("s3://no-such-bucket/lake", f"{bucket}/a%20b"):
-        for make in (open_lake, create_lake):
+        for make in (open_lake, open_or_create_lake):
             with pytest.raises(LakeError) as caught:
                 make(lake)
             assert "\n" not in str(caught.value)

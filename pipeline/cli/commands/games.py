@@ -88,10 +88,10 @@ def metrics(
                 "magic-json needs --edition release and exactly one --model, without --by, "
                 "--metric, --game-type or --where"
             )
-        from pipeline.metrics.registry import format_magic_json
+        from pipeline.metrics.registry import format_metrics_as_published_script
 
         rows = context.compute_result("metrics", confidence=None)
-        terminal.write_result(format_magic_json(rows) + "\n")
+        terminal.write_result(format_metrics_as_published_script(rows) + "\n")
         missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
         for name, reason in missing.iter_rows():
             terminal.print_note(f"{name} is null: {reason}")
@@ -128,7 +128,7 @@ def completeness(
     if edition != "paper" and not readability:
         raise UsageError("--edition works only with --readability")
 
-    from pipeline.render.row_tables import NO_GAMES_MESSAGE, incomplete_models
+    from pipeline.render.row_tables import NO_GAMES_MESSAGE, models_with_missing_games
 
     tested = context.lake.table("results").filter("is_tested").head(1)
     has_games = not tested.collect().is_empty()
@@ -143,7 +143,7 @@ def completeness(
     else:
         is_displayed = ~rows["is_complete"].fill_null(value=False) if incomplete else True
         context.print_table(table.with_rows(rows.filter(is_displayed)))
-    if fail_if_incomplete and (incomplete_models(rows) or not has_games):
+    if fail_if_incomplete and (models_with_missing_games(rows) or not has_games):
         raise Exit(CHECK_FAILED)
 
 
@@ -168,10 +168,10 @@ def compare(
         context.print_result("compare_with")
         return
     if system is None and any("@" in name for name in models):
-        from pipeline.reports.compare import system_of
+        from pipeline.reports.compare import system_in_model_name
 
         lake = context.open_lake_of_all_systems()
-        model_systems = [system_of(lake, name) for name in models]
+        model_systems = [system_in_model_name(lake, name) for name in models]
         if any(model_systems):  # Set here, because `context.lake` prints a note about systems.
             first_system = model_systems[0]
             context.lake = (
@@ -408,7 +408,7 @@ def show(
         write_messages_seen_by_seat,
         write_transcript,
     )
-    from pipeline.metrics.completeness import unknown_game_notes
+    from pipeline.metrics.completeness import unknown_or_changed_game_notes
 
     transcript = context.compute_result("transcript")
     if form == "json":
@@ -417,7 +417,7 @@ def show(
         write_transcript(transcript, form)
     else:
         write_messages_seen_by_seat(transcript, seat, form)
-    for note in unknown_game_notes(context.lake, [str(transcript.game["game_type"])]):
+    for note in unknown_or_changed_game_notes(context.lake, [str(transcript.game["game_type"])]):
         terminal.print_note(note)
 
 

@@ -102,7 +102,7 @@ def ingest(
     def ingest_once() -> "IngestSummary":
         from pipeline.archives import count_files_and_bytes
         from pipeline.ingest import ingest as ingest_into
-        from pipeline.ingest.decode import assigned_models
+        from pipeline.ingest.decode import combine_model_and_models_file
 
         if engine == "spark":
             from pipeline.spark import spark_cluster
@@ -115,7 +115,7 @@ def ingest(
                 summary = ingest_into(
                     source,
                     lake,
-                    model=assigned_models(model, models_from),
+                    model=combine_model_and_models_file(model, models_from),
                     dry_run=dry_run,
                     jobs=jobs,
                     memory=memory,
@@ -143,7 +143,7 @@ def ingest(
     summary = ingest_once()
     n_quarantined = summary.statuses["quarantined"]
     if not summary.n_of_games and not allow_empty:
-        from pipeline.formats import may_be_unsupported_log
+        from pipeline.formats import can_be_log_of_unsupported_program
 
         reasons = ignored_reason_notes(summary)
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
@@ -151,7 +151,7 @@ def ingest(
             f"no game was found in {format_count(summary.n_seen, 'document')}: "
             f"{'; '.join(reasons)}; use --allow-empty to accept this"
         )
-        if any(map(may_be_unsupported_log, summary.ignored["reason"])):
+        if any(map(can_be_log_of_unsupported_program, summary.ignored["reason"])):
             terminal.print_note(UNKNOWN_FORMAT_NOTE)
         raise Exit(FAILED)
     if strict and (n_quarantined or summary.n_faulty_parts):
@@ -230,21 +230,21 @@ def _print_ingest_summary(
 def _print_similar_name_and_replay_notes(lake: str) -> None:
     from pipeline.formats import available_formats
     from pipeline.lake import open_lake
-    from pipeline.metrics.completeness import replay_notes_by_system
-    from pipeline.reports.games import similar_names
+    from pipeline.metrics.completeness import replayed_and_repeated_games_notes_by_system
+    from pipeline.reports.games import describe_similar_model_names
 
     opened_lake = open_lake(lake)
     for format_ in available_formats():
         if format_.NAME in opened_lake.systems and (note := getattr(format_, "MODELS_NOTE", None)):
             terminal.print_note(note)
-    if groups := similar_names(opened_lake):
+    if groups := describe_similar_model_names(opened_lake):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _MAX_NAMES_LENGTH else ""
         terminal.print_note(
             f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
             f"none: {groups[0][:_MAX_NAMES_LENGTH]}{more}; each is counted by itself: "
             "run `magic models`"
         )
-    for note in replay_notes_by_system(opened_lake):
+    for note in replayed_and_repeated_games_notes_by_system(opened_lake):
         terminal.print_note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
@@ -299,9 +299,9 @@ def convert(
         raise MissingParameter(
             ctx=get_current_context(), param_hint="'SOURCE...'", param_type="argument"
         )
-    from pipeline.conversion import iter_converted
+    from pipeline.conversion import iter_converted_documents
 
-    documents = iter_converted(source, model, max_document)
+    documents = iter_converted_documents(source, model, max_document)
     if out is None:
         counts, ignored = _write_lines_and_count_documents(documents, _write_line_to_stdout)
     else:
@@ -343,7 +343,7 @@ def _no_game_converted_reason(counts: Counter[str], ignored: "ConvertedDocument 
         reasons.append("see the lines above")
     if ignored is not None:
         reasons.append(f"{ignored.ignored}, for example {ignored.location}")
-        reasons += [UNKNOWN_FORMAT_NOTE] * ignored.may_be_log
+        reasons += [UNKNOWN_FORMAT_NOTE] * ignored.may_be_unsupported_log
     return "; ".join(reasons) or "there are no documents"
 
 
@@ -367,11 +367,13 @@ def _write_lines_and_count_documents(
             counts[DUPLICATE] += 1
         elif document.ignored is not None:
             counts[IGNORED] += 1
-            if ignored is None or (document.may_be_log and not ignored.may_be_log):
+            if ignored is None or (
+                document.may_be_unsupported_log and not ignored.may_be_unsupported_log
+            ):
                 ignored = document
         else:
             counts[REFUSED] += 1
-            counts[UNNAMED_LOG] += document.is_unnamed
+            counts[UNNAMED_LOG] += document.is_model_unknown
         for error in document.faults:
             terminal.print_note(
                 f"{document.location}: {error.json_path}: {error.rule}: {error.message}"
@@ -406,13 +408,13 @@ def validate(
     from msgspec.structs import astuple
 
     from pipeline.cli.output import print_table
-    from pipeline.conversion import check_game_files, iter_validated
+    from pipeline.conversion import iter_validated_documents, iter_validated_game_files
 
     definition_files = [path for path in file if path.endswith(".toml")]
     log_files = [path for path in file if path not in definition_files]
     checked = [
-        *check_game_files(definition_files),
-        *(iter_validated(log_files, max_document) if log_files else ()),
+        *iter_validated_game_files(definition_files),
+        *(iter_validated_documents(log_files, max_document) if log_files else ()),
     ]
     documents = [document for document in checked if not document.ignored]
     ignored = [document for document in checked if document.ignored]

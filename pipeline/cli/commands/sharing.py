@@ -8,7 +8,7 @@ from pipeline.cli.command import CommandContext, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, TextList
 from pipeline.errors import UsageError
 from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
-from pipeline.plugins import check_extra
+from pipeline.plugins import check_extra_is_installed
 from pipeline.text_format import format_count
 from pipeline.vocabulary import Edition, ExportKind
 
@@ -64,7 +64,7 @@ def report(
     from pipeline.atomic_files import atomic_write
     from pipeline.cli.output import check_output_path
 
-    with plots.raise_missing_extra():
+    with plots.raise_missing_extra_for_import_errors():
         from pipeline.pages.report import GAMES_PER_CELL, format_report
 
     file = Path(out or DEFAULT_FILE_NAMES[form])
@@ -126,13 +126,15 @@ def view(
       magic view
       magic view --lake lake/ --port 9000 --no-browser
     """
-    check_extra("`magic view`", "view", NEEDED_PACKAGES)
+    check_extra_is_installed("`magic view`", "view", NEEDED_PACKAGES)
     from pipeline.lake_methods import with_registered_metrics
-    from pipeline.metrics.registry import registered_metrics
+    from pipeline.metrics.registry import additional_metrics_of_lake_and_command
     from pipeline.server import serve
 
     serve(
-        with_registered_metrics(context.open_lake_with_methods(), registered_metrics()),
+        with_registered_metrics(
+            context.open_lake_with_methods(), additional_metrics_of_lake_and_command()
+        ),
         name=lake,
         host=host,
         port=port,

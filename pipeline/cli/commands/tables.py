@@ -195,9 +195,9 @@ def sql(
 
 def _metrics_from_files() -> "dict[str, RegisteredMetric]":
     # Imported only after the process of the query has started.
-    from pipeline.metrics.registry import registered_metrics
+    from pipeline.metrics.registry import additional_metrics_of_lake_and_command
 
-    return dict(registered_metrics())
+    return dict(additional_metrics_of_lake_and_command())
 
 
 # Commands for maintenance: quarantine, catalogue, merging of files, and verification.
@@ -370,9 +370,9 @@ def verify(
     context.print_rows("verify", result.faults, brief=lambda rows: rows.select(BRIEF_COLUMNS))
     for check, finds in result.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.print_note(f"{check}: {finds}")
-    if result.left_out:
+    if result.skipped_checks:
         terminal.print_note(
-            f"{len(result.left_out)} checks were skipped because a table cannot be read"
+            f"{len(result.skipped_checks)} checks were skipped because a table cannot be read"
         )
     if result.is_whole:
         terminal.print_note(

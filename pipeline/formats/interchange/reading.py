@@ -29,14 +29,14 @@ from pipeline.formats.record_builder import (
     MODERATOR,
     USAGE_FIELDS,
     LoggedMessage,
-    add_round_totals,
     as_name_tuple,
+    build_contributions_with_round_totals,
     build_messages,
     check_players,
     find_player,
     has_highest_score,
     is_private_thought,
-    parse_usage,
+    parse_usage_or_add_faults,
     results_by_model_and_role,
     results_of_tested_seats,
     unknown_audience_faults,
@@ -102,7 +102,9 @@ def derive_omittable_fields(
             amounts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
             return [
                 {"is_least": contribution.is_least, "round_total": contribution.round_total}
-                for contribution in add_round_totals(amounts, len(context.seat_by_player))
+                for contribution in build_contributions_with_round_totals(
+                    amounts, len(context.seat_by_player)
+                )
             ]
         case "proposals":  # the position of the share in its proposal, and whether that is the last
             proposals = [(row["seat"], row["round"]) for row in rows]
@@ -221,7 +223,7 @@ def build_game(document: Document) -> GameRecord:
     if any(getattr(seat, name) is not None for seat in document.seats for name in USAGE_FIELDS):
         usage_keys = dict(zip(USAGE_FIELDS, USAGE_FIELDS, strict=True))
         game.usage = [
-            parse_usage(seat, usage_keys, f"$.seats[{n}]", game.faults)
+            parse_usage_or_add_faults(seat, usage_keys, f"$.seats[{n}]", game.faults)
             for n, seat in enumerate(document.seats)
         ]
     text_indices = [n for n, event in enumerate(document.events) if event.text is not None]
@@ -593,7 +595,7 @@ def _check_and_build_stated_results(
     """
     for number, result in enumerate(stated_results):
         json_path = f"$.results[{number}]"
-        if definition.role(result.role) is None:
+        if definition.find_role(result.role) is None:
             raise invalid_document_error(
                 f"{json_path}.role", f"the role is one of {definition.name}", repr(result.role)
             )

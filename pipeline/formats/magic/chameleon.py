@@ -35,7 +35,7 @@ def game(log: Log) -> GameRecord:
         votes_key="player_votes",
         allowed_results=("chameleon", "non-chameleon"),
     )
-    game_record.guesses = hidden_roles.build_guesses(
+    game_record.guesses = hidden_roles.build_guess_of_hidden_player(
         game_record, hidden_roles.CHAMELEON, setting.code
     )
     return game_record

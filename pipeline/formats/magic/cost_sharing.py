@@ -31,10 +31,10 @@ from pipeline.formats.record_builder import (
     ModelName,
     PromptedPhases,
     Timeline,
+    build_messages_from_columns,
     call_cached,
     check_players,
     check_unique_keys,
-    messages_from_rows,
     results_of_tested_seats,
     sort_by_player_number,
 )
@@ -122,7 +122,7 @@ def game(log: Log) -> GameRecord:
         outcome=outcomes[result],
         n_rounds=0,
         seats=list(seats),
-        messages=messages_from_rows(
+        messages=build_messages_from_columns(
             logged_columns(log), seat_by_player, _phase_and_round_of_each_row, _PROMPTS
         ),
     )

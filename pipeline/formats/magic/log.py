@@ -24,15 +24,15 @@ from pipeline.formats.record_builder import (
     PromptedPhases,
     Row,
     Timeline,
+    build_messages_from_columns,
     call_cached,
-    check_number_of_players,
+    check_player_count,
     check_players,
     check_unique_keys,
-    messages_from_rows,
-    player_number,
+    number_in_player_name,
     results_of_tested_seats,
+    rows_to_columns,
     sort_by_player_number,
-    to_history,
 )
 from pipeline.formats.sniffer import WELL_FORMED, decode, invalid_document_error
 from pipeline.game_record import (
@@ -145,7 +145,7 @@ def none_if_unset(value: T | UnsetType) -> T | None:
 def logged_columns(log: Log) -> LoggedColumns:
     """Return the messages of a log that has a history, by column."""
     assert log.history is not UNSET
-    return to_history(log.history)
+    return rows_to_columns(log.history)
 
 
 def setting_keys(log: Log) -> Set[str]:
@@ -245,7 +245,7 @@ def _phase_and_round_of_each_row(
 
 
 # Created once, because the cache of message columns uses the timeline function as a key.
-TIMELINES = {
+TIMELINE_BUILDERS = {
     phase: partial(_phase_and_round_of_each_row, decision_phase=phase)
     for phase in (Phase.DECISION, Phase.CONTRIBUTION)
 }
@@ -300,7 +300,7 @@ def build_point_game(
         )
         for number, name in enumerate(names)
     ]
-    messages = messages_from_rows(columns, names, TIMELINES[decision_phase])
+    messages = build_messages_from_columns(columns, names, TIMELINE_BUILDERS[decision_phase])
     game = GameRecord(
         game_type=game_type,
         system=SYSTEM,
@@ -335,14 +335,14 @@ def _player_names_by_seat_without_gaps(
     deciders = {player for player, readers in speakers_and_audiences if readers in TO_MODERATOR}
     players = deciders - {MODERATOR} | {tested_player}
     check_players(players, "$")
-    numbers = [number for name in players if (number := player_number(name))]
+    numbers = [number for name in players if (number := number_in_player_name(name))]
     n_seats = max([n_scores, *numbers])
     if n_seats > n_scores + len(speakers) + 100:
         raise invalid_document_error(
             "$.test_player_name", "players are numbered from 1 without gaps", repr(tested_player)
         )
-    other_names = sorted(name for name in players if player_number(name) is None)
-    check_number_of_players(n_seats + len(other_names), "$")
+    other_names = sorted(name for name in players if number_in_player_name(name) is None)
+    check_player_count(n_seats + len(other_names), "$")
     return (*(f"Player {number}" for number in range(1, n_seats + 1)), *other_names)
 
 
@@ -378,13 +378,13 @@ def build_hidden_role_game(
         _build_seats_from_backends, rules, hidden_player, to_hashable_bytes(log.player_backends)
     )
     seat_by_player = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    messages = hidden_roles.messages_with_phases(rules, logged_columns(log), seat_by_player)
+    messages = hidden_roles.build_hidden_role_messages(rules, logged_columns(log), seat_by_player)
     win_flag = none_if_unset(log.win_flag)
-    outcome = rules.outcome_of_flag(win_flag)
+    outcome = rules.outcome_of_win_flag(win_flag)
     is_finished = outcome is not None and checked_result(log, allowed_results) is not None
     is_pgm = any((seat.model or "").endswith(PGM_SUFFIX) for seat in seats)
     game = GameRecord(
-        game_type=rules.kind.name,
+        game_type=rules.definition.name,
         system=SYSTEM,
         format=FORMAT,
         format_version=PGM if is_pgm else PLAIN,
@@ -442,7 +442,9 @@ def _build_seats_from_backends(
             "$", "the hidden player has a backend", f"{hidden_player!r} has none"
         )
     tested_players = {player for player, model in models.items() if not model.endswith("-fix")}
-    return tuple(hidden_roles.build_seats(rules, hidden_player, dict(models), tested_players))
+    return tuple(
+        hidden_roles.build_hidden_role_seats(rules, hidden_player, dict(models), tested_players)
+    )
 
 
 def _build_judgements_by_round_and_seat(

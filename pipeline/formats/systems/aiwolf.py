@@ -126,7 +126,7 @@ class _GameFromLines:
                 is_living = _IS_LIVING.get(line.values[2])
                 if is_living is None:
                     self.add_error(line, "a status is ALIVE or DEAD")
-                elif is_living is not village.is_in_game(self.parse_player_name(line)):
+                elif is_living is not village.is_still_in_game(self.parse_player_name(line)):
                     self.add_error(
                         line, "a player is DEAD once executed or attacked, and ALIVE before"
                     )
@@ -138,7 +138,7 @@ class _GameFromLines:
                 player, turn = self.parse_player_name(line, 2), line.parse_integer(1)
                 village.add_message(player, text, day, turn, is_whisper=line.event == "whisper")
             case "vote":
-                village.vote(
+                village.set_vote(
                     self.parse_player_name(line), self.parse_target_or_record_error(line), day
                 )
             case "attackVote" | "divine" | "guard":
@@ -147,7 +147,7 @@ class _GameFromLines:
                     _FINDINGS[line.parse_word_in(2, _FINDINGS)] if line.event == "divine" else None
                 )
                 kind = "attack_vote" if line.event == "attackVote" else line.event
-                village.use(
+                village.add_ability_use(
                     self.parse_player_name(line),
                     kind,
                     self.parse_target_or_record_error(line),
@@ -160,22 +160,22 @@ class _GameFromLines:
                 is_killed = _IS_KILLED[line.parse_word_in(1, _IS_KILLED)]
                 target = self.parse_player_or_nobody(line, 0)
                 if target is not None:
-                    village.attack(target, day, line.json_path)
+                    village.add_attack_by_all_werewolves(target, day, line.json_path)
                     if is_killed:
                         self.add_elimination(line, ATTACKED)
             case "result":
                 winner = line.parse_word_in(2, _OUTCOMES)
                 self.outcome = _OUTCOMES[winner]
                 self.ended_by = None if self.outcome else winner
-                n_wolves = len(village.living(WEREWOLF))
+                n_wolves = len(village.players_in_game_with_role(WEREWOLF))
                 n_others = len(self.seats) - len(village.eliminations) - n_wolves
                 if [line.parse_integer(0), line.parse_integer(1)] != [n_others, n_wolves]:
                     self.add_error(line, f"{n_others} villagers and {n_wolves} werewolves are left")
 
     def add_elimination(self, line: _LogLine, cause: str) -> None:
-        if not self.village.is_in_game(self.parse_player_name(line)):
+        if not self.village.is_still_in_game(self.parse_player_name(line)):
             raise line.invalid_document_error("a player is executed or attacked once")
-        self.village.eliminate(self.parse_player_name(line), line.day, cause, line.json_path)
+        self.village.eliminate_player(self.parse_player_name(line), line.day, cause, line.json_path)
 
     def add_findings_of_mediums(self) -> None:
         """Add that each living medium learns whether an executed player was a werewolf.
@@ -196,7 +196,9 @@ class _GameFromLines:
             for seat_number, seat in enumerate(self.seats, start=1):
                 last_day = min(elimination_days.get(seat_number, self.last_day), self.last_day)
                 if seat.role == "medium" and day < last_day:
-                    self.village.use(seat.player, "identify", target.player, day, finding)
+                    self.village.add_ability_use(
+                        seat.player, "identify", target.player, day, finding
+                    )
 
     def add_error(self, line: _LogLine, rule: str) -> None:
         self.village.faults.append(line.record_error(rule))

@@ -15,7 +15,7 @@ from pipeline.formats.record_builder import (
     LoggedMessage,
     build_messages,
     check_players,
-    find_target,
+    find_target_or_add_fault,
 )
 from pipeline.formats.sniffer import DocumentSniffer, decode
 from pipeline.game_record import Event, GameRecord, RecordError, Seat
@@ -185,7 +185,9 @@ class _GameEvents:
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
         self._seat_numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self.faults: list[RecordError] = []
-        self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
+        self._evil = tuple(
+            seat.player for seat in seats if KIND.side_of_role(seat.role) is Side.HIDDEN
+        )
 
     def add_quest_events(self, mission: Mission, json_path: str) -> None:
         """Add the discussion, team proposals, team votes and actions of a quest."""
@@ -317,7 +319,7 @@ class _GameEvents:
         message_index = self._add_message(
             assassin, assassin_phase.reasoning, phase, quest_number, assassin
         )
-        target = find_target(
+        target = find_target_or_add_fault(
             assassin_phase.guess,
             {name: name for name in self._seat_numbers},
             f"{json_path}.guess",

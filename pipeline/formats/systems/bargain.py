@@ -20,8 +20,8 @@ from pipeline.formats.record_builder import (
     LoggedMessage,
     build_messages,
     check_players,
-    parse_amount,
-    parse_usage,
+    parse_amount_or_add_fault,
+    parse_usage_or_add_faults,
     results_of_tested_seats,
     unseated_speaker_faults,
 )
@@ -230,8 +230,12 @@ def _usages_of_seats(log: Log, seats: list[Seat], faults: list[RecordError]) -> 
     for seat in seats:
         performance = log.agent_performance.get(seat.player)
         json_path = f"$.agent_performance.{seat.player}"
-        usage = parse_usage(performance, _USED, json_path, faults) if performance else Usage()
-        n_requests = parse_amount(
+        usage = (
+            parse_usage_or_add_faults(performance, _USED, json_path, faults)
+            if performance
+            else Usage()
+        )
+        n_requests = parse_amount_or_add_fault(
             performance and performance.total_requests, f"{json_path}.total_requests", faults
         )
         is_known = None not in (usage.seconds, n_requests)

@@ -19,12 +19,12 @@ from pipeline.formats.hidden_roles import (
     CHAMELEON,
     UNDERCOVER,
     HiddenRoleRules,
-    build_guesses,
-    build_seats,
-    messages_with_phases,
+    build_guess_of_hidden_player,
+    build_hidden_role_messages,
+    build_hidden_role_seats,
     n_clue_rounds,
 )
-from pipeline.formats.magic.log import TIMELINES
+from pipeline.formats.magic.log import TIMELINE_BUILDERS
 from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, build_decisions
 from pipeline.formats.magic.public_good import parse_contribution
 from pipeline.formats.record_builder import (
@@ -35,13 +35,13 @@ from pipeline.formats.record_builder import (
     as_name_tuple,
     assign_models,
     build_contributions,
+    build_messages_from_columns,
     check_players,
     has_highest_score,
-    means_nobody,
-    messages_from_rows,
-    player_number,
+    is_word_for_nobody,
+    number_in_player_name,
     results_of_tested_seats,
-    to_history,
+    rows_to_columns,
     unknown_audience_faults,
 )
 from pipeline.formats.sniffer import (
@@ -58,7 +58,7 @@ from pipeline.game_record import (
     RecordError,
     Seat,
     Vote,
-    type_error,
+    to_record_error,
 )
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
@@ -191,7 +191,7 @@ def _clear_visibility_of_unseen_rows(rows: list[_Row]) -> list[Row]:
     for row in rows:
         names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
         if speakers.isdisjoint(names) and all(
-            means_nobody(name) or name in _EMPTY for name in names
+            is_word_for_nobody(name) or name in _EMPTY for name in names
         ):
             row.visible_to = ()
     return [*rows]
@@ -252,7 +252,7 @@ def _rows_from_dictionaries(rows: list[dict[str, object]]) -> list[Row]:
     try:
         return _clear_visibility_of_unseen_rows(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
-        raise InvalidDocumentError(type_error(error)) from error
+        raise InvalidDocumentError(to_record_error(error)) from error
 
 
 # The messages of a log, from which all its games are read.
@@ -269,7 +269,7 @@ class Conversation:
     """
 
     def __init__(self, rows: list[Row]) -> None:
-        self.history = to_history(rows)
+        self.history = rows_to_columns(rows)
         moderator_rows = [row for row in rows if row.agent_name == MODERATOR]
         self.moderator_texts = [row.content for row in moderator_rows]
         # The texts that not everyone sees, with the names of their readers.
@@ -305,7 +305,7 @@ class Conversation:
                 "$", "at least one player speaks", "only the moderator does"
             )
         check_players(names, "$")
-        return sorted(names, key=lambda name: (player_number(name) or 0, name))
+        return sorted(names, key=lambda name: (number_in_player_name(name) or 0, name))
 
 
 def missing_fact_error(
@@ -377,7 +377,7 @@ def read_chameleon(conversation: Conversation, model: str | None, game_title: st
     game = _build_hidden_role_game_without_results(
         conversation, CHAMELEON, chameleons[0], models, setting=setting, outcome_codes=outcome_codes
     )
-    game.guesses = build_guesses(game, CHAMELEON, code)
+    game.guesses = build_guess_of_hidden_player(game, CHAMELEON, code)
     return game
 
 
@@ -428,16 +428,16 @@ def _build_hidden_role_game_without_results(
     setting: dict[str, JsonValue],
     outcome_codes: Mapping[str, int],
 ) -> GameRecord:
-    messages = messages_with_phases(rules, conversation.history, models)
+    messages = build_hidden_role_messages(rules, conversation.history, models)
     course = messages.course
     # The ending that the moderator announced last.
     ending = conversation.last_match_by_moderator(
         re.compile("|".join(map(re.escape, outcome_codes)))
     )
     outcome_code = outcome_codes[ending[0]] if ending else None
-    outcome = rules.outcome_of_flag(outcome_code)
+    outcome = rules.outcome_of_win_flag(outcome_code)
     return GameRecord(
-        game_type=rules.kind.name,
+        game_type=rules.definition.name,
         system=SYSTEM,
         format=FORMAT,
         setting={**setting, "hidden": hidden_player},
@@ -446,7 +446,7 @@ def _build_hidden_role_game_without_results(
         outcome=outcome,
         outcome_code=outcome_code,
         n_rounds=n_clue_rounds(rules, course),
-        seats=build_seats(rules, hidden_player, models, set(models)),
+        seats=build_hidden_role_seats(rules, hidden_player, models, set(models)),
         messages=messages,
         votes=[
             Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
@@ -672,7 +672,7 @@ def _build_point_game_without_results(
     Raises InvalidDocumentError if a finished game lacks a decision.
     """
     players = conversation.sorted_player_names()
-    messages = messages_from_rows(conversation.history, players, TIMELINES[phase])
+    messages = build_messages_from_columns(conversation.history, players, TIMELINE_BUILDERS[phase])
     end = conversation.last_match_by_moderator(_END)
     if end and int(end[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"

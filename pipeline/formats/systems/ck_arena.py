@@ -15,13 +15,13 @@ from pipeline.formats.record_builder import (
     build_messages,
     check_players,
     find_player,
-    find_target,
+    find_target_or_add_fault,
 )
 from pipeline.formats.sniffer import (
     DocumentSniffer,
     decode,
     invalid_document_error,
-    iter_valid_entries,
+    iter_valid_entries_and_add_faults,
 )
 from pipeline.game_record import Elimination, GameRecord, RecordError, Seat, Vote
 from pipeline.games.magic_games import UNDERCOVER as KIND
@@ -210,7 +210,7 @@ class _ActionParser:
 
         An entry that is no valid action of a known player is skipped and reported in `faults`.
         """
-        for json_path, action in iter_valid_entries(
+        for json_path, action in iter_valid_entries_and_add_faults(
             actions, action_type, f"{_AT}.game_process.{process_path}", self.faults
         ):
             player = getattr(action, player_field)
@@ -228,7 +228,7 @@ def _iter_votes(process: Process, parser: _ActionParser) -> Iterator[Vote]:
         for json_path, voter, ballot in parser.iter_paths_seats_and_actions(
             decision.votes, Ballot, "voter_id", f"voting_rounds[{index}].votes"
         ):
-            target = find_target(
+            target = find_target_or_add_fault(
                 None if ballot.voted_for == NOBODY else ballot.voted_for,
                 parser.names_by_reference,
                 f"{json_path}.voted_for",

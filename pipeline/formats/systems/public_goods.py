@@ -25,12 +25,12 @@ from pipeline.archives.splitting import (
 from pipeline.formats.record_builder import (
     ContributedAmount,
     LoggedMessage,
-    add_round_totals,
+    build_contributions_with_round_totals,
     build_messages,
     check_players,
-    find_target,
+    find_target_or_add_fault,
     has_highest_score,
-    parse_usage,
+    parse_usage_or_add_faults,
     results_of_tested_seats,
     sum_usages,
 )
@@ -327,7 +327,9 @@ def _game_from_log(log: Log, system_name: str) -> GameRecord:
         *((line.punisher_id, index, line) for index, line in log.events_of_type(Punishment)),
     ):
         usages[player_id].append(
-            parse_usage(line, {"seconds": "response_time_s"}, line_json_path(index), log.faults)
+            parse_usage_or_add_faults(
+                line, {"seconds": "response_time_s"}, line_json_path(index), log.faults
+            )
         )
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
@@ -339,7 +341,7 @@ def _game_from_log(log: Log, system_name: str) -> GameRecord:
         n_rounds=log.init.settings.rounds,
         seats=seats,
         messages=build_messages(logged_messages, seats),
-        contributions=add_round_totals(contributions, len(seats)),
+        contributions=build_contributions_with_round_totals(contributions, len(seats)),
         transfers=transfers,
         usage=[sum_usages(player_usages) for player_usages in usages.values()],
         faults=log.faults,
@@ -453,7 +455,7 @@ def _iter_punishments(log: Log) -> Iterator[Transfer]:
             line.round,
             None,
             number=n_punishments[seat_number, line.round],
-            target=find_target(
+            target=find_target_or_add_fault(
                 line.target_id,
                 log.labels_by_id,
                 line_json_path(line_index, "target_id"),

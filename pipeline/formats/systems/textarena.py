@@ -18,7 +18,7 @@ from pipeline.formats.record_builder import (
     Int64,
     LoggedMessage,
     build_messages,
-    check_number_of_players,
+    check_player_count,
 )
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.game_record import Event, GameRecord, RecordError, Seat
@@ -178,7 +178,7 @@ def _iter_seats(log: Log) -> Iterator[Seat]:
 
     A model is unknown if the log names no agent, or several agents. Known bots are not tested.
     """
-    check_number_of_players(len(log.game_info), "$.game_info")
+    check_player_count(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
         raise invalid_document_error(
@@ -207,7 +207,7 @@ def _outcome_name(log: Log) -> str | None:
     """
     rewards = log.rewards or {}
     are_winners_evil = {
-        KIND.side(info.role.lower()) is Side.HIDDEN
+        KIND.side_of_role(info.role.lower()) is Side.HIDDEN
         for key, info in log.game_info.items()
         if rewards.get(key, 0) > 0
     }
@@ -291,7 +291,7 @@ def _recipients_of_moderator_message(
     if state and "\nYou are on the mission team" in text:
         return tuple(map(_player_name_from_number, state.team_proposal))
     if "\nEvil team, you have one chance" in text:
-        return tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
+        return tuple(seat.player for seat in seats if KIND.side_of_role(seat.role) is Side.HIDDEN)
     return EVERYONE
 
 

@@ -112,37 +112,41 @@ def _add_night_events(
     village: WerewolfGameBuilder, round_log: Round, day: int, json_path: str
 ) -> None:
     """Add the actions of a night; the attack kills nobody if the doctor protects its target."""
-    eliminated = village.somebody(round_log.eliminated)
+    eliminated = village.none_if_word_for_nobody(round_log.eliminated)
     if eliminated is not None:
-        village.attack(eliminated, day, f"{json_path}.eliminated")
+        village.add_attack_by_all_werewolves(eliminated, day, f"{json_path}.eliminated")
     for action, role, target in (
         ("protect", "doctor", round_log.protected),
         ("unmask", "seer", round_log.unmasked),
     ):
-        players = village.living(role)
+        players = village.players_in_game_with_role(role)
         if target is not None and players:
-            target_name = village.target(target, f"{json_path}.{action}ed")
-            finding = village.role(target_name) if target_name and action == "unmask" else None
-            village.use(players[0], action, target_name, day, finding)
+            target_name = village.find_target_or_add_fault(target, f"{json_path}.{action}ed")
+            finding = (
+                village.role_of_player(target_name) if target_name and action == "unmask" else None
+            )
+            village.add_ability_use(players[0], action, target_name, day, finding)
         elif target is not None:
             rule = f"a {role} is in the game to {action} a player"
             village.faults.append(RecordError(f"{json_path}.{action}ed", rule, repr(target[:50])))
     if eliminated is not None and eliminated != round_log.protected:
-        village.eliminate(eliminated, day, ATTACKED, f"{json_path}.eliminated")
+        village.eliminate_player(eliminated, day, ATTACKED, f"{json_path}.eliminated")
 
 
 def _add_day_events(
     village: WerewolfGameBuilder, round_log: Round, day: int, json_path: str
 ) -> None:
     for index, (player, text) in enumerate(round_log.debate or ()):
-        if village.is_player(player, f"{json_path}.debate[{index}]"):
+        if village.is_player_or_add_fault(player, f"{json_path}.debate[{index}]"):
             village.add_message(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
     tallies = [] if round_log.success is False else round_log.votes or []
     for player, target in tallies[-1].items() if tallies else ():
         tally_path = f"{json_path}.votes[{len(tallies) - 1}]"
-        if village.is_player(player, tally_path):
+        if village.is_player_or_add_fault(player, tally_path):
             target_text = None if target is None else str(target)
-            village.vote(player, village.target(target_text, f"{tally_path}.{player}"), day)
-    if (exiled := village.somebody(round_log.exiled)) is not None:
-        village.eliminate(exiled, day, EXECUTED, f"{json_path}.exiled")
+            village.set_vote(
+                player, village.find_target_or_add_fault(target_text, f"{tally_path}.{player}"), day
+            )
+    if (exiled := village.none_if_word_for_nobody(round_log.exiled)) is not None:
+        village.eliminate_player(exiled, day, EXECUTED, f"{json_path}.exiled")

@@ -24,19 +24,19 @@ from pipeline.metrics import (
     metrics,
     registry,
 )
-from pipeline.metrics.completeness import played_games
-from pipeline.metrics.evidence import check_limit
-from pipeline.metrics.registry import MISSING_COMPETITIONS_DTYPE, per_system
+from pipeline.metrics.completeness import game_counts_by_model_and_setting
+from pipeline.metrics.evidence import check_limit_and_offset
+from pipeline.metrics.registry import MISSING_COMPETITIONS_DTYPE, lake_method_for_single_system
 from pipeline.metrics.request import (
     Request,
     as_list,
-    common_row_schema,
     is_game_column,
+    metric_row_schema,
     parse_condition,
     requested_metrics,
-    typed_constant,
+    sql_constant_of_column_type,
 )
-from pipeline.metrics.row_queries import game_selection, sql_literals
+from pipeline.metrics.row_queries import format_sql_string_list, select_games_by_condition
 from pipeline.parameters import GAME_TYPES_OPTION, option_spec, split_names
 from pipeline.reports.compare.differences import (
     COLUMNS,
@@ -67,7 +67,7 @@ _SYSTEM_SEPARATOR = "@"
 _EXAMPLE_CONDITION = "those where n_players = 3"
 
 
-def system_of(lake: StoredLake, name: str) -> str | None:
+def system_in_model_name(lake: StoredLake, name: str) -> str | None:
     """Return the system in a name of the form MODEL@SYSTEM, or None if it contains no system.
 
     Args:
@@ -104,7 +104,9 @@ def model_without_system(lake: StoredLake, name: str) -> str:
     Returns:
         The name of the model; the whole name if it contains no system.
     """
-    return name if system_of(lake, name) is None else name.rpartition(_SYSTEM_SEPARATOR)[0]
+    return (
+        name if system_in_model_name(lake, name) is None else name.rpartition(_SYSTEM_SEPARATOR)[0]
+    )
 
 
 def model_with_system(lake: StoredLake, name: str) -> str:
@@ -117,7 +119,7 @@ def model_with_system(lake: StoredLake, name: str) -> str:
     Returns:
         The name in the form MODEL@SYSTEM.
     """
-    return name if system_of(lake, name) else f"{name}{_SYSTEM_SEPARATOR}{lake.system}"
+    return name if system_in_model_name(lake, name) else f"{name}{_SYSTEM_SEPARATOR}{lake.system}"
 
 
 def compute_across_systems(
@@ -144,7 +146,7 @@ def compute_across_systems(
     """
     models_by_system: dict[str, list[str]] = {}
     for name in request.models or ():
-        models_by_system.setdefault(str(system_of(lake, name)), []).append(
+        models_by_system.setdefault(str(system_in_model_name(lake, name)), []).append(
             model_without_system(lake, name)
         )
     lakes_by_system = {system: lake.for_system(system) for system in models_by_system}
@@ -218,8 +220,8 @@ def _rules_text_by_game_type(lake: StoredLake, system: str, request: Request) ->
 
     If the request contains a condition on games, only the games that meet it are considered.
     """
-    games, selection = lake.table("games"), game_selection(lake.table, request)
-    games = selection.keep_selected(games) if selection else games
+    games, selection = lake.table("games"), select_games_by_condition(lake.table, request)
+    games = selection.keep_rows_of_selected_games(games) if selection else games
     role = pl.format("{} ({})", pl.col("role").cast(pl.String), pl.col("side").cast(pl.String))
     players = lake.table("players").filter(pl.col("role").is_not_null())
     players = players.join(games.select("game_id"), on="game_id", how="semi")
@@ -307,7 +309,7 @@ def compute_with_and_without_column_value(
             is wrong.
     """
     name, _, value = column_and_value.partition("=")
-    constant = typed_constant(name, value, schema.get(name, pl.String()))
+    constant = sql_constant_of_column_type(name, value, schema.get(name, pl.String()))
     # The line break ends a comment at the end of the condition.
     where_suffix = f" AND ({where}\n)" if where else ""
     result_with, result_without = (
@@ -395,7 +397,7 @@ SETTINGS_APART_COLUMNS: Mapping[str, column.Column] = {
 }
 
 
-@per_system(SETTINGS_APART_COLUMNS)
+@lake_method_for_single_system(SETTINGS_APART_COLUMNS)
 def settings_apart(
     lake: StoredLake,
     model: str,
@@ -419,7 +421,7 @@ def settings_apart(
     >>> apart.select("game_type", "value", "other_value").rows()
     [('public_good', 1.0, 0.0), ('cost_sharing', 1.0, 0.0)]
     """
-    check_limit(limit)
+    check_limit_and_offset(limit)
     check_pairs([(model, other)])
     empty = pl.DataFrame(schema=column.polars_schema(SETTINGS_APART_COLUMNS))
     if edition == RELEASE:
@@ -464,7 +466,7 @@ def _first_counted_game_ids(
     lake: StoredLake, metric_options: Mapping[str, Any], setting_ids: Sequence[str]
 ) -> pl.DataFrame:
     """Return the id of the first counted game of each model in each of the settings."""
-    setting_condition = f"setting_id IN ({sql_literals(setting_ids)})"
+    setting_condition = f"setting_id IN ({format_sql_string_list(setting_ids)})"
     where = (
         f"({metric_options['where']}) AND {setting_condition}"
         if metric_options["where"]
@@ -557,7 +559,7 @@ def compare(
     """
     check_pairs(pairs)
     check_margin(margin, metric, edition, lake.game_types)
-    systems = {system_of(lake, name) or lake.system for pair in pairs for name in pair}
+    systems = {system_in_model_name(lake, name) or lake.system for pair in pairs for name in pair}
     has_several_systems = len(systems) > 1
     if has_several_systems:
         pairs = tuple(
@@ -655,7 +657,7 @@ def contrast(
     applicable_metrics = [
         name
         for name in registry.metric_names(edition)
-        if is_game_column(by) or by in common_row_schema(name)
+        if is_game_column(by) or by in metric_row_schema(name)
     ]
     names = requested_metrics(metric or applicable_metrics or None, edition)
     check_margin(margin, names, edition, lake.game_types)
@@ -668,7 +670,9 @@ def contrast(
         expected=expected,
     )
     result = compute_metrics(lake, request, names=names, confidence=confidence)
-    result = replace_competition_strata_by_game_types(result, lake.compute_once(played_games))
+    result = replace_competition_strata_by_game_types(
+        result, lake.compute_once(game_counts_by_model_and_setting)
+    )
     pairs = pair_rows_of_groups(result, by)
     rows = compute_differences(result, pairs, confidence, label=by)
     return drop_basis_and_add_verdict(add_holm_adjusted_p_values(rows, []), margin, confidence, [])
@@ -731,7 +735,7 @@ def compare_with(
     if has_value:
         parse_condition(metrics, where)  # checked before it becomes part of another condition
         result, pairs = compute_with_and_without_column_value(
-            compute_result, method, where, common_row_schema(metrics[0])
+            compute_result, method, where, metric_row_schema(metrics[0])
         )
     else:
         result = compute_result(where)

@@ -20,7 +20,7 @@ from pipeline.metrics.registry import (
     MISSING_COLUMNS,
     MISSING_COMPETITIONS_DTYPE,
     SMALL_SAMPLE_COLUMN,
-    highest_value,
+    highest_possible_metric_value,
 )
 from pipeline.metrics.request import requested_metrics
 from pipeline.statistics.comparison import adjust_holm, equivalence_p_value, is_significant
@@ -32,7 +32,7 @@ from pipeline.statistics.pairs import (
     PAIRED,
     REPLAY_RATIO,
     pairwise_differences,
-    rates_from_basis,
+    rates_and_correlation_from_basis,
 )
 from pipeline.vocabulary import ALL_GAME_TYPES, Edition
 
@@ -204,7 +204,7 @@ def replace_competition_strata_by_game_types(
     )
     renamed_columns = ["stratum"]
     terms = result.terms.with_columns(pl.col("term").replace(game_type_by_competition))
-    if not terms.select(*result.request.key_columns, "term").is_duplicated().any():
+    if not terms.select(*result.request.metric_and_group_columns, "term").is_duplicated().any():
         renamed_columns += ["term"]
         result = result._replace(terms=terms)
     sums = result.sums.with_columns(pl.col(renamed_columns).replace(game_type_by_competition))
@@ -308,7 +308,7 @@ def compute_differences(
         The rows of `pairs` with the columns of `SCHEMA` and with `basis`, the estimates behind each
         difference. The columns `p_holm` and `family` are null.
     """
-    rows, keys = result_rows_with_entity_ids(result), result.request.key_columns
+    rows, keys = result_rows_with_entity_ids(result), result.request.metric_and_group_columns
     entity_rows = rows.select(*keys, "entity")
     terms, sums = (
         frame.join(entity_rows, on=keys, nulls_equal=True)
@@ -429,7 +429,8 @@ def check_margin(
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     highest_values = (
-        highest_value(name, edition, game_types) for name in requested_metrics(metrics, edition)
+        highest_possible_metric_value(name, edition, game_types)
+        for name in requested_metrics(metrics, edition)
     )
     largest_difference = max(highest_values, default=1.0)
     if margin >= largest_difference:
@@ -481,7 +482,10 @@ def drop_basis_and_add_verdict(
     """
     if margin is None:
         return rows.drop("basis")
-    rates = [None if basis is None else rates_from_basis(basis) for basis in rows["basis"]]
+    rates = [
+        None if basis is None else rates_and_correlation_from_basis(basis)
+        for basis in rows["basis"]
+    ]
     p_values = [
         rate_pair and equivalence_p_value(rate_pair[0], rate_pair[1], margin, rate_pair[2])
         for rate_pair in rates

@@ -174,22 +174,22 @@ def _add_action_or_elimination(
     if entry_type in _LEAVES:
         field_name, cause = _LEAVES[entry_type]
         if (player := getattr(data, field_name)) is not None:
-            village.eliminate(player, day, cause, json_path)
+            village.eliminate_player(player, day, cause, json_path)
     elif entry_type == _ATTACK:
         if data.elected_target_player_id is not None:
-            village.attack(data.elected_target_player_id, day, json_path)
-    elif entry_type == _START or not village.is_player(actor, json_path):
+            village.add_attack_by_all_werewolves(data.elected_target_player_id, day, json_path)
+    elif entry_type == _START or not village.is_player_or_add_fault(actor, json_path):
         return
     elif entry_type == _CHAT:
         village.add_message(actor, data.message or "", day, is_whisper=not event.public)
     elif entry_type == _VOTE:
-        village.vote(actor, village.target(data.target_id, json_path), day)
+        village.set_vote(actor, village.find_target_or_add_fault(data.target_id, json_path), day)
     else:  # a seer learns a role, or only a team
         finding = (data.role or data.team or "").lower() if _USES[entry_type] == "inspect" else ""
-        village.use(
+        village.add_ability_use(
             actor,
             _USES[entry_type],
-            village.target(data.target_id, json_path),
+            village.find_target_or_add_fault(data.target_id, json_path),
             day,
             finding or None,
         )

@@ -16,12 +16,12 @@ from pipeline.formats.record_builder import (
     LoggedMessage,
     build_messages,
     has_highest_score,
-    parse_usage,
+    parse_usage_or_add_faults,
     results_of_tested_seats,
     sum_usages,
 )
 from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error, parse_object
-from pipeline.game_record import Decision, GameRecord, JsonValue, RecordError, Seat, type_error
+from pipeline.game_record import Decision, GameRecord, JsonValue, RecordError, Seat, to_record_error
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
 SYSTEM = "kaggle"
@@ -143,7 +143,7 @@ def _parse_action(action: Any, json_path: str, faults: list[RecordError]) -> Act
     try:
         return msgspec.convert(action, Action)
     except msgspec.ValidationError as error:
-        faults.append(type_error(error, json_path))
+        faults.append(to_record_error(error, json_path))
         return Action(action.get("submission"))
 
 
@@ -185,7 +185,7 @@ def build_game(
         failures=end.failures,
         usage=[
             sum_usages(
-                parse_usage(
+                parse_usage_or_add_faults(
                     call, _USED, call_path.format(step_index, player_index, call_index), faults
                 )
                 for step_index, step in enumerate(actions, start=1)
