@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from conftest import SHARED, TOP
-
+TOP = Path(__file__).resolve().parent.parent
+SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 RENEW = "run `make generated`, and read what it changed"
 PYTHON = sys.executable
 
