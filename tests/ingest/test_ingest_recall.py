@@ -201,10 +201,10 @@ def test_an_archive_is_read_until_all_of_it_is_known(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline.ingest.worker, "LARGE_ARCHIVE_BYTES", 10)
-    instants, version = iter(range(99)), pipeline.ingest.resolve.file_version
+    instants, version = iter(range(99)), pipeline.ingest.resolve.file_change_key
     monkeypatch.setattr(
         pipeline.ingest.resolve,
-        "file_version",
+        "file_change_key",
         lambda file: (next(instants),) if "meanwhile" in str(file) else version(file),
     )
     check_size, failures = pipeline.archives.check_size, iter([OSError(5, "a disk's")])
