@@ -58,7 +58,7 @@ def _run_commands(asked: Sequence[Sequence[str]], with_queries_apart: bool) -> l
     from pipeline.cli import main
 
     if not with_queries_apart:
-        query_processes.start_python = lambda *of, **more: import_module("sandboxes").start(
+        query_processes.start_python_process = lambda *of, **more: import_module("sandboxes").start(
             *of, **more
         )
     told = []

@@ -44,7 +44,7 @@ from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline"]
-START = query_processes.start_python
+START = query_processes.start_python_process
 MODEL = "gpt-4"
 PAIR = (MODEL, "sim-birch-pgm")
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"

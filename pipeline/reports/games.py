@@ -85,7 +85,7 @@ def games(
     competition: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "NAME", "Only games that count for this competition", "games.win_rate_competitions"
+            "NAME", "Only games that count for this competition", "games.win_rate_competition_names"
         ),
     ] = None,
     setting_id: Annotated[

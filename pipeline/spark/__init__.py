@@ -501,7 +501,7 @@ def _run_tasks_of_part(
         if known_games is not None:
             file = Path(folder) / "known.npy"
             file.write_bytes(known_games)
-            job = replace(job, known=str(file))
+            job = replace(job, known_ids_file=str(file))
         worker = Worker(job, part.number)
         try:
             findings = [worker.run_task(task) for task in part.tasks]

@@ -137,7 +137,7 @@ def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
 ) -> None:
     """A copy, a game that gives way to one with an index, and the bytes of what is refused."""
     folders: list[str] = []
-    start = worker.start_python
+    start = worker.start_python_process
 
     def look(program: str, **environment: str) -> Any:
         folders.append(environment["TMPDIR"])
