@@ -2,21 +2,27 @@
 
 import traceback
 from importlib import import_module
-from inspect import isfunction
+from inspect import isfunction, signature
 from pkgutil import iter_modules
 
 import click
 import pytest
 
+import pipeline
 from pipeline import pages, reports
 from pipeline.api import Lake
 from pipeline.cli import commands
 from pipeline.cli.app import app
+from pipeline.cli.options import VIEW_OPTIONS
+from pipeline.lake.stored_lake import LakeView
 from pipeline.lake_methods import LakeWithMethods
+from pipeline.pages.content import EDITION_FIELD, VIEW_FIELDS, Field, create_parameters_class
 from pipeline.registry import (
     COMMANDS,
+    COMMANDS_WITHOUT_GAMES,
     LAKE_COMMANDS,
     MENU,
+    OMITTED_VIEW_OPTIONS,
     REPORTS,
     RESULTS,
     load_command_function,
@@ -81,6 +87,44 @@ def test_notes_name_the_lake_behind_commands_that_read_one() -> None:
         assert made is not None
         options = {param.name for param in made.params}
         assert (name in LAKE_COMMANDS) is ("lake" in options and "lakes" not in options), name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_selects_games_has_the_view_options(name: str) -> None:
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    options = {param.name for param in command.params}
+    expected = {*VIEW_OPTIONS} - {*OMITTED_VIEW_OPTIONS.get(name, ())}
+    # What a failed game counts is a question of the edition.
+    expected -= {"failures"} if name in REPORTS and "edition" not in options else set()
+    if name in COMMANDS_WITHOUT_GAMES:
+        expected = set()
+    assert options & {*VIEW_OPTIONS} == expected, (
+        f"`magic {name}`: view options come from `signature_of_view_options` of cli/options.py; a "
+        "command without one is named in COMMANDS_WITHOUT_GAMES or OMITTED_VIEW_OPTIONS of "
+        "pipeline/registry.py"
+    )
+
+
+def test_view_options_are_those_of_a_lake() -> None:
+    assert {*VIEW_OPTIONS} == {*LakeView.__struct_fields__}
+    assert {field.name for field in VIEW_FIELDS} <= {*VIEW_OPTIONS}
+    assert {*VIEW_OPTIONS} - {"system"} <= {*signature(pipeline.open_lake).parameters}
+
+
+@pytest.mark.parametrize("option", [field.name for field in VIEW_FIELDS])
+def test_a_field_of_a_page_cannot_hide_a_view_option(option: str) -> None:
+    with pytest.raises(TypeError, match=f"`{option}` is a view option of all pages"):
+        create_parameters_class(Field(option, "Another"))
+
+
+@pytest.mark.parametrize("name", pages.NAMES)
+def test_a_page_that_counts_has_the_fields_of_the_view(name: str) -> None:
+    parameters = pages.page_definition(name).parameters
+    fields = {field.name for field in parameters.FIELDS}
+    has_editions = EDITION_FIELD in parameters.FIELDS
+    assert not parameters.IS_OF_SYSTEM or "system" in fields
+    assert has_editions <= ("failures" in fields)
 
 
 def test_the_menu_has_only_pages() -> None:
