@@ -1,5 +1,6 @@
 """The registry lists what there is: each name leads to a function, and each function is listed."""
 
+import re
 import traceback
 from importlib import import_module
 from inspect import isfunction, signature
@@ -31,6 +32,15 @@ from pipeline.registry import (
 from pipeline.render import result_names
 from pipeline.reports import ranking
 from pipeline.reports.registry import find_report
+
+REPORTS_WITHOUT_ARGUMENTS = [
+    name
+    for name in REPORTS
+    if all(
+        one.default is not one.empty
+        for one in [*signature(load_result_function(name)).parameters.values()][1:]
+    )
+]
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -125,6 +135,23 @@ def test_a_page_that_counts_has_the_fields_of_the_view(name: str) -> None:
     has_editions = EDITION_FIELD in parameters.FIELDS
     assert not parameters.IS_OF_SYSTEM or "system" in fields
     assert has_editions <= ("failures" in fields)
+
+
+@pytest.mark.parametrize("name", REPORTS_WITHOUT_ARGUMENTS)
+def test_a_page_has_every_column_of_its_command(two_models: Lake, name: str) -> None:
+    parameters = pages.parse_page_parameters(name, {})
+    content = pages.compute_page_content(name, two_models, parameters)
+    page = pages.render_page_fragment(name, content, parameters, pages.page_link)
+    missing = {*headings(two_models.present(name).html())} - {*headings(page)}
+    assert not missing, (
+        f"the page `{name}` lacks {sorted(missing)}: let it display the rows of `Lake.{name}` with "
+        "the function `table` of the templates"
+    )
+
+
+def headings(html: str) -> list[str]:
+    cells = re.findall(r'<th[^>]*scope="col"[^>]*>(.*?)</th>', html, re.DOTALL)
+    return [re.sub(r"<[^>]+>", "", cell).strip() for cell in cells]
 
 
 def test_the_menu_has_only_pages() -> None:
