@@ -543,7 +543,7 @@ class Verification(Struct):
         n_checks: The number of checks.
         n_files: The number of files of all tables.
         n_rows: The number of rows of all tables that were read.
-        left_out: The titles of the checks that were skipped because a table cannot be read.
+        skipped_checks: The titles of the checks that were skipped because a table cannot be read.
     """
 
     faults: pl.DataFrame
