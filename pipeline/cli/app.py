@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
@@ -108,7 +109,9 @@ class _Group(click.Group):
         # For an unknown name all commands are created, because click suggests similar ones.
         for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
             if name not in self.commands:
-                self.commands[name] = create_registered_command(name)
+                # Libraries that the command imports can print.
+                with redirect_stdout(terminal.library_output_stream()):
+                    self.commands[name] = create_registered_command(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -30,6 +30,8 @@ NEEDED = {
     "metric": {"metric": "judgement"},
     "evidence": {"metric": "judgement"},
 }
+# Without a second ingest, a method or a group, which not all editions have, these have no links.
+WITHOUT_LINKS = ("diff", "compare_with", "contrast")
 
 
 def shown(lake: Lake, name: str, **given: str) -> str:
@@ -65,7 +67,7 @@ def test_an_edition_with_a_rule_of_its_own_refuses_losses_beside_the_field(
 @pytest.mark.some(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
-@pytest.mark.parametrize("name", WITH_EDITIONS)
+@pytest.mark.parametrize("name", [name for name in WITH_EDITIONS if name not in WITHOUT_LINKS])
 def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
     game = opened.games(game_type="undercover")["game_id"][0]
     needed = {**NEEDED, "game": {"game": game}}.get(name, {})
