@@ -145,7 +145,7 @@ def test_wheel_with_all_extras_in_an_empty_environment(wheel: Path, tmp_path: Pa
     run("python", *install, "--no-index", *(f"{DISTRIBUTION}[{extra}]" for extra in EXTRAS))
     assert run("magic", "--version").split()[-1] == pipeline.__version__
     assert " 112\n" in run("magic", "ingest", str(ROOT / "data" / "sample" / "results"))
-    assert "judgement" in run("magic", "leaderboard")
+    assert "Judgement" in run("magic", "leaderboard")
     run("magic", "report", "-o", "report.html")
     assert (tmp_path / "report.html").stat().st_size > 100_000
     run("python", "-c", IMPORTS)
