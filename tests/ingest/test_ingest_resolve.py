@@ -288,7 +288,7 @@ def test_what_becomes_of_documents(
     lake = Oracle()
     scratch = tmp_path_factory.mktemp("scratch")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("pipeline.warehouse.open_ingest_connection", over(lake))
+        patched.setattr("pipeline.ingest.resolve.open_ingest_connection", over(lake))
         for one in ingests:
             seen = lake.seen(one)
             expected = lake.expected(one, seen)
