@@ -219,10 +219,12 @@ def format_interval(low: float | None, high: float | None) -> str:
 
 def format_interval_bound(bound: float) -> str:
     """Return a bound of an interval with two decimals, such as .26, or +.00 if it rounds to 0."""
-    return _remove_leading_zero(f"{bound:+.2f}" if is_shown_as_zero(bound) else f"{bound:.2f}")
+    return _remove_leading_zero(
+        f"{bound:+.2f}" if is_nonzero_but_rounds_to_zero(bound) else f"{bound:.2f}"
+    )
 
 
-def is_shown_as_zero(bound: float | None) -> bool:
+def is_nonzero_but_rounds_to_zero(bound: float | None) -> bool:
     """Return whether a bound of an interval is not 0, but rounds to +.00 or -.00."""
     return bound is not None and 0 < abs(bound) < 0.005
 

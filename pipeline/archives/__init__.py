@@ -281,7 +281,7 @@ _NOT_REGULAR = "not a regular file"
 Sources = str | Path | Sequence[str | Path]
 
 
-def _choose_no_splitter(path: str, head: bytes) -> None:
+def _select_splitter_by_file_name(path: str, head: bytes) -> None:
     """Return None, so that the name of the file selects the splitter."""
 
 
@@ -313,7 +313,7 @@ def iter_documents(
     *,
     max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
-    choose: Choose = _choose_no_splitter,
+    choose: Choose = _select_splitter_by_file_name,
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on each machine.
 
@@ -371,7 +371,7 @@ def iter_file_documents(
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_expanded: int | None = None,
-    choose: Choose = _choose_no_splitter,
+    choose: Choose = _select_splitter_by_file_name,
 ) -> Iterator[Document]:
     """Iterate over the documents in one source file.
 

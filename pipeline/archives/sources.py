@@ -152,7 +152,7 @@ def containing_file_type(path: str) -> FileType:
     return file_type(_REPETITION_NUMBERS.sub("", containing_file_path(path)))
 
 
-def containing_file_extension(path: str) -> str:
+def extension_for_exported_document(path: str) -> str:
     """Return the file extension for an exported document, such as `.json` or `.csv`.
 
     Args:
@@ -203,7 +203,7 @@ def _second_last_and_last_extension(name: str) -> tuple[str, str]:
 
 
 def _extension_message(name: str) -> str:
-    """Return a message with the file extension, or the last two for a compressed file."""
+    """Return a message that names the file extension; for a compressed file, the last two."""
     second_last, last = _second_last_and_last_extension(name)
     extension = second_last + last if last.lower() in _CODEC_BY_EXTENSION else last
     return f"the name ends in {to_valid_utf8(extension)}" if extension else "the name has no ending"
@@ -527,7 +527,7 @@ def _unmatched_message(source: str) -> str:
 
 
 def _absolute_path(source: str) -> str:
-    """Return the absolute path of a source with its folders resolved, or its URL."""
+    """Return the absolute path of a source, without links in its folders, or a URL unchanged."""
     if is_remote(source):
         return source.rstrip("/")
     path = Path(source)

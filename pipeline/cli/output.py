@@ -83,11 +83,11 @@ def print_rows_in_parts(
         for text in (*renderer.table(first_table, further_tables), notes):
             terminal.write_result_bytes(text.encode())
     else:
-        write_rows_for_programs(iter_and_count(), form, terminal.write_result_bytes)
+        write_rows_as_parquet_json_or_csv(iter_and_count(), form, terminal.write_result_bytes)
     return n_rows
 
 
-def write_rows_for_programs(
+def write_rows_as_parquet_json_or_csv(
     parts: Iterable[pl.DataFrame], form: str, write_bytes: Callable[[bytes], Any]
 ) -> None:
     """Write rows as Parquet, JSON or CSV.
@@ -244,7 +244,9 @@ def write_rows_to_file(
             _write_xlsx(frame, draft)
             return
         with draft.open("wb") as out:
-            write_rows_for_programs([frame], SAFE_CSV if neutralizes_formulas else form, out.write)
+            write_rows_as_parquet_json_or_csv(
+                [frame], SAFE_CSV if neutralizes_formulas else form, out.write
+            )
 
 
 def _format_of_extension(file: Path) -> str:

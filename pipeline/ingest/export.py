@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from pipeline.archives.sources import containing_file_extension
+from pipeline.archives.sources import extension_for_exported_document
 from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
 from pipeline.lake import open_lake
@@ -67,7 +67,7 @@ def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
             if raw is not None:
                 n_written = len(raw)
                 is_cut = n_written != n_bytes
-                file_extension = ".cut" if is_cut else containing_file_extension(key[1])
+                file_extension = ".cut" if is_cut else extension_for_exported_document(key[1])
                 file_name = f"document-{len(rows) + 1:06d}{file_extension}"
                 with (folder / file_name).open("xb") as file:
                     file.write(raw)

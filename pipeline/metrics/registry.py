@@ -472,7 +472,7 @@ def plugin_package_of_metric(name: str) -> str:
 
 
 def _metric_from_entry_point(plugin: Plugin) -> RegisteredMetric:
-    """Return the metric that a plugin's entry point names, which may be a module."""
+    """Return the metric of a plugin, whose entry point names it or the module of it."""
     registered_metric = plugin.value if isinstance(plugin.value, RegisteredMetric) else None
     spec = registered_metric.declared if registered_metric else getattr(plugin.value, "PAPER", None)
     if not isinstance(spec, Metric):

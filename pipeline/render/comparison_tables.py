@@ -27,7 +27,7 @@ from pipeline.statistics.pairs import PAIRED, REPLAY_RATIO, UNPAIRED
 from pipeline.text_format import (
     UNNAMED_MODEL,
     format_count,
-    is_shown_as_zero,
+    is_nonzero_but_rounds_to_zero,
     printable_group_value,
 )
 
@@ -246,7 +246,7 @@ def _missing_difference_and_unpaired_notes(rows: pl.DataFrame, hidden: Sequence[
 def _signed_zero_bound_notes(rows: pl.DataFrame) -> list[str]:
     """Return a note on the sign of interval ends that are displayed as 0, if there are any."""
     note = "an end of +.00 is just above 0, an end of -.00 just below it"
-    return [note] * any(map(is_shown_as_zero, (*rows["ci_low"], *rows["ci_high"])))
+    return [note] * any(map(is_nonzero_but_rounds_to_zero, (*rows["ci_low"], *rows["ci_high"])))
 
 
 def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:

@@ -402,7 +402,7 @@ def _secret_word_patterns_by_game(lake: StoredLake) -> pl.DataFrame:
 
 
 def _split_content_around_first_hit(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add columns with the first match of each row's `pattern`, and the text before and after."""
+    """Split each text into what the row's column `pattern` matches first, and what is around it."""
     context_pattern = f"(?s:.{{0,{CONTEXT_CHARACTERS}}}"
     rows_by_pattern = [
         pattern_rows.with_columns(

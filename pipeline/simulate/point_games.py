@@ -597,7 +597,7 @@ class Contributions:
         smallest_amount = min(
             parse_amount_as_benchmark(text, is_pgm=self.model.is_pgm) for text in texts.values()
         )
-        texts[self.tested_seat] = self._tested_player_text(round_number, smallest_amount)
+        texts[self.tested_seat] = self._contribution_text_by_skill(round_number, smallest_amount)
         ordered_texts = [texts[seat] for seat in SEATS]
         if self.outage_index // 3 == round_number - 1:
             ordered_texts[self.outage_index % 3] = api_failure_text(
@@ -629,7 +629,7 @@ class Contributions:
             seat, round_number, min(self.dice.pick(AMOUNTS), cautious_amount, points)
         )
 
-    def _tested_player_text(self, round_number: int, smallest_amount: int) -> str:
+    def _contribution_text_by_skill(self, round_number: int, smallest_amount: int) -> str:
         """Return a text whose amount is the smallest of the round as often as the skill says."""
         seat, is_pgm = self.tested_seat, self.model.is_pgm
         is_smallest = self.dice.chance(self.model.skill.free_riding)

@@ -189,7 +189,7 @@ class CountedCells:
 def _correlation_by_identical_games(
     counts: tuple[ModelCounts, ModelCounts], term: Ints, items_by_cell: Floats
 ) -> float:
-    """Return the correlation that two models' values have due to cells with identical games.
+    """Return the correlation of two values that comes from cells in which both have equal games.
 
     Notes:
         It is the mean over the terms of √(p_A p_B), where p is a model's share of items in such

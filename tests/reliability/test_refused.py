@@ -9,7 +9,7 @@ from lakes import Lab, check, nonzero, rows, table
 from rawlogs import chameleon, chatarena, encode, moderate, public_good
 from test_archives import tar
 
-from pipeline.archives.sources import containing_file_extension
+from pipeline.archives.sources import extension_for_exported_document
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.formats.sniffer import invalid_document_error
@@ -92,7 +92,7 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     ],
 )
 def test_a_part_is_exported_as_a_file_of_its_own_kind(path: str, ending: str) -> None:
-    assert containing_file_extension(path) == ending
+    assert extension_for_exported_document(path) == ending
 
 
 @pytest.mark.slow

@@ -228,7 +228,7 @@ def _game_end(episode: StepsEpisode, last_actions: Actions) -> GameEnd:
 
 
 def _iter_seats(episode: StepsEpisode, steps: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
-    """Yield the players with their models: the team's name, or else the only model called."""
+    """Yield the players; a player's model is its team's name, or the only model that it called."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
         raise invalid_document_error(
