@@ -278,7 +278,7 @@ class Table:
         return text_format.format_values(values, spec.decimals, spec.unit)
 
     def _estimate_cells(self, estimate: Estimate) -> list[Cell]:
-        """Return the estimate's cell in each row; in percent, the highest value is marked as best."""
+        """Return the estimate's cell in each row; in percent, the highest is marked as best."""
         column, spec = (
             self.visible_rows[estimate.position_column],
             self.columns.get(estimate.position_column),
