@@ -12,7 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from pipeline.events.contracts import table_schema
-from pipeline.lake.stored_lake import GAME_CONDITION_COLUMNS, replace_model_names
+from pipeline.lake.stored_lake import replace_model_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,14 @@ def iter_table_batches_with_row_numbers(
     """
     schema = pl.Schema({name: table_schema(table)[name] for name in columns})
     row_filter = lake.row_filter(table)
-    condition = row_filter.condition if row_filter else None
+    predicate: pl.Expr | None = None
+    if row_filter and row_filter.is_on_games:
+        game_ids = lake.table("games").select("game_id").collect()["game_id"]
+        row_filter = row_filter._replace(columns=("game_id",))
+        predicate = pl.col("game_id").is_in(game_ids.implode())
+    elif row_filter:
+        predicate = pl.sql_expr(row_filter.condition)
+    filter_columns = row_filter.columns if row_filter else ()
     names = lake.names if "model" in columns else {}
     file_start = 0
     for name, n_rows in sorted(lake.row_counts_by_file(table).items()):
@@ -56,46 +63,51 @@ def iter_table_batches_with_row_numbers(
             n_skipped = max(0, first_row - file_start)
             row_number = file_start + n_skipped
             file = lake.table_folder(table) / name
-            for rows in _iter_file_batches(file, schema, condition, n_skipped):
+            for rows in _iter_file_batches(file, schema, predicate, filter_columns, n_skipped):
                 yield row_number, replace_model_names(rows.lazy(), names).collect()
                 row_number += rows.height
         file_start += n_rows
 
 
 def _iter_file_batches(
-    file: "Location", schema: pl.Schema, condition: str | None, n_skipped_rows: int
+    file: "Location",
+    schema: pl.Schema,
+    predicate: pl.Expr | None,
+    filter_columns: Sequence[str],
+    n_skipped_rows: int,
 ) -> Iterator[pl.DataFrame]:
     """Yield batches of a Parquet file's rows, without the first `n_skipped_rows` rows.
 
-    If `condition` is not None, rows that do not meet it are neither returned nor counted.
+    Rows that do not meet `predicate`, an expression of `filter_columns`, are neither returned nor
+    counted.
     """
     # Imported here, because importing Arrow is slow and readers with polars do not need it.
     import pyarrow.parquet as pq
 
-    columns = {*schema, *(GAME_CONDITION_COLUMNS if condition else ())}
+    columns = {*schema, *filter_columns}
     with file.open() as stream, pq.ParquetFile(stream) as parquet:
         for group in range(parquet.num_row_groups):
             n_rows = (
                 int(parquet.metadata.row_group(group).num_rows)
-                if condition is None
+                if predicate is None
                 else _filter_rows(
-                    parquet.read_row_group(group, [*GAME_CONDITION_COLUMNS]), condition
+                    parquet.read_row_group(group, [*filter_columns]), predicate
                 ).height
             )
             if n_rows <= n_skipped_rows:
                 n_skipped_rows -= n_rows
                 continue
             for batch in iter_parquet_batches(parquet, BATCH_ROWS, [*columns], [group]):
-                rows = pl.DataFrame(batch) if condition is None else _filter_rows(batch, condition)
+                rows = pl.DataFrame(batch) if predicate is None else _filter_rows(batch, predicate)
                 if rows.height > n_skipped_rows:
                     yield rows.slice(n_skipped_rows).select(schema.names()).cast(schema)
                 n_skipped_rows = max(0, n_skipped_rows - rows.height)
 
 
-def _filter_rows(rows: "pa.RecordBatch | pa.Table", condition: str) -> pl.DataFrame:
+def _filter_rows(rows: "pa.RecordBatch | pa.Table", predicate: pl.Expr) -> pl.DataFrame:
     # Dictionary-encoded columns of Arrow become categories, which SQL does not compare with texts.
     texts = pl.DataFrame(rows).with_columns(cs.categorical().cast(pl.String))
-    return texts.filter(pl.sql_expr(condition))
+    return texts.filter(predicate)
 
 
 def iter_parquet_batches(

@@ -47,7 +47,7 @@ Names: TypeAlias = Mapping[str, str]
 class LakeView(Struct, frozen=True):
     """The options of an open lake: which games it includes, and how their results count.
 
-    They change nothing that is stored. All engines filter rows by `game_condition`, and execute
+    They change nothing that is stored. All engines filter rows by `game_conditions`, and execute
     the same SQL for merged names and for losses. Model names are merged only by the user's exact
     map, never by a pattern or a guess. `sql/internal/failed_results.sql` defines losses.
 
@@ -67,25 +67,25 @@ class LakeView(Struct, frozen=True):
         return (self.system, self.failures, *sorted(self.names.items()))
 
     @property
-    def game_condition(self) -> str | None:
-        """The SQL condition of included games, on `GAME_CONDITION_COLUMNS`; None for all games."""
-        return None if self.system is None else f"system = {quote_literal(self.system)}"
-
-
-GAME_CONDITION_COLUMNS = ("system",)
-"""The columns of `games` that `LakeView.game_condition` uses."""
+    def game_conditions(self) -> dict[str, str]:
+        """The SQL conditions of included games, by the column of `games` that each tests."""
+        if self.system is None:
+            return {}
+        return {"system": f"system = {quote_literal(self.system)}"}
 
 
 class RowFilter(NamedTuple):
     """How the rows of a table that belong to a lake's view are selected.
 
     Attributes:
-        condition: An SQL condition on `GAME_CONDITION_COLUMNS`.
+        condition: An SQL condition.
+        columns: The columns of `games` in the condition.
         is_on_games: Whether the table lacks these columns, so that the condition selects rows of
             `games`, and then the rows of these games. Rows of no game are selected, too.
     """
 
     condition: str
+    columns: tuple[str, ...]
     is_on_games: bool
 
 
@@ -682,24 +682,28 @@ class StoredLake:
         Tables of documents lack columns of games, because most of their rows are written before
         the game is read.
         """
-        condition, schema = self.view.game_condition, table_schema(table)
-        if condition is None or "game_id" not in schema:
+        conditions, schema = self.view.game_conditions, table_schema(table)
+        if not conditions or "game_id" not in schema:
             return None
-        is_on_games = not {*GAME_CONDITION_COLUMNS} <= {*schema}
-        has_excluded_rows = (
-            len(self.systems) > 1
-            if is_on_games
-            else any(self._has_excluded_rows(table, name) for name in self.file_sizes_bytes(table))
-        )
-        return RowFilter(condition, is_on_games) if has_excluded_rows else None
+        is_on_games = not conditions.keys() <= {*schema}
+        if is_on_games:
+            has_excluded_rows = conditions.keys() != {"system"} or len(self.systems) > 1
+        else:
+            files = self.file_sizes_bytes(table)
+            has_excluded_rows = any(self._has_excluded_rows(table, file) for file in files)
+        if not has_excluded_rows:
+            return None
+        return RowFilter(" AND ".join(conditions.values()), tuple(conditions), is_on_games)
 
-    def _has_excluded_rows(self, table: str, name: str) -> bool:
+    def _has_excluded_rows(self, table: str, file_name: str) -> bool:
         """Return whether a file may have rows that do not belong to the view."""
-        if self.view.game_condition is None:
-            return False
-        if not _has_system_column(table):
-            return self.row_filter(table) is not None
-        return self._string_ranges_by_file(table, "system")[name] != (self.system, self.system)
+        conditions = self.view.game_conditions
+        if conditions.keys() == {"system"} and _has_system_column(table):
+            file_systems = self._string_ranges_by_file(table, "system")[file_name]
+            return file_systems != (self.system, self.system)
+        if conditions.keys() <= {*table_schema(table)}:
+            return bool(conditions)
+        return self.row_filter(table) is not None
 
     def _entries_of_files_with_system(
         self, table: str, values_by_file: dict[str, T]
