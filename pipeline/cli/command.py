@@ -332,7 +332,9 @@ class Command(click.Command):
         ):
             parameters = signature(function).parameters
             contexts = [CommandContext(**values)] if "context" in parameters else []
-            if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+            if not any(
+                parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+            ):
                 # The view options are for the context.
                 values = {name: values[name] for name in values if name in parameters}
             ctx.invoke(function, *contexts, **values)
