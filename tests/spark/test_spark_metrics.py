@@ -253,14 +253,16 @@ def test_command(asked, spark, sample_lake, capsys):
 
 LOUD = """
 import sys
+from pipeline import spark as session
+from pipeline.cli import main
 
-def loud(master, started=session._started):
+def loud(master, started=session._start_session):
     spark = started(master)
     spark._jvm.java.lang.System.out.println("noise of Java")
     print("noise of Python")
     return spark
 
-session._started = loud
+session._start_session = loud
 sys.exit(main())
 """
 
