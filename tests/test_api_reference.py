@@ -76,7 +76,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "evidence_sum": (lambda lake: lake.evidence_sum("judgement"), set()),
     "leaderboard": (lambda lake: lake.leaderboard(), set()),
     "compare": (lambda lake: lake.compare(by=["game_type"], metric="judgement"), {"game_type"}),
-    "compare_with": (lambda lake: lake.compare_with("pgm", metric="win_rate"), set()),
+    "compare_with": (lambda lake: lake.compare_with("role=civilian", metric="win_rate"), set()),
     "contrast": (lambda lake: lake.contrast("gpt-4", "role", metric="win_rate"), {"role"}),
     "settings_apart": (lambda lake: lake.settings_apart("gpt-4", "cohere", "win_rate"), set()),
     "plan": (lambda lake: lake.plan("win_rate", 0.2), set()),
