@@ -128,8 +128,6 @@ _SORT_COLUMNS = (
 )
 # Rows that are not counted have no hit, as in `matching_rows_select`.
 _HIT_IF_COUNTED = pl.when("is_counted").then("hit").alias("hit")
-# The name of the rows in SELECTs; a CTE of a metric must not have it.
-_EVIDENCE_ROWS = "evidence_rows"
 _ORDER_BY = ", ".join(f"{quote_identifier(column)} NULLS LAST" for column in _SORT_COLUMNS)
 
 # Up to these limits polars finds the rows, and their messages, before DuckDB is loaded.
@@ -329,7 +327,7 @@ def _read_evidence_page_with_messages(
     The tables are filtered by type and game first, because a join would read them completely.
     """
     select = f"""SELECT {_format_column_list(_COUNTED_COLUMNS)}
-FROM {_EVIDENCE_ROWS}
+FROM counted
 ORDER BY {_ORDER_BY} LIMIT {int(n_rows)} OFFSET {int(offset)}"""
     counted_rows = _run_select_on_evidence_rows(
         lake, name, request, condition, select, needed_columns=_COUNTED_COLUMNS, options=options
@@ -383,7 +381,7 @@ def evidence_totals(
     CAST(coalesce(sum(CAST(hit AS {HITS_SQL_TYPE})), 0) AS DOUBLE) AS hits,
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
-FROM {_EVIDENCE_ROWS}"""
+FROM counted"""
     lake = lake.for_single_system()
     # The messages, which take most of the time, are not needed.
     request, columns = (
@@ -420,10 +418,10 @@ def _run_select_on_evidence_rows(
         counted_rows = _add_unclear_rows_outside_metric(
             metric_rows_frame, name, lake.table, request
         )
-        result = pl.SQLContext({_EVIDENCE_ROWS: counted_rows}).execute(select, eager=False)
+        result = pl.SQLContext(counted=counted_rows).execute(select, eager=False)
         return result.collect(engine="auto" if is_small else "streaming")
     rows_select = matching_rows_select(condition, name, needed_columns, request)
-    with_rows = f"WITH {_EVIDENCE_ROWS} AS ({rows_select})\n{select}"
+    with_rows = f"WITH counted AS ({rows_select})\n{select}"
     if engine == "spark":
         return _run_select_with_spark(lake, request, with_rows, options)
     # Imported here, so that polars does not wait for it.

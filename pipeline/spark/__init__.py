@@ -327,7 +327,12 @@ class SparkViews:
             self._create_view_at_first_use(name)
             table.set("db", None)  # a temporary view has no schema
             table.set("this", sqlglot.exp.to_identifier(view_name_without_schema(name)))
-        return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
+        generator = sqlglot.Dialect.get_or_raise("spark").generator(
+            unsupported_level=sqlglot.ErrorLevel.RAISE
+        )
+        # Spark has nested CTEs; moved to the top, two of them can have one name.
+        generator.EXPRESSIONS_WITHOUT_NESTED_CTES = set()  # type: ignore[misc]
+        return str(generator.generate(tree))
 
     def _create_view_at_first_use(self, name: str) -> None:
         if name in self._created:
