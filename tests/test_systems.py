@@ -128,8 +128,8 @@ def test_files_of_one_system_are_not_asked(place: Path) -> None:
     assert (of_magic.system, of_magic.row_filter("votes")) == ("magic", None)
     assert set(of_magic.table_files("votes")) < set(both.table_files("votes"))
     of_magic = maintained.for_single_system()
-    assert of_magic.row_filter("games") == ("system = 'magic'", ("system",), False)
-    assert of_magic.row_filter("documents") == ("system = 'magic'", ("system",), True)
+    assert of_magic.row_filter("games") == ("system = 'magic'", False)
+    assert of_magic.row_filter("documents") == ("system = 'magic'", True)
     assert opened(place, "magic").for_single_system().row_filter("games") is None
 
 

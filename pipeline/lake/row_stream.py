@@ -51,11 +51,9 @@ def iter_table_batches_with_row_numbers(
     predicate: pl.Expr | None = None
     if row_filter and row_filter.is_on_games:
         game_ids = lake.table("games").select("game_id").collect()["game_id"]
-        row_filter = row_filter._replace(columns=("game_id",))
         predicate = pl.col("game_id").is_in(game_ids.implode())
     elif row_filter:
         predicate = pl.sql_expr(row_filter.condition)
-    filter_columns = row_filter.columns if row_filter else ()
     names = lake.names if "model" in columns else {}
     file_start = 0
     for name, n_rows in sorted(lake.row_counts_by_file(table).items()):
@@ -63,36 +61,30 @@ def iter_table_batches_with_row_numbers(
             n_skipped = max(0, first_row - file_start)
             row_number = file_start + n_skipped
             file = lake.table_folder(table) / name
-            for rows in _iter_file_batches(file, schema, predicate, filter_columns, n_skipped):
+            for rows in _iter_file_batches(file, schema, predicate, n_skipped):
                 yield row_number, replace_model_names(rows.lazy(), names).collect()
                 row_number += rows.height
         file_start += n_rows
 
 
 def _iter_file_batches(
-    file: "Location",
-    schema: pl.Schema,
-    predicate: pl.Expr | None,
-    filter_columns: Sequence[str],
-    n_skipped_rows: int,
+    file: "Location", schema: pl.Schema, predicate: pl.Expr | None, n_skipped_rows: int
 ) -> Iterator[pl.DataFrame]:
     """Yield batches of a Parquet file's rows, without the first `n_skipped_rows` rows.
 
-    Rows that do not meet `predicate`, an expression of `filter_columns`, are neither returned nor
-    counted.
+    Rows that do not meet `predicate` are neither returned nor counted.
     """
     # Imported here, because importing Arrow is slow and readers with polars do not need it.
     import pyarrow.parquet as pq
 
+    filter_columns = [] if predicate is None else predicate.meta.root_names()
     columns = {*schema, *filter_columns}
     with file.open() as stream, pq.ParquetFile(stream) as parquet:
         for group in range(parquet.num_row_groups):
             n_rows = (
                 int(parquet.metadata.row_group(group).num_rows)
                 if predicate is None
-                else _filter_rows(
-                    parquet.read_row_group(group, [*filter_columns]), predicate
-                ).height
+                else _filter_rows(parquet.read_row_group(group, filter_columns), predicate).height
             )
             if n_rows <= n_skipped_rows:
                 n_skipped_rows -= n_rows

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar, cas
 
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from pipeline import games
 from pipeline.errors import SourceError, UsageError, known_names_hint, lake_read_error
@@ -64,7 +64,10 @@ class LakeView(Struct, frozen=True):
     @property
     def key(self) -> tuple[object, ...]:
         """A hashable value that is equal for equal options."""
-        return (self.system, self.failures, *sorted(self.names.items()))
+        return tuple(
+            tuple(sorted(value.items())) if isinstance(value, Mapping) else value
+            for value in astuple(self)
+        )
 
     @property
     def game_conditions(self) -> dict[str, str]:
@@ -78,14 +81,12 @@ class RowFilter(NamedTuple):
     """How the rows of a table that belong to a lake's view are selected.
 
     Attributes:
-        condition: An SQL condition.
-        columns: The columns of `games` in the condition.
+        condition: An SQL condition on columns of `games`.
         is_on_games: Whether the table lacks these columns, so that the condition selects rows of
             `games`, and then the rows of these games. Rows of no game are selected, too.
     """
 
     condition: str
-    columns: tuple[str, ...]
     is_on_games: bool
 
 
@@ -670,7 +671,7 @@ class StoredLake:
             table, self._log_values_by_file(table, "num_records")
         )
         n_rows = fill_missing_row_counts(folder, logged_counts)
-        mixed_files = [name for name in n_rows if self._has_excluded_rows(table, name)]
+        mixed_files = [name for name in n_rows if self._may_have_excluded_rows(table, name)]
         scans = (scan_files(table, [str(folder / name)]) for name in mixed_files)
         counts = [self._filter_rows(table, rows).select(pl.len()) for rows in scans]
         collected = (rows.item() for rows in pl.collect_all(counts, engine="streaming"))
@@ -682,28 +683,24 @@ class StoredLake:
         Tables of documents lack columns of games, because most of their rows are written before
         the game is read.
         """
-        conditions, schema = self.view.game_conditions, table_schema(table)
-        if not conditions or "game_id" not in schema:
+        files = self.file_sizes_bytes(table)
+        if not any(self._may_have_excluded_rows(table, file_name) for file_name in files):
             return None
-        is_on_games = not conditions.keys() <= {*schema}
-        if is_on_games:
-            has_excluded_rows = conditions.keys() != {"system"} or len(self.systems) > 1
-        else:
-            files = self.file_sizes_bytes(table)
-            has_excluded_rows = any(self._has_excluded_rows(table, file) for file in files)
-        if not has_excluded_rows:
-            return None
-        return RowFilter(" AND ".join(conditions.values()), tuple(conditions), is_on_games)
+        conditions = self.view.game_conditions
+        is_on_games = not conditions.keys() <= {*table_schema(table)}
+        return RowFilter(" AND ".join(conditions.values()), is_on_games)
 
-    def _has_excluded_rows(self, table: str, file_name: str) -> bool:
+    def _may_have_excluded_rows(self, table: str, file_name: str) -> bool:
         """Return whether a file may have rows that do not belong to the view."""
         conditions = self.view.game_conditions
-        if conditions.keys() == {"system"} and _has_system_column(table):
-            file_systems = self._string_ranges_by_file(table, "system")[file_name]
-            return file_systems != (self.system, self.system)
-        if conditions.keys() <= {*table_schema(table)}:
-            return bool(conditions)
-        return self.row_filter(table) is not None
+        if not conditions or "game_id" not in table_schema(table):
+            return False
+        if conditions.keys() != {"system"}:
+            return True
+        if not _has_system_column(table):
+            return len(self.systems) > 1
+        file_systems = self._string_ranges_by_file(table, "system")[file_name]
+        return file_systems != (self.system, self.system)
 
     def _entries_of_files_with_system(
         self, table: str, values_by_file: dict[str, T]
