@@ -4,7 +4,7 @@ The signature of a function defines the options, and its docstring is the help t
 creates the commands; functions in `cli.commands` use `CommandContext` to compute and print results.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from functools import cached_property, partial
 from importlib import import_module
@@ -173,11 +173,7 @@ def create_command_from_function(function: Callable[..., None]) -> "Command":
     parameters = parameters_with_specs(function, SHARED_OPTIONS)
     if name not in COMMANDS_WITHOUT_GAMES:
         view_options = {
-            parameter.name: parameter
-            for parameter in parameters_with_specs(
-                options.signature_of_view_options, SHARED_OPTIONS
-            )
-            if parameter.name not in OMITTED_VIEW_OPTIONS.get(name, ())
+            parameter.name: parameter for parameter in _view_option_parameters(name, SHARED_OPTIONS)
         }
         # The function can have a specification of its own, such as of its default system.
         view_options |= {
@@ -500,10 +496,9 @@ def create_registered_command(name: str) -> click.Command:
         "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
         "percent": report.has_percent,
     }
-    view_options = parameters_with_specs(options.signature_of_view_options, shared)
     leading = [
         *parameters_with_specs(_signature_of_lake_option, shared),
-        *view_options,
+        *_view_option_parameters(name, shared),
         *report.parameters,
     ]
     trailing = [
@@ -535,6 +530,17 @@ def create_registered_command(name: str) -> click.Command:
             context.print_result(name)
 
     return Command(name, params=params, help=report.help, callback=run)
+
+
+def _view_option_parameters(
+    command_name: str, specs: Mapping[str, ParameterSpec]
+) -> list[Parameter]:
+    """Return the parameters of the view options that a command has."""
+    return [
+        parameter
+        for parameter in parameters_with_specs(options.signature_of_view_options, specs)
+        if parameter.name not in OMITTED_VIEW_OPTIONS.get(command_name, ())
+    ]
 
 
 def _signature_of_lake_option(*, lake: str = DEFAULT_LAKE) -> None:
