@@ -51,6 +51,7 @@ PLAIN: dict[str, object] = {
     "position": 1,
     "is_last": True,
     "setting": "{}",
+    "visible_to": ["all"],
 }
 ANSWER = {
     "edition": pl.String,
@@ -128,7 +129,8 @@ def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> di
 def checked(name: str, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows; raises where they break the table's contract."""
     assert dict(rows.schema) == table_schema(name)
-    assert broken_rules(TABLES[name], rows) == {}
+    broken = broken_rules(TABLES[name], rows)
+    assert broken == {}, f"rows of {name} break {', '.join(broken)}: fill these columns"
     return rows
 
 

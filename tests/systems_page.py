@@ -87,9 +87,14 @@ def _cell(system: str, row: dict[str, object]) -> str:
     """A metric's value and what it is of; the page's text gives the reasons for no value."""
     name, reason = str(row["metric"]), REASONS[system].get(str(row["metric"]))
     if row["value"] is None:
-        assert reason, f"{name} has no value for {system}: say why in REASONS"
+        assert reason, (
+            f"{name} has no value for {system}: say why in REASONS of tests/systems_page.py and "
+            "in the list of docs/systems.md"
+        )
         return "–"
-    assert not reason, f"{name} has a value for {system}: REASONS has {reason!r}"
+    assert not reason, (
+        f"{name} has a value for {system}: remove {reason!r} from REASONS of tests/systems_page.py"
+    )
     n = row["counted" if name in OF_ROWS else "n_games"]
     return f"{row['value']:.3f} ({n:,})"
 

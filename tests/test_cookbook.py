@@ -57,9 +57,12 @@ def schemas_table() -> str:
             if all(name in names for names in views_of.values())
         ]
         others = [f"`{name}`" for name in shared if name not in metrics]
-        listed = [", ".join(["one per metric", *others] if metrics <= {*shared} else others)]
+        # Not every edition has every metric.
+        one_per_metric = [] if metrics.isdisjoint(shared) else ["one per metric"]
+        listed = [", ".join([*one_per_metric, *others])]
         for schema, view_names in views_of.items():
-            more = ", ".join(f"`{name}`" for name in view_names if name not in shared)
+            only_here = [name for name in view_names if name not in (*shared, *metrics)]
+            more = ", ".join(f"`{name}`" for name in only_here)
             listed += [f"only in {schema}: {more}"] if more else []
         lines.append(f"| {', '.join(views_of)} | {content} | {'; '.join(listed)} |")
     return "\n".join(lines) + "\n"

@@ -34,7 +34,10 @@ def test_a_value_says_which_competitions_it_lacks(lake: Lake, engine: str) -> No
     assert missing_competitions.pop(("reasoning", MODEL)) == LACKED
     assert missing_competitions.pop(("self_awareness", MODEL)) == LACKED
     assert missing_competitions.pop(("deception", MODEL)) is None
-    assert {tuple(one) for one in missing_competitions.values() if one is not None} == {()}
+    others = {key: names for key, names in missing_competitions.items() if names is not None}
+    assert {tuple(names) for names in others.values()} == {()}, (
+        f"a metric of both sides of a game needs a line above: {others}"
+    )
 
 
 def test_what_is_beside_a_value_is_of_its_group(lake: Lake) -> None:

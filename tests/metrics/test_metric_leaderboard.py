@@ -38,7 +38,10 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     beside = [f"{name}{end}" for name in NAMES for end in ends]
     counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
     counts += ["is_complete"]
-    assert rows.columns == ["rank", "model", *counts, *beside, "missing_competitions", "reasons"]
+    assert rows.columns == ["rank", "model", *counts, *beside, "missing_competitions", "reasons"], (
+        "name a new column in `counts` above; docs/adding.md says where a column of the leaderboard "
+        "is declared"
+    )
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
         missing = [reason.partition(":")[0] for reason in reasons]
