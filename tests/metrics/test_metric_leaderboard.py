@@ -39,8 +39,8 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
     counts += ["is_complete"]
     assert rows.columns == ["rank", "model", *counts, *beside, "missing_competitions", "reasons"], (
-        "name a new column in `counts` above; docs/adding.md says where a column of the leaderboard "
-        "is declared"
+        "name a new column in `counts` above; docs/adding.md says where a column of the "
+        "leaderboard is declared"
     )
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
