@@ -186,12 +186,8 @@ class Redaction(Struct, frozen=True, dict=True):
     @cached_property
     def _pseudonyms_by_spelling(self) -> dict[str, str]:
         """The pseudonyms by the name of the model, and by its spelling in JSON."""
-        return {
-            spelling: pseudonym
-            for name, pseudonym in self.pseudonyms.items()
-            if name.strip()
-            for spelling in (name, json.encode(name)[1:-1].decode())
-        }
+        names = {name: text for name, text in self.pseudonyms.items() if name.strip()}
+        return names | {json.encode(name)[1:-1].decode(): text for name, text in names.items()}
 
     @cached_property
     def _model_name_pattern(self) -> re.Pattern[str]:
