@@ -58,9 +58,9 @@ lint:  ## the checks of style and types alone
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-generated:  ## renew tables of the docs, results of the notebooks, and pictures, after a change of pages or numbers
+generated:  ## renew the tables of the docs (RELEASE=1: also docs/systems.md, notebooks and pictures)
 	$(call environment,.venv,dev)
-	PYTHONPATH=.:tests .venv/bin/python tests/generated.py
+	PYTHONPATH=.:tests .venv/bin/python tests/generated.py $(if $(RELEASE),--release)
 
 .venv:
 	$(call environment,.venv,dev)

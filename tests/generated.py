@@ -1,7 +1,9 @@
-"""Renews every text and picture of the checkout that a program writes; `make generated` runs it.
+"""Renews the texts and pictures of the checkout that a program writes; `make generated` runs it.
 
-Pages with values of real logs need the shared data, and pictures need a Chromium ($CHROMIUM or on
-the path). What is missing is named and skipped.
+Without arguments it renews the tables of the docs, which belong into each change. With `--release`
+it also renews what shows numbers of the sample or of real logs: docs/systems.md, notebooks and
+pictures. docs/systems.md needs the shared data, and pictures need a Chromium ($CHROMIUM or on the
+path). What is missing is named and skipped.
 """
 
 import os
@@ -15,15 +17,18 @@ from tempfile import TemporaryDirectory
 TOP = Path(__file__).resolve().parent.parent
 SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 RENEW = "run `make generated`, and read what it changed"
+RENEW_FOR_RELEASE = "run `make generated RELEASE=1`, and read what it changed"
 PYTHON = sys.executable
 
 
-def iter_commands(lake: str) -> Iterator[tuple[str, list[str], str]]:
+def iter_commands(lake: str, is_for_release: bool) -> Iterator[tuple[str, list[str], str]]:
     """Yield what each command writes, the command, and what it needs but is missing."""
     sample = ["-m", "pipeline", "ingest", "data/sample/results", "--lake", lake]
     yield "a lake of the sample", [PYTHON, *sample], ""
     yield "docs/tables.md", [PYTHON, "tests/tables_page.py"], ""
     yield "docs/sql.md", [PYTHON, "tests/test_cookbook.py", lake], ""
+    if not is_for_release:
+        return
     has_shared = (SHARED / "real").is_dir()
     missing = "" if has_shared else "the shared data"
     yield "docs/systems.md", [PYTHON, "tests/systems_page.py"], missing
@@ -41,7 +46,8 @@ def environment() -> dict[str, str]:
 
 def main() -> int:
     with TemporaryDirectory(prefix="magic-") as scratch:
-        for written, command, missing in iter_commands(str(Path(scratch) / "lake")):
+        lake = str(Path(scratch) / "lake")
+        for written, command, missing in iter_commands(lake, "--release" in sys.argv):
             if missing:
                 print(f"skipped {written}: {missing} is missing")
                 continue

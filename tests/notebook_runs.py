@@ -1,4 +1,4 @@
-"""The notebooks, run on a lake of the sample; `make generated` renews their outputs."""
+"""The notebooks, run on a lake of the sample; `make generated RELEASE=1` renews their outputs."""
 
 import re
 import shutil

@@ -1,6 +1,7 @@
-"""The tables of docs/systems.md, from the archives of real logs; `make generated` renews them.
+"""The tables of docs/systems.md, from the archives of real logs.
 
-What has no value needs a reason here, and what has one must have none.
+`make generated RELEASE=1` renews them. What has no value needs a reason here, and what has one must
+have none.
 """
 
 import os
@@ -12,12 +13,16 @@ import polars as pl
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
-from pipeline.metrics.registry import NAMES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "systems.md"
 MARK = "<!-- {} -->"
 MODEL = "gpt-3.5"  # of the logs that do not name it
 
+METRICS = (
+    *("win_rate", "judgement", "reasoning", "deception"),
+    *("self_awareness", "cooperation", "coordination", "rationality"),
+)
+"""The metrics of the page: those of MAgIC."""
 OF_ROWS = ("judgement", "reasoning", "self_awareness", "cooperation", "coordination")
 """What counts rows; the other metrics are given with their number of games."""
 
@@ -70,10 +75,10 @@ def tables(shared: Path) -> dict[str, str]:
 
 
 def _metrics(systems: list[tuple[str, Lake]]) -> str:
-    lines = [f"| system | archive | {' | '.join(NAMES)} |", f"|---|---|{'---|' * len(NAMES)}"]
+    lines = [f"| system | archive | {' | '.join(METRICS)} |", f"|---|---|{'---|' * len(METRICS)}"]
     for archive, lake in systems:
         values = _values(lake)
-        cells = [_cell(str(lake.system), values[name]) for name in NAMES]
+        cells = [_cell(str(lake.system), values[name]) for name in METRICS]
         lines.append(f"| `{lake.system}` | `{archive}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import tables_page
-from generated import RENEW
+from generated import RENEW, RENEW_FOR_RELEASE
 
 import pipeline
 from pipeline.cli import main
@@ -246,7 +246,7 @@ def test_other_tools_get_what_they_need() -> None:
     assert re.findall(r"pip install mlcroissant\b.*\bpyarrow\b", page)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_pictures_are_of_the_pages_as_they_are() -> None:
     done = subprocess.run(
         [sys.executable, "docs/pictures/make.py", "--check"],
@@ -254,4 +254,4 @@ def test_the_pictures_are_of_the_pages_as_they_are() -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
-    assert done.returncode == 0, RENEW
+    assert done.returncode == 0, RENEW_FOR_RELEASE

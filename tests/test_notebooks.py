@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from generated import RENEW
+from generated import RENEW_FOR_RELEASE
 from notebook_runs import NOTEBOOKS, ROOT, checkout, executed, kept, shown
 
 
@@ -33,7 +33,7 @@ def test_runs_and_shows_what_is_kept(
     before_run = kept(path).cells
     found = executed(path, folder).cells
     for before, after in zip(before_run, found, strict=True):
-        assert shown(before) == shown(after), f"{before['id']}: {RENEW}"
+        assert shown(before) == shown(after), f"{before['id']}: {RENEW_FOR_RELEASE}"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

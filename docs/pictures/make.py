@@ -1,8 +1,8 @@
 """Makes the pictures of README from the sample: the leaderboard and a transcript.
 
-`make generated` runs it if a picture is out of date. It needs a Chromium, from $CHROMIUM or on the
-path. `made-of.txt` holds a hash of what the pictures show; with `--check`, nothing is made, and the
-exit code is 1 if they are out of date.
+`make generated RELEASE=1` runs it if a picture is out of date. It needs a Chromium, from $CHROMIUM
+or on the path. `made-of.txt` holds a hash of what the pictures show; with `--check`, nothing is
+made, and the exit code is 1 if they are out of date.
 """
 
 import os

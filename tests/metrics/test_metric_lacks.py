@@ -10,6 +10,7 @@ from pipeline.metrics.evidence import format_sum_sentence
 MODEL = "sim-atlas"
 # One model without the hidden side, as where it had other seats at larger tables.
 WHERE = f"model <> '{MODEL}' OR role IN ('civilian', 'non_chameleon', 'player')"
+METRICS = ("win_rate", "judgement", "reasoning", "deception", "self_awareness")
 LACKED = ["chameleon_as_chameleon", "undercover_as_undercover"]
 NOTE = (
     "* the value covers fewer competitions than others beside it: "
@@ -25,7 +26,7 @@ def lake(sample_lake: Path) -> Lake:
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_a_value_says_which_competitions_it_lacks(lake: Lake, engine: str) -> None:
     """Judgement counts civilians alone, so it lacks nothing; Deception has no value to mark."""
-    rows = lake.metrics(by="model", where=WHERE, engine=engine)
+    rows = lake.metrics(metric=METRICS, by="model", where=WHERE, engine=engine)
     missing_competitions = {
         (row["metric"], row["model"]): row["missing_competitions"]
         for row in rows.iter_rows(named=True)
@@ -35,9 +36,7 @@ def test_a_value_says_which_competitions_it_lacks(lake: Lake, engine: str) -> No
     assert missing_competitions.pop(("self_awareness", MODEL)) == LACKED
     assert missing_competitions.pop(("deception", MODEL)) is None
     others = {key: names for key, names in missing_competitions.items() if names is not None}
-    assert {tuple(names) for names in others.values()} == {()}, (
-        f"a metric of both sides of a game needs a line above: {others}"
-    )
+    assert {tuple(names) for names in others.values()} == {()}
 
 
 def test_what_is_beside_a_value_is_of_its_group(lake: Lake) -> None:
