@@ -211,6 +211,25 @@ def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
     assert "tables of a package that is not installed: hunts" in ingested.refusal
 
 
+def test_an_ingest_adds_the_table_that_an_older_lake_lacks(
+    site: Path, sample_lake: Path, tmp_path: Path
+) -> None:
+    """The lake is from before the package; upkeep then keeps states that lack its table."""
+    shutil.copytree(sample_lake, tmp_path / "lake")
+    of = ("--lake", tmp_path / "lake")
+    before, ingested, added, kept = magic(
+        site,
+        ("maintain", *of),
+        ("ingest", site.parent / "logs", *of, "--strict"),
+        ("sql", "SELECT count(*) AS n FROM hunts", *of, *JSON),
+        ("maintain", *of, "--keep-days", "1"),
+    )
+    assert [before.code, ingested.code, kept.code] == [0, 0, 0], (
+        before.err + ingested.err + kept.err
+    )
+    assert added.rows[0]["n"] > 0
+
+
 def lacking(told: Told) -> list[str]:
     """What a command says of a package that is not installed."""
     lines = f"{told.text}\n{told.err}".splitlines()

@@ -146,12 +146,14 @@ def maintain(
             else _delete_unreachable_files_and_stale_locks(path, table, kept_since, modified_before)
         )
         sizes = [*sizes_after[table].values()]
+        # The upgrade adds tables that the lake lacked.
+        files = files_before.get(table, _NO_FILES)
         rows.append(
             (
                 table,
-                files_before[table].height,
+                files.height,
                 len(sizes_after[table]),
-                files_before[table]["n_bytes"].sum(),
+                files["n_bytes"].sum(),
                 None if None in sizes else sum(filter(None, sizes)),
                 len(deleted_files),
                 sum(file.n_bytes for file in deleted_files),
@@ -160,11 +162,13 @@ def maintain(
     return pl.DataFrame(rows, schema=MAINTENANCE_SCHEMA, orient="row")
 
 
+_NO_FILES = pl.DataFrame(schema={"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64})
+
+
 def _sizes_and_row_counts_of_files(lake: StoredLake, table: str) -> pl.DataFrame:
     sizes, counts = lake.file_sizes_bytes(table), lake.row_counts_by_file(table)
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
-    schema = {"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64}
-    return pl.DataFrame(rows, schema, orient="row")
+    return pl.DataFrame(rows, _NO_FILES.schema, orient="row")
 
 
 def _names_of_files_to_merge(table: str, files_with_sizes: pl.DataFrame) -> list[str]:
@@ -406,5 +410,6 @@ def _kept_older_states(lake: StoredLake, table: str, kept_since: datetime) -> se
     ingests = lake.table(COMMITS_TABLE).sort("ingest_id").collect()
     # The last ingest before that time is included, because its state was current then.
     first = max(ingests.filter(pl.col("finished_at") <= kept_since).height - 1, 0)
-    states = {parse_table_states(versions)[table] for versions in ingests[first:]["versions"]}
-    return states - {lake.states[table]}
+    states = {parse_table_states(versions).get(table) for versions in ingests[first:]["versions"]}
+    # None is the state of ingests before the lake had the table.
+    return {state for state in states if state is not None} - {lake.states[table]}
