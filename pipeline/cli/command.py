@@ -382,6 +382,13 @@ class CommandContext:
         if arguments.get("engine", ...) is None:
             del arguments["engine"]  # So that the report uses its default.
 
+    @property
+    def has_view_options(self) -> bool:
+        """Whether a view option has another value than its default."""
+        return any(
+            value != options.VIEW_OPTIONS[name] for name, value in self._view_options.items()
+        )
+
     @cached_property
     def lake(self) -> "StoredLake":
         """The lake; for a command with --system, only the games of one system."""

@@ -196,7 +196,10 @@ def signature_of_view_options(
     """
 
 
-VIEW_OPTIONS = tuple(signature(signature_of_view_options).parameters)
+VIEW_OPTIONS: Mapping[str, Any] = {
+    name: parameter.default
+    for name, parameter in signature(signature_of_view_options).parameters.items()
+}
 
 
 def apply_view_options(lake: L, values: Mapping[str, Any]) -> L:

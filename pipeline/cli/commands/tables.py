@@ -183,8 +183,8 @@ def sql(
         processes.start_next_process()
         from pipeline.cli.output import print_table, write_rows_to_file
 
-        # Without --names the lake is opened only by the process, to save time.
-        lake_or_path = lake if names is None else context.open_lake_with_methods()
+        # Without view options the lake is opened only by the process, to save time.
+        lake_or_path = context.open_lake_with_methods() if context.has_view_options else lake
         rows = processes.run_query(lake_or_path, text, values)
         if out is None:
             print_table(rows, form)

@@ -42,7 +42,9 @@ MAX_INT32 = 2**31 - 1
 Round = Annotated[int, Meta(ge=0, le=MAX_INT32)]
 # The field for what the game registered; if it is omitted, it is parsed from the event's text.
 REGISTERED_FIELD = {"votes": "target", "proposals": "share", "proposal_votes": "candidate"}
-# For each table that all games share: the description of an action, and the default of each field.
+# The description of an action and the default of each field, for tables whose `EventTable` does not
+# say enough: by default, an action is described by its row, and a field can be omitted if it can be
+# null, as can the `number` of an action of its seat and round.
 # UNSET means that an omitted field is derived, and NODEFAULT that it cannot be omitted. The second
 # and later lines of a description are indented like those of a docstring.
 _DESCRIPTION_AND_DEFAULTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -178,7 +180,8 @@ def _define_act_class(table: str) -> type[Act]:
         for field in fields(event)
         if field.name not in FIELDS_OF_ALL_ROWS
     }
-    is_shared = table in _DESCRIPTION_AND_DEFAULTS
+    event_defaults |= {"number": UNSET} if table in TABLES_WITH_NUMBER else {}
+    is_shared = table in ACTION_TABLES
     description, default_by_field = _DESCRIPTION_AND_DEFAULTS.get(
         table, (TABLES[table].row, event_defaults)
     )
@@ -205,6 +208,10 @@ TABLES = {
         for name, game_type in GAME_TYPE_BY_OWN_TABLE.items()
     },
 }
+TABLES_WITH_NUMBER = {
+    table for table, shared in ACTION_TABLES.items() if "number" in shared.event.__struct_fields__
+}
+"""The shared tables whose rows are numbered within a seat and round; documents can omit this."""
 ACTS = {table: _define_act_class(table) for table in TABLES}
 TABLE_BY_ACT_CLASS = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there

@@ -18,6 +18,7 @@ from pipeline.formats.interchange.document import (
     REGISTERED_FIELD,
     TABLE_BY_ACT_CLASS,
     TABLES,
+    TABLES_WITH_NUMBER,
     Document,
     End,
     Event,
@@ -122,7 +123,7 @@ def derive_omittable_fields(
         case "proposal_votes":
             final_round = max((row["round"] for row in rows), default=0)
             return [{"is_final_round": row["round"] == final_round} for row in rows]
-        case "transfers" | "abilities":  # the number of the action for its seat and round
+        case _ if table in TABLES_WITH_NUMBER:  # the number of the action for its seat and round
             for row in rows:
                 key = row["seat"], row["round"]
                 n_rows[key] += 1
