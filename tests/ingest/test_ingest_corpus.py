@@ -67,6 +67,7 @@ def test_transcripts(transcripts: tuple[Path, IngestSummary]) -> None:
     assert table(lake, "quarantine").is_empty()
 
 
+@pytest.mark.slow
 def test_transcripts_without_a_model(transcripts: tuple[Path, IngestSummary], shared: Path) -> None:
     """They are known by their bytes; where they are new, somebody has to say who played."""
     lake, _ = transcripts

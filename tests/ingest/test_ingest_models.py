@@ -59,6 +59,7 @@ def test_models_by_path_and_by_player(logs: Path) -> None:
     assert results == {("b", "chameleon", 2, 1.0), ("a", "non_chameleon", None, 0.0)}
 
 
+@pytest.mark.slow
 def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
     """An ingest notes what it gave, so that a large archive is read again when that differs."""
     read(logs, {"*": "one"})
