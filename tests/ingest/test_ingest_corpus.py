@@ -13,7 +13,6 @@ from pipeline.lake import StoredLake
 
 def test_documents_and_games(public_lake: StoredLake) -> None:
     lake = Path(str(public_lake.path))
-    check(lake)
     assert Counter(statuses(lake).values()) == {"ingested": 1430, "ignored": 103}
     assert table(lake, "quarantine").is_empty()
     games = table(lake, "games")

@@ -248,6 +248,7 @@ def test_seeds_of_64_bits_stay_apart() -> None:
     assert setting_with_id("a", {"seed": 2**63}) == setting_with_id("a", {"seed": 2.0**63})
 
 
+@pytest.mark.slow
 def test_whole_numbers_of_a_setting_keep_their_digits(tmp_path: Path) -> None:
     """Also those that a float is, which engines would write in different ways."""
     wholes = [2**53, 2**53 + 1, 10**16, 2**62, 2**63, 2**64 - 2048, 2**64 - 1, -(2**63), -(2**53)]

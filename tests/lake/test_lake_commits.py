@@ -555,6 +555,7 @@ def test_only_what_fails_in_writing_is_told_of_the_lake(
         raise error
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_back_ends_no_ingest_before_its_beginning(
     new_lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

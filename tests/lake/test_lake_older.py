@@ -61,6 +61,7 @@ def test_metrics(older: Path, sample_lake: Path, engine) -> None:
     assert one["value"].is_not_null().sum() > 20
 
 
+@pytest.mark.slow
 def test_every_table_has_the_columns_of_its_contract(older: Path) -> None:
     lake = pipeline.open_lake(older)
     for table in TABLES:
