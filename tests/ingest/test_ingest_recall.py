@@ -117,7 +117,7 @@ def test_unchanged_archives_are_not_read_and_seen_the_same(lab: Lab, reads: list
     assert canonical(recalled.faults) == canonical(again.faults)
     assert rows(lab.lake) == before
     assert set(table(lab.lake, "archives")["ingest_id"]) == {1}
-    command = ["ingest", str(lab.root), "--lake", str(lab.lake), "--jobs", "1", "--dry-run"]
+    command = ["ingest", *map(str, sources), "--lake", str(lab.lake), "--dry-run"]
     assert main([*command, "--reread"]) == 0
     assert sorted(reads) == sorted(3 * read_once)
 
