@@ -73,8 +73,8 @@ def write_all(lab: Lab) -> None:
         lab.write(f"{name}/0.json", build())
         lab.write(f"{name}/1.json", build(model="m-pgm"))
         lab.write(f"copies/{name}.json", build())
-    lab.write("faulty/a.json", faulty("x"))
-    lab.write("faulty/b.json", faulty("x"))
+    for name in "abcd":  # of the first tasks, which both workers get
+        lab.write(f"as faulty/{name}.json", faulty("x"))
     lab.write("faulty/c.json", faulty("y"))
     lab.write("talk.json", chatarena())
     for number in range(4):
