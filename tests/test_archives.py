@@ -34,7 +34,6 @@ from pipeline.archives import (
     iter_file_documents,
     iter_source_files,
 )
-from pipeline.archives.members import UniqueNames
 from pipeline.errors import SourceError
 from pipeline.formats import read_game
 from pipeline.game_record import InvalidDocumentError
@@ -129,9 +128,15 @@ ARCHIVES = [pack + packed for pack in PACK for packed in COMPRESS]
 
 def archive(file: Path, tree: dict[str, bytes]) -> Path:
     """Write an archive of the kind that the ending of its name, such as `.tar.gz`, says."""
+    file.parent.mkdir(exist_ok=True)
     _, kind, *packed = file.name.split(".")
     file.write_bytes(COMPRESS["".join(f".{codec}" for codec in packed)](PACK[f".{kind}"](tree)))
     return file
+
+
+def packed_or_folder(place: Path, ending: str, tree: dict[str, bytes]) -> Path:
+    """Write the tree into an archive of the kind, or into a folder where there is no ending."""
+    return archive(place / f"x{ending}", tree) if ending else folder(place / "a", tree)
 
 
 def contents(*sources: str | Path) -> list[tuple[str, bytes | None, str | None]]:
@@ -150,24 +155,13 @@ def locations(*sources: str | Path) -> list[str]:
 # The same documents, whatever holds them
 
 
-def test_folder(tmp_path: Path) -> None:
-    root = folder(tmp_path / "logs", TREE)
-    assert contents(root) == EXPECTED
-    assert {document.source for document in iter_documents(root)} == {root.as_posix()}
-
-
-@pytest.mark.parametrize("ending", ARCHIVES)
-def test_archive_holds_what_the_folder_does(tmp_path: Path, ending: str) -> None:
-    file = archive(tmp_path / f"logs{ending}", TREE)
-    assert contents(file) == EXPECTED
-    assert {document.source for document in iter_documents(file)} == {file.as_posix()}
-
-
-@pytest.mark.parametrize("ending", ARCHIVES)
-def test_archive_in_a_folder(tmp_path: Path, ending: str) -> None:
-    (tmp_path / "sub").mkdir()
-    archive(tmp_path / "sub" / f"logs{ending}", TREE)
-    inside = f"sub/logs{ending}/"
+@pytest.mark.parametrize("ending", ["", *ARCHIVES])
+def test_folder_and_archives_hold_the_same(tmp_path: Path, ending: str) -> None:
+    """Also within another folder. One source needs no list."""
+    source = packed_or_folder(tmp_path / "sub", ending, TREE)
+    assert contents(source) == EXPECTED
+    assert {document.source for document in iter_documents(str(source))} == {source.as_posix()}
+    inside = f"sub/{source.name}/"
     assert contents(tmp_path) == [(inside + path, *rest) for path, *rest in EXPECTED]
     assert {document.source for document in iter_documents(tmp_path)} == {tmp_path.as_posix()}
 
@@ -241,10 +235,8 @@ def test_what_a_file_holds(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("packed", COMPRESS)
-@pytest.mark.parametrize("pack", [None, *PACK])
-def test_compressed_logs_alone_and_as_members(
-    tmp_path: Path, packed: str, pack: str | None
-) -> None:
+@pytest.mark.parametrize("pack", ["", *PACK])
+def test_compressed_logs_alone_and_as_members(tmp_path: Path, packed: str, pack: str) -> None:
     tree = {
         f"0.json{packed}": COMPRESS[packed](b"{}"),
         f"1.jsonl{packed}": COMPRESS[packed](b"{}\n[]\n"),
@@ -256,8 +248,7 @@ def test_compressed_logs_alone_and_as_members(
         f"1.jsonl{packed}#2",
         f"2.ndjson{packed}#2",
     ]
-    root = archive(tmp_path / f"logs{pack}", tree) if pack else folder(tmp_path / "logs", tree)
-    assert contents(root) == [
+    assert contents(packed_or_folder(tmp_path, pack, tree)) == [
         (path, data, None) for path, data in zip(expected, [b"{}", b"{}", b"[]", b"1"], strict=True)
     ]
 
@@ -265,22 +256,19 @@ def test_compressed_logs_alone_and_as_members(
 # Names and identity
 
 
-@pytest.mark.parametrize("ending", ARCHIVES)
+@pytest.mark.parametrize("ending", [".tar", ".tar.zst", ".zip"])
 def test_location_is_the_same_however_reached(tmp_path: Path, ending: str) -> None:
     root = folder(tmp_path / "a", TREE)
     file = archive(root / f"x{ending}", TREE)
     everything = locations(root)
-    assert everything == [str(root.resolve() / path) for path in _paths_with(ending)]
+    *paths, last = (path for path, *_ in EXPECTED)
+    inside = [f"x{ending}/{path}" for path in (*paths, last)]
+    assert everything == [str(root.resolve() / path) for path in (*paths, *inside, last)]
     assert set(locations(root / "a")) < set(everything)
     assert set(locations(file)) == {place for place in everything if f"x{ending}/" in place}
     assert locations(root / "a" / "c.jsonl") == [
         place for place in everything if "/a/a/c.jsonl#" in place
     ]
-
-
-def _paths_with(ending: str) -> list[str]:
-    paths = [path for path, *_ in EXPECTED]
-    return [*paths[:-1], *(f"x{ending}/{path}" for path in paths), paths[-1]]
 
 
 def test_source_of_a_file_is_its_folder(tmp_path: Path) -> None:
@@ -383,10 +371,7 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
 def test_a_name_like_a_line_of_another_file_is_marked(tmp_path: Path, ending: str) -> None:
     """Else two documents had one path, and the lake was damaged."""
     tree = {"a.jsonl": b"{}\n[]", "a.jsonl#1": b"", "b.jsonl.gz#22": b"", "c.csv#1": b""}
-    if ending:
-        source = archive(tmp_path / f"logs{ending}", tree)
-    else:
-        source = folder(tmp_path / "logs", tree)
+    source = packed_or_folder(tmp_path, ending, tree)
     assert [path for path, _, _ in contents(source)] == [
         *("a.jsonl#1", "a.jsonl#2", "a.jsonl#1 (file)", "b.jsonl.gz#22 (file)", "c.csv#1 (file)")
     ]
@@ -411,14 +396,13 @@ def test_linked_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)
-@pytest.mark.parametrize("inner", ["i.zip", "i.tar", "i.tar.zst", "i.tgz", "i.zip.gz"])
-def test_archive_inside_an_archive_is_not_opened(tmp_path: Path, ending: str, inner: str) -> None:
-    file = archive(tmp_path / f"x{ending}", {inner: tar(TREE), "z.json": b"{}"})
+def test_archive_inside_an_archive_is_not_opened(tmp_path: Path, ending: str) -> None:
+    inner = ["i.zip", "i.tar", "i.tar.zst", "i.tgz", "i.zip.gz"]
+    file = archive(tmp_path / f"x{ending}", dict.fromkeys(inner, tar(TREE)) | {"z.json": b"{}"})
     reason = (
         "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
     )
-    expected = (inner, None, reason)
-    assert contents(file) == [expected, ("z.json", b"{}", None)]
+    assert contents(file) == [*((name, None, reason) for name in inner), ("z.json", b"{}", None)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="a kernel with /proc")
@@ -536,6 +520,8 @@ def test_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert matched("**/0.json") == ["run1/a/0.json", "run2/0.json"]
     assert matched("run[2-9]/?.json") == ["run2/0.json"]
     assert matched("**") == ["run1/1.json", "run1/a/0.json", "run2/0.json", "x.png"]
+    folder(tmp_path, {"run[1]/0.json": b"{}"})  # a name that is there is no pattern
+    assert matched("run[1]") == ["run[1]/0.json"]
 
 
 def test_the_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -552,28 +538,14 @@ def test_the_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyP
         locations("~/nothing")
 
 
-def test_existing_name_is_no_pattern(tmp_path: Path) -> None:
-    folder(tmp_path, {"run[1]/0.json": b"{}", "run1/1.json": b"{}"})
-    assert contents(tmp_path / "run[1]") == [("0.json", b"{}", None)]
-
-
-def test_one_source_needs_no_list(tmp_path: Path) -> None:
-    """A string is a sequence of strings too, and the first of `/a/b` would be the whole disk."""
-    root = folder(tmp_path / "a", TREE)
-    assert (
-        list(iter_documents(str(root)))
-        == list(iter_documents(root))
-        == list(iter_documents([root]))
-    )
-
-
 # Errors of the user
 
 
 def test_all_bad_sources_are_named_before_anything_is_read(tmp_path: Path) -> None:
     good = folder(tmp_path / "good", TREE)
     (tmp_path / "empty" / "er").mkdir(parents=True)
-    bad = ["nope.json", "*.zip", "empty"]
+    folder(tmp_path, {"hidden/.git/0.json": b"{}"})
+    bad = ["nope.json", "*.zip", "empty", "hidden"]
     with pytest.raises(SourceError) as caught:
         iter_documents([good, *(tmp_path / name for name in bad)])
     assert all(name in str(caught.value) for name in bad)
@@ -583,27 +555,16 @@ def test_all_bad_sources_are_named_before_anything_is_read(tmp_path: Path) -> No
         count_files_and_bytes(tmp_path / "nope.json")
 
 
-def test_folder_with_only_a_hidden_one_is_empty(tmp_path: Path) -> None:
-    folder(tmp_path, {".git/0.json": b"{}"})
-    with pytest.raises(SourceError, match="no file"):
-        iter_documents(tmp_path)
-
-
-def _refuse(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let folders of this name not be listed, as for a user without the right."""
+def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder(tmp_path / "a", {"locked/0.json": b"{}", "z.json": b"{}"})
     scandir = os.scandir
 
     def refusing(path: str) -> object:
-        if Path(path).name == name:
+        if Path(path).name == "locked":
             raise PermissionError(13, "Permission denied", path)
         return scandir(path)
 
-    monkeypatch.setattr(os, "scandir", refusing)
-
-
-def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = folder(tmp_path / "a", {"locked/0.json": b"{}", "z.json": b"{}"})
-    _refuse("locked", monkeypatch)
+    monkeypatch.setattr(os, "scandir", refusing)  # as for a user without the right
     locked, readable = iter_documents(root)
     assert locked == Document(root.as_posix(), "locked/", None, "Permission denied", True)
     assert readable.data == b"{}"
@@ -637,6 +598,7 @@ def nest(tmp_path: Path) -> Iterator[Callable[..., Path]]:
     subprocess.run(["rm", "-rf", outermost], check=True)
 
 
+@pytest.mark.slow
 def test_folders_nested_deeper_than_calls(nest: Callable[..., Path], tmp_path: Path) -> None:
     depth = sys.getrecursionlimit() + 200
     if os.pathconf(tmp_path, "PC_PATH_MAX") < len(str(tmp_path)) + 2 * depth + 100:
@@ -716,24 +678,17 @@ def test_cut_archive_yields_what_precedes_the_cut(tmp_path: Path, ending: str) -
     file = archive(tmp_path / f"x{ending}", many())
     whole, data = list(iter_documents(file)), file.read_bytes()
     counts = []
-    n_padding = 10_240  # a tar ends in zeros that nobody misses
-    for length in sorted({*range(0, len(data) - n_padding, len(data) // 50), 100, 512, 700}):
+    lengths = {*range(0, len(data) - 10_240, len(data) // 50), 100, 512, 700}
+    if ending != ".tar":  # it ends in zeros that nobody misses
+        lengths |= {len(data) - n_bytes for n_bytes in (1, 4, 8, 12)}
+    for length in sorted(lengths):
         file.write_bytes(data[:length])
         counts.append(check_loss(file, whole))
     assert counts == sorted(counts)
     assert "zip" in ending or counts[-1] > N_MEMBERS // 2
 
 
-@pytest.mark.parametrize("n_bytes", [1, 4, 8, 12])
-@pytest.mark.parametrize("ending", [".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2"])
-def test_cut_in_the_last_bytes_is_noticed(tmp_path: Path, ending: str, n_bytes: int) -> None:
-    file = archive(tmp_path / f"x{ending}", TREE)
-    whole = list(iter_documents(file))
-    file.write_bytes(file.read_bytes()[:-n_bytes])
-    check_loss(file, whole)
-
-
-def test_tar_cut_between_members_is_noticed(tmp_path: Path) -> None:
+def test_loss_between_members_of_a_tar_is_noticed(tmp_path: Path) -> None:
     """Python's reader takes the missing header for the end, and says nothing."""
     file = tmp_path / "x.tar"
     data = tar({f"{i}.json": bytes(512) for i in range(9)})
@@ -744,22 +699,10 @@ def test_tar_cut_between_members_is_noticed(tmp_path: Path) -> None:
         assert check_loss(file, whole) == n_members
         file.write_bytes(data[: n_members * 1024 + 100])
         assert check_loss(file, whole) == n_members
-
-
-def test_damaged_header_of_a_tar_is_noticed(tmp_path: Path) -> None:
-    data = bytearray(tar({f"{i}.json": bytes(512) for i in range(9)}))
-    (tmp_path / "x.tar").write_bytes(data)
-    whole = list(iter_documents(tmp_path / "x.tar"))
-    data[5 * 1024 + 3] ^= 1
-    (tmp_path / "x.tar").write_bytes(data)
-    assert check_loss(tmp_path / "x.tar", whole) == 5
-
-
-def test_tar_behind_a_tar_is_noticed(tmp_path: Path) -> None:
-    (tmp_path / "x.tar").write_bytes(tar(TREE) + tar(TREE))
-    *before, last = iter_documents(tmp_path / "x.tar")
-    assert [document.path for document in before] == [path for path, *_ in EXPECTED]
-    assert last.is_broken
+    file.write_bytes(data[: 5 * 1024 + 3] + b"\xff" + data[5 * 1024 + 4 :])  # in a header
+    assert check_loss(file, whole) == 5
+    file.write_bytes(data + data)  # a tar behind a tar
+    assert check_loss(file, whole) == 9
 
 
 @pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
@@ -782,14 +725,14 @@ def test_cut_lines(tmp_path: Path, packed: str) -> None:
     whole = list(iter_documents(file))
     assert [document.data for document in whole] == lines
     counts = []
-    for twentieth in range(20):
-        file.write_bytes(data[: len(data) * twentieth // 20])
+    for fifth in range(5):
+        file.write_bytes(data[: len(data) * fifth // 5])
         counts.append(check_loss(file, whole))
     assert counts == sorted(counts)
     assert counts[-1] > 200
 
 
-@pytest.mark.parametrize("ending", ARCHIVES)
+@pytest.mark.parametrize("ending", [".tar", ".tar.zst", ".zip"])
 @pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
 def test_member_with_damage_of_its_own(tmp_path: Path, ending: str, packed: str) -> None:
     cut = COMPRESS[packed](b"{}\n{}")[:-1]
@@ -812,37 +755,29 @@ def test_the_whole_lines_of_a_short_file_are_kept(
     games = [json.dumps({"game": number}).encode() for number in range(4)]
     *whole, last = [COMPRESS[codec](game + b"\n") for game in games]
     data = b"".join(whole) + (b"junk" if damage == "junk" else last[: len(last) // 2])
-    name, packed = f"a.jsonl{codec}", tmp_path / f"x{outer}"
-    if outer:
-        archive(packed, {name: data, "b.json": b"{}"})
-    else:
-        packed = tmp_path / name
-        packed.write_bytes(data)
-    found = list(iter_documents(packed))
-    assert [document.data for document in found[:3]] == games[:3]
-    assert found[3].is_broken
-    assert "everything after #3 is lost" in str(found[3].reason)
-    assert [document.path for document in found[4:]] == (["b.json"] if outer else [])
+    source = packed_or_folder(tmp_path, outer, {f"a.jsonl{codec}": data, "b.json": b"{}"})
+    *found, broken, other = iter_documents(source)
+    assert [document.data for document in found] == games[:3]
+    assert broken.is_broken
+    assert "everything after #3 is lost" in str(broken.reason)
+    assert other.path == "b.json"
 
 
 @pytest.mark.parametrize("damage", ["junk", "checksum"])
 @pytest.mark.parametrize("outer", ["", ".tar", ".zip"])
-def test_a_game_whose_file_is_damaged_behind_it_is_kept(
-    tmp_path: Path, outer: str, damage: str
-) -> None:
-    game = json.dumps({"game": 1}, indent=2).encode()
-    data = gzip.compress(game)
-    data = data + b"junk" if damage == "junk" else data[:-8] + b"\0" * 8
-    if outer:
-        found = list(iter_documents(archive(tmp_path / f"x{outer}", {"7.json.gz": data})))
-    else:
-        (tmp_path / "7.json.gz").write_bytes(data)
-        found = list(iter_documents(tmp_path / "7.json.gz"))
-    assert [(one.path, one.data) for one in found] == [("7.json.gz", game), ("7.json.gz#2", None)]
-    assert found[1].is_broken
-    assert (
-        found[1].reason == "everything after the document is lost: the compressed data is damaged"
-    )
+def test_what_is_whole_before_the_damage_is_kept(tmp_path: Path, outer: str, damage: str) -> None:
+    game, lines = json.dumps({"game": 1}, indent=2).encode(), [b'{"game": 1}', b'{"game": 2}']
+    tree = {"7.json.gz": game, "8.jsonl.gz": b"\n".join([*lines, b""])}
+    for name, text in tree.items():
+        data = gzip.compress(text)
+        tree[name] = data + b"junk" if damage == "junk" else data[:-8] + b"\0" * 8
+    lost = "is lost: the compressed data is damaged"
+    assert contents(packed_or_folder(tmp_path, outer, tree)) == [
+        ("7.json.gz", game, None),
+        ("7.json.gz#2", None, f"everything after the document {lost}"),
+        *((f"8.jsonl.gz#{number}", line, None) for number, line in enumerate(lines, start=1)),
+        ("8.jsonl.gz", None, f"everything after #2 {lost}"),
+    ]
 
 
 def test_what_is_no_whole_object_before_the_damage_is_lost(tmp_path: Path) -> None:
@@ -851,14 +786,6 @@ def test_what_is_no_whole_object_before_the_damage_is_lost(tmp_path: Path) -> No
         (tmp_path / "7.json.gz").write_bytes(gzip.compress(text)[:-8] + b"\0" * 8)
         document = only(tmp_path)
         assert (document.path, document.data, document.is_broken) == ("7.json.gz", None, True)
-
-
-def test_lines_with_a_wrong_checksum_are_kept(tmp_path: Path) -> None:
-    file = tmp_path / "a.jsonl.gz"
-    file.write_bytes(gzip.compress(b'{"game": 1}\n{"game": 2}\n')[:-8] + b"\0" * 8)
-    *found, last = iter_documents(file)
-    assert [one.data for one in found] == [b'{"game": 1}', b'{"game": 2}']
-    assert last.reason == "everything after #2 is lost: the compressed data is damaged"
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -879,11 +806,7 @@ FETCHED = (".json", ".jsonl", ".csv", ".log", ".json.gz", ".jsonl.zst", ".txt.xz
 def test_a_pointer_of_git_lfs_is_named_in_place_of_any_file(tmp_path: Path, outer: str) -> None:
     endings = FETCHED if outer else (*FETCHED, *ARCHIVES)
     tree = {f"{n}{ending}": POINTER for n, ending in enumerate(endings)}
-    if outer:
-        archive(tmp_path / f"x{outer}", tree)
-    for name, data in {} if outer else tree.items():
-        (tmp_path / name).write_bytes(data)
-    found = list(iter_documents(tmp_path))
+    found = list(iter_documents(packed_or_folder(tmp_path, outer, tree)))
     assert len(found) == len(endings)
     for document in found:
         if document.data is None:
@@ -901,14 +824,6 @@ def test_a_file_in_another_encoding_is_one_document(tmp_path: Path) -> None:
     *found, text = iter_documents(tmp_path)
     assert [document.path for document in found] == ["a.json", "b.jsonl"]
     assert "UTF-16" in str(text.reason)
-
-
-def test_lines_in_a_cut_tar_are_lost_with_the_tar(tmp_path: Path) -> None:
-    lines = b"\n".join(random.Random(7).randbytes(700).hex().encode() for _ in range(500))
-    file = archive(tmp_path / "x.tar.gz", {"0.json": b"{}", "1.jsonl": lines, "2.json": b"{}"})
-    whole = list(iter_documents(file))
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    assert 100 < check_loss(file, whole) < 300
 
 
 def test_damaged_member_of_a_zip(tmp_path: Path) -> None:
@@ -1016,7 +931,7 @@ def test_a_zip_whose_directory_understates_a_size(tmp_path: Path) -> None:
     assert fine.data == b"{}"
 
 
-@pytest.mark.parametrize("name", ["0.json", "0.json.zst", "x.tar", "x.tar.zst", "x.zip"])
+@pytest.mark.parametrize("name", ["0.json.zst", "x.tar.zst", "x.zip"])
 def test_what_is_refused_is_not_held(tmp_path: Path, name: str) -> None:
     tree = {"0.json": bytes(90_000_000)}
     if name.startswith("0"):
@@ -1070,19 +985,6 @@ def test_members_of_one_name_are_told_apart(tmp_path: Path, pack: str) -> None:
     ]
 
 
-def test_many_names_are_kept_in_little_memory() -> None:
-    tracemalloc.start()
-    distinct = UniqueNames()
-    assert all(
-        distinct.unique_name(f"/results/{n}.json") == f"/results/{n}.json" for n in range(20_000)
-    )
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert size < 20_000 * 160
-    assert distinct.unique_name("/results/0.json") == "/results/0.json (2)"
-    assert distinct.unique_name("/results/19999.json") == "/results/19999.json (2)"
-
-
 # Work to be dealt out
 
 
@@ -1112,13 +1014,13 @@ def test_units_dealt_out_are_the_documents(tmp_path: Path) -> None:
 # Progress
 
 
-@pytest.mark.parametrize("damage", [0, 1000])
-def test_bytes_reported_add_up_to_those_on_disk(tmp_path: Path, damage: int) -> None:
+def test_bytes_reported_add_up_to_those_on_disk(tmp_path: Path) -> None:
+    """Also where archives are damaged; `test_units_dealt_out_are_the_documents` has whole ones."""
     root = folder(tmp_path / "a", TREE)
     (root / "gone.json").symlink_to("nowhere")
-    for ending in ARCHIVES:
+    for ending in (".tar", ".tar.zst", ".tar.gz", ".zip"):
         file = archive(root / f"x{ending}", many())
-        file.write_bytes(file.read_bytes()[damage:])
+        file.write_bytes(file.read_bytes()[1000:])
     on_disk = [path.stat().st_size for path in root.rglob("*") if path.is_file()]
     reported: list[int] = []
     for _ in iter_documents(root, reported.append):

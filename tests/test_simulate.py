@@ -4,22 +4,18 @@ What a log says is read here anew and naively, by the rules as the documentation
 them, not by the code that wrote it.
 """
 
-import io
 import json
 import re
-import tarfile
-import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
+from pipeline.archives import iter_documents
 from pipeline.errors import UsageError
 from pipeline.simulate import Summary, encode_json, simulate
 from pipeline.simulate.settings import Dice
@@ -74,7 +70,13 @@ class Run:
     logs: list[Log]
 
 
-PATH = re.compile(r"results/(\w+)/(.+)_competition_(\w+)_vs_gpt4/(\d+)\.json")
+PATH = re.compile(r"(\w+)/(.+)_competition_(\w+)_vs_gpt4/(\d+)\.json")
+
+
+def members(results: Path) -> dict[str, bytes]:
+    """The files of a run, in a folder or an archive, by their paths in `results`."""
+    found = iter_documents(results)
+    return {one.path.removeprefix("results/"): one.data for one in found if one.data is not None}
 
 
 @pytest.fixture(scope="module")
@@ -82,35 +84,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of some size, through an archive: it is read faster than files are."""
     summary = simulate(tmp_path_factory.mktemp("run") / "out", games=80, seed=5, archive="tar")
     logs = []
-    for path, data in tar_members(summary.results.read_bytes()).items():
+    for path, data in members(summary.results).items():
         if match := PATH.fullmatch(path):
             game, model, competition, index = match.groups()
             logs.append(Log(game, model, competition, int(index), data, json.loads(data)))
     return Run(summary, json.loads(summary.truth.read_text()), logs)
 
 
-def tar_members(data: bytes) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        return {
-            member.name: file.read()
-            for member in archive
-            if (file := archive.extractfile(member)) is not None
-        }
-
-
-def folder_members(out: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(out).as_posix(): path.read_bytes()
-        for path in sorted((out / "results").rglob("*.json"))
-    }
-
-
 # Bytes
-
-
-def test_every_log_is_what_json_dumps_writes(run: Run) -> None:
-    for log in run.logs[::3]:
-        assert log.data == json.dumps(log.content, indent=4).encode()
 
 
 def test_encode_is_json_dumps() -> None:
@@ -127,50 +108,24 @@ def test_encode_is_json_dumps() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """A small run, as files."""
     out = tmp_path_factory.mktemp("folder") / "out"
-    simulate(out, models=2, games=3, seed=1)
-    return folder_members(out)
+    return members(simulate(out, models=2, games=3, seed=1).results)
 
 
 def test_bytes_do_not_depend_on_jobs_or_archive(folder: dict[str, bytes], tmp_path: Path) -> None:
-    simulate(tmp_path / "2", models=2, games=3, seed=1, jobs=2)
-    assert folder_members(tmp_path / "2") == folder
-    summary = simulate(tmp_path / "3", models=2, games=3, seed=1, archive="tar")
-    assert list(tar_members(summary.results.read_bytes()).items()) == sorted(folder.items())
-
-
-@pytest.mark.parametrize(
-    ("archive", "members"),
-    [
-        ("tar.gz", tar_members),
-        (
-            "tar.zst",
-            lambda data: tar_members(zstandard.ZstdDecompressor().decompressobj().decompress(data)),
-        ),
-        (
-            "zip",
-            lambda data: {
-                name: file.read(name)
-                for file in [zipfile.ZipFile(io.BytesIO(data))]
-                for name in file.namelist()
-            },
-        ),
-    ],
-)
-def test_every_archive_holds_the_same_members(
-    archive: str,
-    members: Callable[[bytes], dict[str, bytes]],
-    folder: dict[str, bytes],
-    tmp_path: Path,
-) -> None:
-    runs = [simulate(tmp_path / n, models=2, games=3, seed=1, archive=archive) for n in "ab"]
-    one, other = (summary.results.read_bytes() for summary in runs)
-    assert one == other
-    assert list(members(one).items()) == sorted(folder.items())
+    """An archive has the same bytes each time, and the members of the folder in order."""
+    parallel = simulate(tmp_path / "jobs", models=2, games=3, seed=1, jobs=2)
+    assert members(parallel.results) == folder
+    for archive in ("tar", "tar.gz", "tar.zst", "zip"):
+        one, other = (
+            simulate(tmp_path / name / archive, models=2, games=3, seed=1, archive=archive).results
+            for name in "ab"
+        )
+        assert one.read_bytes() == other.read_bytes(), archive
+        assert list(members(one).items()) == sorted(folder.items()), archive
 
 
 def test_another_seed_is_another_run(folder: dict[str, bytes], tmp_path: Path) -> None:
-    simulate(tmp_path / "out", models=2, games=3, seed=2)
-    other = folder_members(tmp_path / "out")
+    other = members(simulate(tmp_path / "out", models=2, games=3, seed=2).results)
     assert other.keys() == folder.keys()
     assert not any(other[path] == folder[path] for path in folder if "setting" not in path)
 
@@ -178,9 +133,11 @@ def test_another_seed_is_another_run(folder: dict[str, bytes], tmp_path: Path) -
 def test_a_game_does_not_depend_on_how_many_are_played(
     folder: dict[str, bytes], tmp_path: Path
 ) -> None:
-    simulate(tmp_path / "out", models=2, games=1, seed=1)
-    fewer = folder_members(tmp_path / "out")
-    assert fewer.items() < folder.items()
+    heard: list[int] = []
+    fewer = simulate(tmp_path / "out", models=2, games=1, seed=1, on_game=heard.append)
+    assert members(fewer.results).items() < folder.items()
+    assert heard == sorted(heard)
+    assert heard[-1] == 14
 
 
 def test_dice_are_those_of_any_python() -> None:
@@ -193,13 +150,6 @@ def test_summary_counts_what_was_written(run: Run) -> None:
     assert run.summary.n_files == len(run.logs) + 6
     assert run.summary.models == ("sim-atlas", "sim-birch-pgm", "sim-cedar", "sim-delta")
     assert [m["model"] for m in run.truth["models"]] == list(run.summary.models)
-
-
-def test_on_game_hears_how_many_are_written(tmp_path: Path) -> None:
-    heard: list[int] = []
-    simulate(tmp_path / "out", models=1, games=2, on_game=heard.append)
-    assert heard == sorted(heard)
-    assert heard[-1] == 14
 
 
 @pytest.mark.parametrize(
@@ -391,30 +341,19 @@ def test_sizes_are_those_of_the_benchmark(run: Run) -> None:
         assert sum(sizes[kind]) / len(sizes[kind]) == pytest.approx(expected, rel=0.1), kind
 
 
-def test_a_process_has_one_timestamp(run: Run) -> None:
-    stamps = defaultdict(set)
-    for log in run.logs:
-        for message in log.content["history"]:
-            stamps[log.model, log.competition].add(message["timestamp"])
-    assert all(len(stamp) == 1 for stamp in stamps.values())
-    assert all(re.fullmatch(r"1\d{18}", stamp) for (stamp,) in stamps.values())
-    assert len({stamp for (stamp,) in stamps.values()}) == len(stamps)
-
-
 def test_all_models_play_the_same_settings(run: Run) -> None:
-    settings = defaultdict(set)
+    """Public Good repeats some of them; a process of the benchmark has one timestamp."""
+    settings, stamps = defaultdict(set), defaultdict(set)
     for log in run.logs:
+        stamps[log.model, log.competition] |= {m["timestamp"] for m in log.content["history"]}
         setting = dict(log.content.get("game_setting", {"topic": log.content.get("topic")}))
         setting.pop("test_player", None)
         settings[log.competition, log.index].add(json.dumps(setting))
     assert all(len(setting) == 1 for setting in settings.values())
-
-
-def test_public_good_repeats_settings(run: Run) -> None:
-    settings = {
-        log.index: log.content["game_setting"] for log in run.logs if log.game == "public_good"
-    }
-    assert all(settings[n] == settings[n - 3] for n in range(6, 80, 7))
+    assert all(len(stamp) == 1 for stamp in stamps.values())
+    assert len({stamp for (stamp,) in stamps.values()}) == len(stamps)
+    public_good = [settings["public_good", n] for n in range(80)]
+    assert all(public_good[n] == public_good[n - 3] for n in range(6, 80, 7))
 
 
 @pytest.mark.parametrize("game", ["airportfee", "chameleon", "prisoner", "undercover"])
@@ -535,31 +474,6 @@ def test_skill_is_what_happens(
     run: Run, skill: str, counted: Callable[[Log], Iterator[bool]]
 ) -> None:
     rates(run, skill, counted)
-
-
-def test_skill_rises_from_model_to_model(run: Run) -> None:
-    skills = [tuple(model["skill"].values()) for model in run.truth["models"]]
-    for worse, better in pairwise(skills):
-        assert all(a < b for a, b in zip(worse, better, strict=True))
-
-
-def test_better_models_win_more(run: Run) -> None:
-    """Over all games, by the credit of each outcome, in the order of skill."""
-    credit = {
-        "as_chameleon": (0, 0.5, 1, 0.5),
-        "as_non_chameleon": (1, 0.5, 0, 0.5),
-        "as_undercover": (0, 1, 2 / 3),
-        "as_non_undercover": (1, 0, 1 / 3),
-    }
-    won: dict[str, float] = defaultdict(float)
-    for log in run.logs:
-        if log.competition in credit:
-            won[log.model] += credit[log.competition][log.content["win_flag"]]
-        else:
-            won[log.model] += log.content["result"] in {"win", "agree"}
-    wins = [won[model] for model in run.summary.models]
-    assert wins == sorted(wins)
-    assert wins[-1] > 1.5 * wins[0]
 
 
 # Quirks

@@ -1,17 +1,15 @@
 """Files cut into documents: whose parts they are, what they carry, and how little is in memory."""
 
-import csv
 import gzip
-import io
 import json
 import re
-import tarfile
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from test_archives import tar
 
 from pipeline.archives import Document, iter_documents
 from pipeline.archives.splitting import (
@@ -105,9 +103,6 @@ def test_a_table_that_cannot_be_grouped_is_refused(data: bytes, reason: str) -> 
         cut(csv_group_splitter("id"), data)
 
 
-# Entries
-
-
 # Whole and lines
 
 
@@ -144,7 +139,6 @@ def test_a_mark_of_the_byte_order_on_a_blank_line_is_no_part(splitter: Splitter)
 
 
 NO_JSON = [b"", b"[INFO] started", b"[1] A. Name, 2020", b"{{ name }}", b"{'a': 1}", b"[x] done"]
-DAMAGED_LINES = b'{"a": "b\n{"a": "c"}\n{"a": "d"}\n'
 
 
 @pytest.mark.parametrize("head", NO_JSON)
@@ -152,10 +146,8 @@ def test_other_texts_are_not_taken_for_json(head: bytes) -> None:
     assert not starts_like_json(head)
     assert not starts_like_json(head + b"\nand more\n")
     assert not is_multiline_json(head + b"\nand more\n")
-
-
-def test_a_line_that_is_cut_does_not_make_lines_one_value() -> None:
-    assert not is_multiline_json(DAMAGED_LINES)
+    damaged_line = b'{"a": "b\n{"a": "c"}\n{"a": "d"}\n'
+    assert not is_multiline_json(damaged_line)
 
 
 # Memory
@@ -256,13 +248,7 @@ def test_files_of_a_folder_are_cut_as_is_asked(logs: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["tar", "tar.gz"])
 def test_members_of_an_archive_are_cut_alike(tmp_path: Path, ending: str) -> None:
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        for name, content in TREE.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    packed = data.getvalue() if ending == "tar" else gzip.compress(data.getvalue())
+    packed = tar(TREE) if ending == "tar" else gzip.compress(tar(TREE))
     (tmp_path / f"logs.{ending}").write_bytes(packed)
     assert contents(tmp_path / f"logs.{ending}") == EXPECTED
 
@@ -308,63 +294,3 @@ def test_a_text_that_is_no_log_can_grow_while_it_is_passed_over(tmp_path: Path) 
             text.write(b"more\n")
 
     assert [document.data for document in iter_documents(tmp_path, choose=grow)] == [None]
-
-
-# Logs of other systems
-
-
-def test_a_transcript_of_a_hundred_games(shared: Path) -> None:
-    """Three transcripts, of which `summary.txt` lists a hundred runs each."""
-    banner = re.compile(rb"=+\n +GAME \d+/100\n")
-    source = shared / "real" / "chatarena-transcripts.tar.zst"
-
-    def ask(path: str, head: bytes) -> Splitter | None:
-        return section_splitter(banner) if banner.match(head.lstrip()) else None
-
-    found = [document for document in iter_documents(source, choose=ask) if document.data]
-    games = [document for document in found if "#" in document.path]
-    assert len(games) == 300
-    assert {document.path.rpartition("#")[2] for document in games} == set(map(str, range(1, 101)))
-    for document in games:
-        assert document.data is not None
-        number = document.path.rpartition("#")[2]
-        assert banner.match(document.data)
-        assert document.data.split(b"\n")[1] == f"  GAME {number}/100".encode()
-        assert document.data.count(b"Now the game starts! The topic is") == 1
-
-
-def test_a_table_of_a_game_a_row(shared: Path) -> None:
-    """Read alone, each row is what the table read as a whole has there."""
-    source = shared / "real" / "pd-cheap-talk.tar.zst"
-    (name,) = {
-        document.path for document in iter_documents(source) if document.path.endswith(".csv")
-    }
-
-    def ask(splitter: Splitter) -> list[bytes]:
-        def chosen(path: str, head: bytes) -> Splitter | None:
-            return splitter if path.endswith(".csv") else None
-
-        found = iter_documents(source, choose=chosen)
-        return [document.data for document in found if name in document.path and document.data]
-
-    (table,) = ask(read_whole_file)
-    alone = [list(csv.DictReader(io.StringIO(row.decode()))) for row in ask(iter_csv_rows)]
-    assert alone == [[row] for row in csv.DictReader(io.StringIO(table.decode()))]
-    assert len(alone) == 190
-
-
-def test_a_file_of_all_games_of_a_tournament(shared: Path) -> None:
-    """Each entry is the game that has a file of its own beside it, with reflections added later."""
-    source = shared / "real" / "avalon.tar.zst"
-    path = "avalon/1_cross_game_learning_50g/"
-
-    def ask(path: str, head: bytes) -> Splitter | None:
-        return list_splitter("games") if path.endswith("all_games.json") else None
-
-    found = [document for document in iter_documents(source, choose=ask) if path in document.path]
-    listed = [json.loads(document.data or b"") for document in found if "#" in document.path]
-    alone = [json.loads(document.data or b"") for document in found if "#" not in document.path]
-    assert len(listed) == 50
-    for game in alone:
-        game.pop("post_game_reflections", None)
-    assert all(game in alone for game in listed)

@@ -1,43 +1,14 @@
 """The shared logs, taken in whole: acceptance A2 and A5, and what of the edge cases is refused."""
 
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import zstandard
-from lakes import PROVENANCE, check, nonzero, rows, statuses, table
+from lakes import check, nonzero, statuses, table
 
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake
-
-DEFENDERS = ("gpt-4", "gpt-4-fix")
-
-
-def unpack(archive: Path, folder: Path) -> Path:
-    """The members of a tar.zst, as files in a folder."""
-    with (
-        archive.open("rb") as file,
-        zstandard.ZstdDecompressor().stream_reader(file) as stream,
-        tarfile.open(fileobj=stream, mode="r|") as members,
-    ):
-        members.extractall(folder, filter="data")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def public(
-    shared: Path, public_lake: StoredLake, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Path]]:
-    """The public corpus unpacked, and a lake of the archive and of the folder."""
-    top = tmp_path_factory.mktemp("public")
-    folder = unpack(shared / "corpus" / "magic-public.tar.zst", top / "unpacked")
-    assert nonzero(ingest(folder, top / "lake")) == {"ingested": 1430, "ignored": 103}
-    of_archive = Path(str(public_lake.path))
-    yield {"folder": folder, "of archive": of_archive, "of folder": top / "lake"}
-    check(of_archive)
-    check(top / "lake")
 
 
 def test_documents_and_games(public_lake: StoredLake) -> None:
@@ -54,27 +25,6 @@ def test_documents_and_games(public_lake: StoredLake) -> None:
     }
     assert games["game_id"].n_unique() == 1430
     assert table(lake, "results").height == 1430
-
-
-@pytest.mark.long
-def test_archive_and_folder_make_identical_tables(public: dict[str, Path]) -> None:
-    """As in `test_archive_and_folder_make_the_same_lake`, of a few logs."""
-    ours, theirs = (
-        rows(public[lake], without=PROVENANCE, but_for=["archives", "ingests"])
-        for lake in ("of archive", "of folder")
-    )
-    for name, found in ours.items():
-        assert found == theirs[name], name
-
-
-@pytest.mark.long
-def test_the_folder_after_the_archive_is_all_copies(public: dict[str, Path]) -> None:
-    """As in `test_folder_then_archive`, of a few logs."""
-    report = ingest(public["folder"], public["of archive"], dry_run=True)
-    assert nonzero(report) == {"duplicate": 1430, "ignored": 103}
-    assert report.n_superseded == 0
-    report = ingest([*public["folder"].glob("*")], public["of folder"], dry_run=True)
-    assert nonzero(report) == {"unchanged": 1430, "ignored": 103}
 
 
 def test_every_model_was_played_on_the_same_settings(public_lake: StoredLake) -> None:
@@ -116,6 +66,7 @@ def test_transcripts(transcripts: tuple[Path, IngestSummary]) -> None:
     assert table(lake, "quarantine").is_empty()
 
 
+@pytest.mark.slow
 def test_transcripts_without_a_model(transcripts: tuple[Path, IngestSummary], shared: Path) -> None:
     """They are known by their bytes; where they are new, somebody has to say who played."""
     lake, _ = transcripts

@@ -9,7 +9,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 
 from pipeline.cli import main
 from pipeline.errors import SourceError, UsageError
-from pipeline.ingest import IngestSummary, ingest, worker
+from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.decode import AssignedModels, ModelsOf, read_models_by_path_pattern
 from pipeline.lake import open_lake
 
@@ -35,11 +35,6 @@ def read(logs: Path, model: str | ModelsOf | None) -> IngestSummary:
     return ingest(logs, logs.parent / "lake", model=model, jobs=1)
 
 
-def rehearse(logs: Path, model: ModelsOf) -> IngestSummary:
-    """What `read` would tell, for less time."""
-    return ingest(logs, logs.parent / "lake", model=model, jobs=1, dry_run=True)
-
-
 def models(logs: Path) -> dict[str, list[str | None]]:
     """The models of each game's players, by path."""
     rows = open_lake(logs.parent / "lake").table("players").sort("seat").collect()
@@ -50,32 +45,21 @@ def models(logs: Path) -> dict[str, list[str | None]]:
 
 
 def test_models_by_path_and_by_player(logs: Path) -> None:
-    report = read(logs, {"x/*": "one", "z/*": SEATED, "*": "rest"})
+    """Players of two models compete."""
+    report = read(logs, {"y/*": "one", "*": SEATED})
     assert report.statuses["ingested"] == 4
     found = models(logs)
     named = found.pop("z/2.json")
     assert set(named).isdisjoint({"a", "b"})
-    assert found == {"x/1.json": ["one"] * 3, "y/1.json": ["rest"] * 3, "z/1.json": ["a", "b", "a"]}
-
-
-def test_players_of_two_models_compete(logs: Path) -> None:
-    read(logs, {"*": SEATED})
+    seated = ["a", "b", "a"]
+    assert found == {"x/1.json": seated, "y/1.json": ["one"] * 3, "z/1.json": seated}
     games = open_lake(logs.parent / "lake").table("games").filter(path="x/1.json")
     rows = open_lake(logs.parent / "lake").table("results").join(games, on="game_id", how="semi")
-    found = set(rows.select("model", "role", "seat", "win_credit").collect().iter_rows())
-    assert found == {("b", "chameleon", 2, 1.0), ("a", "non_chameleon", None, 0.0)}
+    results = set(rows.select("model", "role", "seat", "win_credit").collect().iter_rows())
+    assert results == {("b", "chameleon", 2, 1.0), ("a", "non_chameleon", None, 0.0)}
 
 
 @pytest.mark.slow
-def test_the_same_models_again_are_the_same_games(logs: Path) -> None:
-    given = {"x/*": "one", "*": SEATED}
-    read(logs, given)
-    assert read(logs, given).statuses["unchanged"] == 4
-    again = {"x/?.json": "one", "*": dict(reversed(SEATED.items()))}
-    assert read(logs, again).statuses["unchanged"] == 4
-    assert read(logs, None).statuses["unchanged"] == 4
-
-
 def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
     """An ingest notes what it gave, so that a large archive is read again when that differs."""
     read(logs, {"*": "one"})
@@ -89,45 +73,15 @@ def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
     assert json.loads(other) == {"x/*": "one", "*": "two"}
 
 
-@pytest.mark.slow
-def test_logs_that_name_their_models_are_looked_for_once(
-    logs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Twelve logs of as many given models; then twelve others, and at last all, with none given."""
-    tried: list[str] = []
-    of_game = worker.game_id
-
-    def noted(sha256: str, index: int | None, model: str | None) -> str:
-        tried.append(sha256)
-        return of_game(sha256, index, model)
-
-    monkeypatch.setattr("pipeline.ingest.worker.game_id", noted)
-    for number in range(12):
-        (logs / "x" / f"{number}.json").write_bytes(encode(chatarena()) + b" " * number)
-    given = {f"x/{number}.json": f"m{number}" for number in range(12)}
-    read(logs, {**given, "*": "rest"})
-    others = logs.parent / "others"
-    others.mkdir()
-    for number in range(12):
-        (others / f"{number}.json").write_bytes(encode(prisoners_dilemma(model=f"own{number}")))
-    tried.clear()
-    assert ingest(others, logs.parent / "lake", jobs=1).statuses["ingested"] == 12
-    assert len(tried) == 12
-    again = read(logs, None)
-    assert (again.statuses["unchanged"], again.n_known_by_content) == (15, 14)
-    assert models(logs)["x/11.json"] == ["m11"] * 3
-
-
-def test_what_no_pattern_is_for_is_refused(logs: Path) -> None:
-    report = rehearse(logs, {"x/*": "one"})
+def test_what_has_no_model_is_refused(logs: Path) -> None:
+    """A log that no pattern is for, and one whose pattern leaves out a player."""
+    given: ModelsOf = {"x/*": "one", "y/*": {"Player 1": "a", "Player 3": "b"}}
+    report = ingest(logs, logs.parent / "lake", model=given, jobs=1, dry_run=True)
     assert report.statuses["quarantined"] == 2
-    assert set(report.faults["path"]) == {"y/1.json", "z/1.json"}
-    assert report.faults["message"].str.contains("--models-from").all()
-
-
-def test_a_player_without_a_model_is_refused(logs: Path) -> None:
-    report = rehearse(logs, {"*": {"Player 1": "a", "Player 3": "b"}})
-    assert set(report.faults["message"]) == {"nothing names that of Player 2"}
+    messages = dict(report.faults.select("path", "message").iter_rows())
+    assert messages.keys() == {"y/1.json", "z/1.json"}
+    assert messages["y/1.json"] == "nothing names that of Player 2"
+    assert "--models-from" in messages["z/1.json"]
 
 
 def test_the_part_of_a_file_has_the_path_of_the_file() -> None:

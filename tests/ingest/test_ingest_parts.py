@@ -5,13 +5,11 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import tiny
-import zstandard
 from lakes import Lab, games_at, nonzero, rows, statuses, table
 
 import pipeline.ingest.worker
 from pipeline.archives.splitting import iter_csv_rows as table_rows
 from pipeline.formats.sniffer import WELL_FORMED, DocumentSniffer
-from pipeline.ingest import ingest
 
 SECTIONS = b"""
 =====
@@ -92,13 +90,6 @@ def test_a_refused_part_is_read_again(
     assert games_at(lab.lake) == [("b.csv#1", 1), ("b.csv#2", 2)]
 
 
-def test_a_part_that_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None:
-    (lab.root / "b.csv").write_bytes(b"tiny,put\n1,Ann=2 Bo=6%b\n2,Ann=3 Bo=1\n" % LONG)
-    ingest(lab.root, lab.lake, max_document=2**15)
-    assert statuses(lab.lake) == {"b.csv#1": "quarantined", "b.csv#2": "ingested"}
-    assert lab.counts() == {"ingested": 1, "unchanged": 1}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt", "b.csv"])
 def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
@@ -119,55 +110,25 @@ def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     assert table(lab.lake, "documents")["ingest_id"].unique().to_list() == [1]
 
 
-# Enough for three blocks of zstandard: the first can be read when the rest is cut.
-N_PARTS = 20_000
-
-
-@pytest.mark.long
-def test_the_rest_of_a_mended_file_of_parts_is_ingested(lab: Lab) -> None:
-    parts = b"".join(b"%d,Ann=%d Bo=6\n" % (n, n) for n in range(N_PARTS))
-    packed = zstandard.compress(b"tiny,put\n" + parts)
-    file = lab.root / "b.csv.zst"
-    file.write_bytes(packed[: len(packed) // 2])
-    n_before = lab.ingest().statuses["ingested"]
-    assert 0 < n_before < N_PARTS
-    file.write_bytes(packed)
-    assert lab.counts() == {"ingested": N_PARTS - n_before, "unchanged": n_before}
-
-
-def test_two_formats_that_ask_for_a_file_refuse_it(
+def test_two_formats_that_ask_for_a_file_or_claim_a_document_refuse_it(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = SimpleNamespace(
-        NAME="other", NAMES_MODELS=True, splitter=lambda path, head: table_rows,
-        claims=lambda look: look.data.startswith(b"tiny"), read=None,
-    )  # fmt: skip
-    tiny.make_known(monkeypatch, other)
-    (lab.root / "b.csv").write_bytes(TABLE)
-    assert nonzero(lab.ingest()) == {"quarantined": 1}
-    (message,) = table(lab.lake, "quarantine")["message"]
-    assert message.startswith("the formats tiny_rows and other claim it")
-
-
-def test_two_formats_that_claim_a_document_refuse_it(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = SimpleNamespace(NAME="other", claims=lambda look: "tiny_put" in look.keys, read=None)
-    tiny.make_known(monkeypatch, other)
-    (lab.root / "c.json").write_bytes(LIST)
-    assert nonzero(lab.ingest()) == {"quarantined": 1, "ignored": 1}
-    (message,) = table(lab.lake, "quarantine")["message"]
-    assert message.startswith("the formats tiny_entries and other claim it")
-
-
-def test_a_format_knows_the_path(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def claims(look: DocumentSniffer) -> bool:
         seen.append(look.path)
-        return False
+        return "tiny_put" in look.keys
 
-    tiny.make_known(monkeypatch, SimpleNamespace(NAME="other", claims=claims, read=None))
-    (lab.root / "b.csv").write_bytes(TABLE)
-    lab.ingest()
-    assert seen == ["b.csv#1", "b.csv#2", "b.csv#3"]
+    other = SimpleNamespace(
+        NAME="other", NAMES_MODELS=True, claims=claims, read=None,
+        splitter=lambda path, head: table_rows if path.endswith(".csv") else None,
+    )  # fmt: skip
+    tiny.make_known(monkeypatch, other)
+    lab.write("b.csv", TABLE)
+    lab.write("c.json", LIST)
+    assert lab.counts() == {"quarantined": 2, "ignored": 1}
+    messages = dict(table(lab.lake, "quarantine").select("path", "message").iter_rows())
+    assert messages.keys() == {"b.csv", "c.json#1"}
+    assert messages["b.csv"].startswith("the formats tiny_rows and other claim it")
+    assert messages["c.json#1"].startswith("the formats tiny_entries and other claim it")
+    assert seen == ["c.json#1", "c.json#2"]

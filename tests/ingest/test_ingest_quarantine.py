@@ -2,27 +2,20 @@
 
 import errno
 import gzip
-import json
 import os
-from collections.abc import Callable
 from hashlib import sha512
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from lakes import Lab, games_at, nonzero, table
+from lakes import Lab, nonzero, table
 from rawlogs import by_seat, chameleon, encode, prisoners_dilemma, public_good, undercover
 from test_archives import tar
 
-from pipeline.archives import Document
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import (
     MAX_STORED_RAW_BYTES,
-    AssignedModels,
-    GameIds,
-    decode_documents,
-    scan_document,
 )
 from pipeline.lake import open_lake
 from pipeline.reports.documents import documents
@@ -70,6 +63,8 @@ def test_bytes_from_outside_of_the_source_are_not_kept(lab: Lab, tmp_path: Path)
     for name, target in links.items():
         (lab.root / name).parent.mkdir(exist_ok=True)
         (lab.root / name).symlink_to(target)
+    lab.ingest("a.json")  # as a pattern of the shell gives it
+    assert table(lab.lake, "quarantine")["raw"].to_list() == [None]
     assert lab.ingest().n_of_games == 2
     found = table(lab.lake, "quarantine")
     kept = dict(found.select("path", pl.col("raw").is_not_null()).iter_rows())
@@ -81,15 +76,6 @@ def test_bytes_from_outside_of_the_source_are_not_kept(lab: Lab, tmp_path: Path)
         "e.json": False,
         "g.json": True,
     }
-
-
-def test_bytes_of_a_linked_source_are_not_kept(lab: Lab, tmp_path: Path) -> None:
-    """As a pattern of the shell gives it."""
-    (tmp_path / "secret").write_bytes(BROKEN)
-    lab.root.mkdir(exist_ok=True)
-    (lab.root / "a.json").symlink_to(tmp_path / "secret")
-    ingest([lab.root / "a.json"], lab.lake)
-    assert table(lab.lake, "quarantine")["raw"].to_list() == [None]
 
 
 def test_what_a_row_tells(lab: Lab) -> None:
@@ -120,34 +106,20 @@ def test_what_a_row_tells(lab: Lab) -> None:
     assert len(refused(lab.lake)) == 4
 
 
-NOISE = [sha512(bytes([n])).hexdigest() * 8 for n in range(3)]
-LOGS = [encode(prisoners_dilemma() | {"topic": noise}) for noise in NOISE]
-
-
-def lines() -> bytes:
-    return gzip.compress("\n".join(json.dumps(json.loads(log)) for log in LOGS).encode())
-
-
-def archive() -> bytes:
-    return gzip.compress(tar({f"x/{number}.json": log for number, log in enumerate(LOGS)}))
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
 @pytest.mark.slow
-def test_a_file_cut_short_leaves_once_it_is_whole(
-    lab: Lab, name: str, whole: Callable[[], bytes]
-) -> None:
+def test_a_file_cut_short_leaves_once_it_is_whole(lab: Lab) -> None:
     """By itself it is no document then: only what is in it is seen."""
-    data = whole()
-    lab.write(f"deep/{name}", data[: len(data) // 2])
+    noise = [sha512(bytes([n])).hexdigest() * 8 for n in range(3)]
+    games = {f"x/{n}.json": encode(GAME | {"topic": noise[n]}) for n in range(3)}
+    data = gzip.compress(tar(games))
+    lab.write("deep/a.tar.gz", data[: len(data) // 2])
     lab.write("deep/a/0.json", BROKEN)
     lab.ingest()
-    assert {path for path, *_ in refused(lab.lake)} == {f"deep/{name}", "deep/a/0.json"}
-    lab.write(f"deep/{name}.json", GAME)
-    lab.ingest(f"deep/{name}.json")
-    assert {path for path, *_ in refused(lab.lake)} == {f"deep/{name}", "deep/a/0.json"}
-    lab.write(f"deep/{name}", data)
+    assert {path for path, *_ in refused(lab.lake)} == {"deep/a.tar.gz", "deep/a/0.json"}
+    lab.write("deep/a.tar.gz.json", GAME)
+    lab.ingest("deep/a.tar.gz.json")
+    assert {path for path, *_ in refused(lab.lake)} == {"deep/a.tar.gz", "deep/a/0.json"}
+    lab.write("deep/a.tar.gz", data)
     lab.ingest()
     assert refused(lab.lake) == [("deep/a/0.json", "$", False)]
     unread = documents(open_lake(lab.lake), status="quarantined")
@@ -244,6 +216,7 @@ def test_a_game_whose_rows_break_a_contract_is_refused_alone(lab: Lab) -> None:
 def test_every_batch_knows_what_others_decoded(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """However documents are dealt out into batches, the lake is the same."""
     monkeypatch.setattr("pipeline.ingest.worker.BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     for n in range(3):
         lab.write(f"{n}/a.json", faulty())
         lab.write(f"{n}/b.json", GAME)
@@ -253,24 +226,6 @@ def test_every_batch_knows_what_others_decoded(lab: Lab, monkeypatch: pytest.Mon
     assert report.games.rows() == [("chameleon", 1), ("prisoners_dilemma", 1)]
     assert [place for _, place, _ in refused(lab.lake)].count("$.consistency_metric") == 1
     assert table(lab.lake, "games").height == 2
-
-
-# Nothing in an ingest makes it fail but the lake
-
-
-def test_odd_documents_do_not_stop_the_others(lab: Lab) -> None:
-    """Everything but a lone half of a character can be held."""
-    odd = "caf\u00e9 'x' \"y\" \\ \x00 \x7f \U0001f98e \u202e"
-    lab.write("a 'b' \u00e9.json", prisoners_dilemma([by_seat(odd, odd, odd)], model=odd))
-    assert lab.counts() == {"ingested": 1}
-    assert set(table(lab.lake, "decisions")["text"]) == {odd}
-    assert table(lab.lake, "results")["model"].to_list() == [odd]
-    lab.write("half.json", encode(prisoners_dilemma(model="\ud83e")))
-    for number, name in enumerate(["Player 0", "Player 01"]):
-        lab.write(f"odd {number}.json", GAME | {"test_player_name": name})
-    lab.write("z.json", public_good())
-    assert sum(lab.counts().values()) == 5
-    assert "z.json" in {path for path, _ in games_at(lab.lake)}
 
 
 # Rehearsals
@@ -333,35 +288,19 @@ def test_a_report_has_the_faults_of_what_was_seen(
     assert report.statuses["quarantined"] == 1
 
 
-def test_a_rehearsal_makes_no_lake(lab: Lab, tmp_path: Path) -> None:
+def test_a_rehearsal_makes_no_lake_and_tells_of_its_progress(lab: Lab, tmp_path: Path) -> None:
+    """It tells of every document and byte that it reads."""
     lab.write("a.json", GAME)
     lab.write("b.json", faulty())
+    lab.write("d.txt", b"12345")
     nowhere = tmp_path / "nowhere"
-    report = ingest(lab.root, nowhere, dry_run=True)
-    assert nonzero(report) == {"ingested": 2}
+    told: list[tuple[int, int]] = []
+    report = ingest(lab.root, nowhere, dry_run=True, on_progress=lambda *one: told.append(one))
+    assert sum(n_documents for n_documents, _ in told) == 3
+    assert sum(n_bytes for _, n_bytes in told) == sum(
+        file.stat().st_size for file in lab.root.iterdir()
+    )
+    assert nonzero(report) == {"ingested": 2, "ignored": 1}
     assert report.games.rows() == [("chameleon", 1), ("prisoners_dilemma", 1)]
     assert report.faults.height == 1
     assert not nowhere.exists()
-
-
-def test_progress_tells_of_every_document_and_byte(lab: Lab) -> None:
-    for name in "abc":
-        lab.write(f"{name}.json", GAME)
-    lab.write("d.txt", b"12345")
-    result: list[tuple[int, int]] = []
-    ingest(
-        lab.root,
-        lab.lake,
-        on_progress=lambda documents, n_bytes: result.append((documents, n_bytes)),
-    )
-    assert sum(n for n, _ in result) == 4
-    assert sum(n for _, n in result) == sum(file.stat().st_size for file in lab.root.iterdir())
-
-
-def test_decoding_needs_no_lake() -> None:
-    """What is unknown to the lake is decoded without it, so that workers can."""
-    documents = [Document("/logs", "3.json", encode(GAME))]
-    seen = [scan_document(documents[0], 0)]
-    batch = decode_documents(documents, seen, AssignedModels(), GameIds())
-    assert (seen[0].status_alone, seen[0].game_index) == ("game", 3)
-    assert batch.tables["decisions"].num_rows == 3

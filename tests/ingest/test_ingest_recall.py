@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings, strategies as st
 from inspect_logs import chameleon as inspected, json_log, sample
 from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
@@ -24,7 +24,6 @@ from pipeline.cli import main
 from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.game_record import RecordError
 from pipeline.ingest import IngestSummary, ingest
-from pipeline.lake import open_or_create_lake
 from pipeline.lake.maintain import maintain
 
 Members = dict[str, bytes]
@@ -92,47 +91,35 @@ def result(report: IngestSummary) -> dict[str, int]:
     return nonzero(report) | {"superseded": report.n_superseded, "bytes": report.n_bytes}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("is_given", [True, False], ids=["given", "in a folder"])
-@pytest.mark.parametrize("name", FORMS)
-def test_an_unchanged_archive_is_not_read_and_seen_the_same(
-    lab: Lab, reads: list[str], name: str, *, is_given: bool
-) -> None:
-    file = lab.write(name, packed(MEMBERS, name))
-    source = file if is_given else lab.root
-    ingest(source, lab.lake)
-    assert reads == [name]
+@pytest.mark.slow(seconds=5)
+def test_unchanged_archives_are_not_read_and_seen_the_same(lab: Lab, reads: list[str]) -> None:
+    """Two sources can have the same paths, and files are merged in between."""
+    sources = [lab.root / "one", lab.root / "two"]
+    for name in FORMS:
+        lab.write(f"one/{name}", packed(MEMBERS, name))
+    lab.write("two/logs.zip", packed({"a/0.json": DILEMMA, "a/1.json": b"{"}, "logs.zip"))
+    ingest(sources, lab.lake)
+    read_once = sorted([*FORMS, "logs.zip"])
+    assert sorted(reads) == read_once
     before = rows(lab.lake)
 
-    again = ingest(source, lab.lake, reread=True)
+    again = ingest(sources, lab.lake, reread=True)
     expected = seen(lab.lake)
     n_rows = table(lab.lake, "documents").height
-    assert reads == [name, name]
+    assert sorted(reads) == sorted(2 * read_once)
+    maintain(lab.lake)
 
-    recalled = ingest(source, lab.lake)
-    assert reads == [name, name]
+    recalled = ingest(sources, lab.lake)
+    assert sorted(reads) == sorted(2 * read_once)
     assert seen(lab.lake) == expected
     assert table(lab.lake, "documents").height == n_rows
     assert result(recalled) == result(again)
     assert canonical(recalled.faults) == canonical(again.faults)
     assert rows(lab.lake) == before
-    assert table(lab.lake, "archives")["ingest_id"].to_list() == [1]
-
-
-@pytest.mark.slow
-def test_a_history_of_an_archive_and_what_is_around_it(lab: Lab, reads: list[str]) -> None:
-    """Two sources can have the same paths, and files are merged in between."""
-    sources = [lab.root / "one", lab.root / "two"]
-    for source, game in zip(sources, (CHAMELEON, PUBLIC_GOOD), strict=True):
-        lab.write(f"{source.name}/logs.tar", packed({"x.json": game, "y.json": b"{"}, "logs.tar"))
-    ingest(sources, lab.lake)
-    maintain(lab.lake)
-    assert len(reads) == 2
-    before = rows(lab.lake)
-    report = ingest(sources, lab.lake)
-    assert nonzero(report) == {"unchanged": 2, "quarantined": 2}
-    assert len(reads) == 2
-    assert rows(lab.lake) == before
+    assert set(table(lab.lake, "archives")["ingest_id"]) == {1}
+    command = ["ingest", *map(str, sources), "--lake", str(lab.lake), "--dry-run"]
+    assert main([*command, "--reread"]) == 0
+    assert sorted(reads) == sorted(3 * read_once)
 
 
 def test_what_was_refused_keeps_its_format_and_its_model(
@@ -263,31 +250,21 @@ def test_files_whose_names_print_alike_are_not_noted(tmp_path: Path, reads: list
     assert table(lake, "archives").is_empty()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_archive_is_read_where_it_would_be_read_otherwise(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
-    lab.ingest()
-    ingest(file.parent, lab.lake, model="m-9")
-    ingest(file.parent, lab.lake, max_document=2**20)
-    ingest(file.parent, lab.lake, max_expanded=2**20)
-    assert len(reads) == 4
-    ingest(file.parent, lab.lake, max_expanded=2**20)
+    given: dict[str, Any] = {"model": "m-9", "max_document": 2**20, "max_expanded": 2**20}
+    ingest(file.parent, lab.lake, **given)
+    ingest(file.parent, lab.lake, **given, dry_run=True)
+    assert len(reads) == 1
+    for option, value in given.items():
+        ingest(file.parent, lab.lake, **(given | {option: 2 * value}), dry_run=True)
     assert len(reads) == 4
     monkeypatch.setattr(pipeline.ingest.worker, "hash_ingest_code", lambda: "0" * 64)
-    lab.ingest()
+    ingest(file.parent, lab.lake, **given, dry_run=True)
     assert len(reads) == 5
-
-
-@pytest.mark.slow
-def test_reread_is_asked_for_on_the_command_line(lab: Lab, reads: list[str]) -> None:
-    lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
-    command = ["ingest", str(lab.root), "--lake", str(lab.lake), "--jobs", "1"]
-    assert [main(command), main(command)] == [0, 0]
-    assert len(reads) == 1
-    assert main([*command, "--reread"]) == 0
-    assert len(reads) == 2
 
 
 @pytest.mark.slow
@@ -300,56 +277,3 @@ def test_an_archive_is_read_whose_game_the_lake_has_no_more(lab: Lab, reads: lis
     assert reads.count("a.tar") == 1
     lab.ingest()
     assert reads.count("a.tar") == 2
-
-
-@pytest.mark.long
-def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
-    lab: Lab, reads: list[str]
-) -> None:
-    """As when the document was refused in a folder above, under another name of its source."""
-    lab.write("sub/logs.zip", packed(MEMBERS, "logs.zip"))
-    lab.ingest()
-    lab.ingest("sub")
-    lab.ingest("sub")
-    assert len(reads) == 3
-    assert lab.counts() == nonzero(lab.ingest("sub"))
-
-
-# Any history
-
-DOCUMENTS = [CHAMELEON, PUBLIC_GOOD, DILEMMA, b"{", b"[]"]
-NAMES = ["a.tar", "b.jsonl", "b.jsonl#x.json", "c/0.json"]
-STEP = st.tuples(
-    st.dictionaries(st.sampled_from(["0.json", "1.json", "x.json"]), st.sampled_from(DOCUMENTS)),
-    st.sampled_from(NAMES),
-    st.sampled_from([None, "m-9"]),
-    st.booleans(),
-)
-
-
-@pytest.mark.long
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(steps=st.lists(STEP, min_size=1, max_size=4))
-def test_recalling_is_as_reading_whatever_came_before(
-    steps: list[tuple[Members, str, str | None, bool]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    top = tmp_path_factory.mktemp("histories")
-    logs, lakes = top / "logs", [top / "read", top / "recalled"]
-    (logs / "c").mkdir(parents=True)
-    for lake in lakes:
-        open_or_create_lake(lake)
-    for members, name, model, is_given in steps:
-        file = logs / name
-        is_plain = file.suffix == ".json"
-        file.write_bytes(next(iter(members.values()), b"[]") if is_plain else packed(members, name))
-        for source in [file if is_given else logs, logs]:
-            rehearsed, read, recalled = (
-                ingest(source, lake, model=model, reread=lake == lakes[0], dry_run=dry_run)
-                for lake, dry_run in ((lakes[1], True), (lakes[0], False), (lakes[1], False))
-            )
-            assert result(rehearsed) == result(read) == result(recalled)
-            assert canonical(read.faults) == canonical(recalled.faults)
-            assert seen(lakes[0]) == seen(lakes[1])
-    assert rows(lakes[0]) == rows(lakes[1])

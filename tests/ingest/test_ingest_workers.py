@@ -11,14 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lakes import Lab, games_at, nonzero, parquet_files, rows, table
+from lakes import Lab, nonzero, parquet_files, rows
 from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma, public_good
-from test_ingest_identity import archive
+from test_archives import zipped
 
 from pipeline.archives import SourceFile
 from pipeline.errors import PipelineError, UsageError
@@ -27,18 +26,13 @@ from pipeline.lake import open_lake
 
 BROKEN = b'{"history": ['
 ALL: Any = {"but_for": ()}
-TASKS = import_module("pipeline.ingest.worker")
-
-
-class Crash(Exception):
-    """Raised by a test within an ingest."""
 
 
 @pytest.fixture
 def pooled(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Little is given to processes too, a document a task; gives those started."""
     monkeypatch.setattr("pipeline.ingest.worker._MIN_BYTES_PER_PROCESS", 1)
-    monkeypatch.setattr(TASKS, "TASK_UNITS", 1)
+    monkeypatch.setattr(worker, "TASK_UNITS", 1)
     started = []
 
     class Recorded(subprocess.Popen):  # type: ignore[type-arg]
@@ -79,14 +73,15 @@ def write_all(lab: Lab) -> None:
         lab.write(f"{name}/0.json", build())
         lab.write(f"{name}/1.json", build(model="m-pgm"))
         lab.write(f"copies/{name}.json", build())
-    lab.write("faulty/a.json", faulty("x"))
-    lab.write("faulty/b.json", faulty("x"))
+    for name in "abcd":  # of the first tasks, which both workers get
+        lab.write(f"as faulty/{name}.json", faulty("x"))
     lab.write("faulty/c.json", faulty("y"))
     lab.write("talk.json", chatarena())
     for number in range(4):
         lab.write(f"torn/{number}.json", BROKEN + b" " * number)
     lab.write("notes.txt", b"not a log")
-    lab.write("setting.json", {"topic": "Rivers"})
+    packed = {f"{name}.json": encode(build(model="packed")) for name, build in GAMES.items()}
+    lab.write("logs.zip", zipped(packed | {"setting.json": encode({"topic": "Rivers"})}))
 
 
 def change_some(lab: Lab) -> None:
@@ -100,132 +95,46 @@ def change_some(lab: Lab) -> None:
     lab.write("torn/0.json", prisoners_dilemma(model="mended"))
     lab.write("torn/1.json", b"[")
     lab.write("cost_sharing/1.json", BROKEN)
+    lab.write("logs.zip", zipped({"0.json": encode(chameleon(model="packed"))}))
 
 
 # The same lake
 
 
-@pytest.mark.long
+@pytest.mark.slow(seconds=10)
 def test_two_processes_make_the_lake_that_one_makes(
-    lab: Lab, pooled: list[Any], empty_lake: Path
+    lab: Lab, pooled: list[Any], empty_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New, replaced, superseded, copied, moved, mended, refused: whatever becomes of a document."""
+    """New, replaced, superseded, copied, moved, mended, refused: whatever becomes of a document.
+
+    A large archive is dealt out while it is read, a few documents at a time.
+    """
+    monkeypatch.setattr(worker, "LARGE_ARCHIVE_BYTES", 1)
+    monkeypatch.setattr(worker, "TASK_BYTES", 2**13)
     other = lab.lake.parent / "other"
     shutil.copytree(empty_lake, other)
     for change in (write_all, change_some):
         change(lab)
         expected = alone(Lab(lab.root, other), model="talker")
         assert pooled == []
-        report = by_two(lab, model="talker")
+        told: list[tuple[int, int]] = []
+        report = by_two(lab, model="talker", on_progress=lambda *one, told=told: told.append(one))
         assert len(pooled) == 2
         pooled.clear()
         assert rows(lab.lake, but_for=["ingests"]) == rows(other, but_for=["ingests"])
+        place = ["path", "json_path"]
         assert report.statuses == expected.statuses
         assert report.games.equals(expected.games)
         assert (report.n_superseded, report.n_bytes) == (expected.n_superseded, expected.n_bytes)
-        place = ["path", "json_path"]
         assert report.faults.sort(place).equals(expected.faults.sort(place))
+        assert sum(n for n, _ in told) == sum(report.statuses.values())
+        assert sum(n for _, n in told) == sum(
+            file.stat().st_size for file in lab.root.rglob("*") if file.is_file()
+        )
     assert expected.n_superseded > 0
     assert {"ingested", "replacing", "duplicate", "quarantined"} < set(nonzero(expected))
     # What both have written is in the lake, one file for each.
     assert len(open_lake(lab.lake).table_files("games")) >= 2
-
-
-@pytest.mark.slow(seconds=5)
-def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
-    lab: Lab, pooled: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A copy, a game that gives way to one with an index, and the bytes of what is refused."""
-    folders: list[str] = []
-    start = worker.start_python_process
-
-    def look(program: str, **environment: str) -> Any:
-        folders.append(environment["TMPDIR"])
-        return start(program, **environment)
-
-    monkeypatch.setattr(worker, "start_python_process", look)
-    for name in "abcd":
-        lab.write(f"copies/{name}.json", faulty("x"))
-    lab.write("index/a.json", public_good())
-    lab.write("index/b/7.json", public_good())
-    torn = {f"torn/{name}.json": BROKEN + name.encode() * 1000 for name in "abcdef"}
-    for path, data in torn.items():
-        lab.write(path, data)
-    report = by_two(lab)
-    assert len(pooled) == 2
-    assert nonzero(report) == {"ingested": 2, "duplicate": 4, "quarantined": 6}
-    assert games_at(lab.lake) == [("copies/a.json", None), ("index/b/7.json", 7)]
-    for name in ("players", "messages", "votes", "results", "contributions"):
-        found = table(lab.lake, name)
-        assert found.unique().height == found.height, name
-    assert table(lab.lake, "players").height == 6
-    refused = dict(table(lab.lake, "quarantine").select("path", "raw").iter_rows())
-    assert refused.pop("copies/a.json") == encode(faulty("x"))
-    assert refused == torn
-    # What killed workers left in the machine's own folder stays in one that goes with the ingest.
-    (folder,) = set(folders)
-    assert Path(folder).name.startswith("magic-")
-    assert not Path(folder).exists()
-    assert nonzero(by_two(lab)) == {"unchanged": 6, "quarantined": 6}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["logs.tar.zst", "logs.zip"])
-def test_an_archive_is_read_here_and_decoded_by_others(
-    lab: Lab, pooled: list[Any], empty_lake: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """A large one is dealt out while it is read, a few documents at a time."""
-    monkeypatch.setattr(TASKS, "LARGE_ARCHIVE_BYTES", 1)
-    monkeypatch.setattr(TASKS, "TASK_BYTES", 2**13)
-    write_all(lab)
-    packed = archive(lab, name)
-    other = lab.lake.parent / "other"
-    shutil.copytree(empty_lake, other)
-    ingest(packed, other, model="talker", jobs=1)
-    result: list[tuple[int, int]] = []
-    ingest(packed, lab.lake, model="talker", jobs=2, on_progress=lambda *one: result.append(one))
-    assert len(pooled) == 2
-    assert rows(lab.lake, but_for=["ingests"]) == rows(other, but_for=["ingests"])
-    assert len(open_lake(lab.lake).table_files("games")) == 2
-    assert sum(n for n, _ in result) == table(lab.lake, "documents").height
-    assert sum(n for _, n in result) == packed.stat().st_size
-
-
-@pytest.mark.slow
-def test_an_ingest_does_without_pandas(lab: Lab) -> None:
-    """Arrow imports it for some of what it does, where it is there: 0.2 s in each process."""
-    write_all(lab)
-    script = (
-        "import sys; from pipeline.ingest import ingest;"
-        "ingest(*sys.argv[1:], jobs=1, model='talker'); print('pandas' in sys.modules)"
-    )
-    command = [sys.executable, "-c", script, str(lab.root), str(lab.lake)]
-    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"
-
-
-@pytest.mark.long
-def test_a_rehearsal_by_two_processes(lab: Lab, pooled: list[Any]) -> None:
-    write_all(lab)
-    alone(lab, model="talker")
-    change_some(lab)
-    before = {file: file.stat().st_mtime_ns for file in lab.lake.rglob("*")}
-    rehearsed = by_two(lab, dry_run=True, model="talker")
-    assert len(pooled) == 2
-    assert {file: file.stat().st_mtime_ns for file in lab.lake.rglob("*")} == before
-    report = alone(lab, model="talker")
-    assert rehearsed.statuses == report.statuses
-    assert rehearsed.games.equals(report.games)
-    assert rehearsed.n_superseded == report.n_superseded
-    assert rehearsed.ingest_id is None
-
-
-def test_little_is_read_without_other_processes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise Crash
-
-    monkeypatch.setattr("subprocess.Popen", refuse)
-    lab.write("a.json", public_good())
-    assert nonzero(by_two(lab)) == {"ingested": 1}
 
 
 @pytest.mark.parametrize(
@@ -282,7 +191,7 @@ def begin(lab: Lab) -> tuple[Any, set[Path]]:
     return rows(lab.lake, **ALL), parquet_files(lab.lake)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.usefixtures("staged_at_once")
 def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
     """It is told how it ended, nothing of the ingest stays, and the next one does it all."""
@@ -294,24 +203,17 @@ def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
     assert pooled[1].returncode is not None
     assert parquet_files(lab.lake) == lying
     assert rows(lab.lake, **ALL) == before
-    report = by_two(lab)
-    assert nonzero(report) == {"ingested": 20, "replacing": 1, "unchanged": 1, "quarantined": 1}
-    assert report.ingest_id == 2
 
 
 @pytest.mark.usefixtures("staged_at_once")
-@pytest.mark.some(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
-def test_an_ingest_that_fails_ends_its_workers(
-    lab: Lab, pooled: list[Any], error: type[BaseException]
-) -> None:
+def test_an_ingest_that_fails_ends_its_workers(lab: Lab, pooled: list[Any]) -> None:
     before, lying = begin(lab)
 
     def fail() -> None:
-        raise error
+        raise KeyboardInterrupt
 
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         by_two(lab, on_progress=when_files_are_staged(lab, fail))
     assert len(pooled) == 2
     assert None not in [process.returncode for process in pooled]
@@ -321,13 +223,13 @@ def test_an_ingest_that_fails_ends_its_workers(
 
 # Runs an ingest by two processes that kills itself as soon as a file is staged, and tells of them.
 _KILLED = """
-import importlib, os, signal, sys
+import os, signal, sys
 from pathlib import Path
 import pipeline.ingest, pipeline.ingest.worker
 root, lake, n_files = sys.argv[1], sys.argv[2], int(sys.argv[3])
 pipeline.ingest.worker._MIN_BYTES_PER_PROCESS = 1
 pipeline.ingest._MAX_BATCH_BYTES = 1
-importlib.import_module("pipeline.ingest.worker").TASK_UNITS = 1
+pipeline.ingest.worker.TASK_UNITS = 1
 def watch(n_documents, n_bytes):
     if sum(1 for _ in Path(lake).rglob("*.parquet")) > n_files:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()

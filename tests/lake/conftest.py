@@ -64,6 +64,12 @@ def lake(tmp_path: Path, used_lake: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
+def new_lake(tmp_path: Path, empty_lake: Path) -> Path:
+    """A lake without an ingest, to be written."""
+    return shutil.copytree(empty_lake, tmp_path / "new lake")
+
+
+@pytest.fixture
 def more(tmp_path: Path) -> Path:
     """Logs that the used lake does not hold."""
     return write_logs(tmp_path / "more", "third")

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +29,16 @@ def lake(used_lake: Path, tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-def merge(delta: DeltaTable) -> None:
-    delta.optimize.compact()
-
-
 def merge_and_delete(delta: DeltaTable) -> None:
     delta.optimize.compact()
     delta.vacuum(0, dry_run=False, enforce_retention_duration=False)
 
 
-@pytest.mark.some(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("act", [merge, merge_and_delete])
-def test_a_table_of_ingests_that_another_tool_arranged_anew(
-    lake: Path, more: Path, act: Callable[[DeltaTable], None]
-) -> None:
+def test_a_table_of_ingests_that_another_tool_arranged_anew(lake: Path, more: Path) -> None:
     """Its rows are the same, so the lake is, too; only its versions are more than its rows."""
     before = rows(lake, but_for=())
-    act(DeltaTable(lake / "ingests"))
+    merge_and_delete(DeltaTable(lake / "ingests"))
     assert rows(lake, but_for=()) == before
     assert verify(lake).is_whole
     assert ingest(more, lake).statuses["ingested"] == 5
@@ -62,8 +53,7 @@ def test_rows_of_ingests_that_another_tool_deleted(lake: Path) -> None:
 
 def test_a_merge_by_another_tool_is_no_ingest(lake: Path, more: Path) -> None:
     """What it adds is in the numbers; an ingest that was not ended is not."""
-    delta = DeltaTable(lake / "documents")
-    merge(delta)
+    DeltaTable(lake / "documents").optimize.compact()
     assert not open_lake(lake).has_later_commits()
     ingest(more, lake)
     assert not open_lake(lake).has_later_commits()
@@ -97,13 +87,12 @@ def in_log(lake: Path, name: str, change: dict[str, dict[str, Any]]) -> None:
         log.write_text("\n".join(map(json.dumps, lines)))
 
 
-@pytest.mark.parametrize("name", ["votes", "ingests"])
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("name", "change", "says"),
     [
-        ({"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, "columnMapping"),
-        ({"protocol": FEATURES}, "deletionVectors"),
-        ({"metaData": {"configuration": {"delta.appendOnly": "true"}}}, "appendOnly"),
+        ("votes", {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, "columnMapping"),
+        ("ingests", {"protocol": FEATURES}, "deletionVectors"),
+        ("votes", {"metaData": {"configuration": {"delta.appendOnly": "true"}}}, "appendOnly"),
     ],
 )
 def test_a_table_that_is_more_than_its_files(
@@ -123,6 +112,7 @@ def test_a_table_that_is_more_than_its_files(
     assert sorted(lake.rglob("*.parquet")) == before
 
 
+@pytest.mark.slow
 def test_what_another_tool_turned_on_goes_with_its_commit(lake: Path, more: Path) -> None:
     """The next ingest restores the table, and its protocol."""
     newest = max((lake / "votes" / "_delta_log").glob("*.json"))

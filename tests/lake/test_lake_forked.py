@@ -30,9 +30,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("lake", "says"), [("copied", '"spawn"'), ("opened", '"spawn"'), ("first", "[")]
-)
+@pytest.mark.parametrize(("lake", "says"), [("copied", '"spawn"'), ("first", "[")])
 def test_a_process_that_was_forked_reads_or_says_why_not(
     sample_lake: Path, lake: str, says: str
 ) -> None:

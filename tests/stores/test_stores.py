@@ -9,12 +9,12 @@ from pathlib import Path
 
 import duckdb
 import obstore
-import polars as pl
 import pytest
 from event_tables import assert_same, checked
 from lakes import rows
 from obstore.store import from_url
 from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
+from test_catalog import leave_out_most
 
 from pipeline import open_lake
 from pipeline.archives import (
@@ -28,12 +28,10 @@ from pipeline.errors import LakeError, PipelineError, SourceError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import is_lake, open_or_create_lake
-from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
 from pipeline.stores import parse_location, remote
 from pipeline.verify import verify
-from pipeline.warehouse.filesystem import LakeFilesByUrl
 
 TREE = {
     ".git/a.json": b"{}",
@@ -105,18 +103,15 @@ def test_units_are_read_anywhere(tree: Path, bucket: str) -> None:
 
 
 def test_an_object_by_itself(tree: Path, bucket: str) -> None:
+    """Within a source it is read once."""
     url = upload(tree, f"{bucket}/x")
+    assert list(iter_documents([url, f"{url}/a", f"{url}/a.json"])) == list(iter_documents(url))
     (log,) = iter_documents(f"{url}/a.json")
     assert (log.source, log.path, log.data) == (url, "a.json", b"{}")
     packed = list(iter_documents(f"{url}/packed.zip"))
     assert {document.source for document in packed} == {f"{url}/packed.zip"}
     everything = {(f"{d.source}/{d.path}", d.data) for d in iter_documents(url)}
     assert {(f"{d.source}/{d.path}", d.data) for d in packed} < everything
-
-
-def test_a_source_within_another_is_read_once(tree: Path, bucket: str) -> None:
-    url = upload(tree, f"{bucket}/x")
-    assert list(iter_documents([url, f"{url}/a", f"{url}/a.json"])) == list(iter_documents(url))
 
 
 def test_an_object_larger_than_the_limit_is_not_read(tmp_path: Path, bucket: str) -> None:
@@ -128,6 +123,8 @@ def test_an_object_larger_than_the_limit_is_not_read(tmp_path: Path, bucket: str
 
 
 def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
+    with pytest.raises(SourceError, match="patterns work only for files on this machine"):
+        iter_documents(f"{bucket}/x/*.json")
     with pytest.raises(SourceError, match="no file") as caught:
         iter_documents(f"{bucket}/nothing")
     with pytest.raises(SourceError, match="NoSuchBucket") as other:
@@ -140,17 +137,30 @@ def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None:
-    """Games of each type from and into the store, and the metrics of both engines."""
+def test_a_lake_on_a_store_is_the_lake_here(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Games of each type from and into the store, the metrics of both engines, the catalogue."""
+    leave_out_most(monkeypatch)
     result = simulate(tmp_path / "logs", models=2, games=1, seed=3, jobs=1)
     url = upload(tmp_path / "logs", f"{bucket}/logs")
     here, there = tmp_path / "lake", f"{bucket}/some/lake"
-    assert ingest(url, here).statuses == ingest(url, there).statuses
+    assert main(["ingest", url, "--lake", there]) == 0
+    ingest(url, here)
     assert rows(here) == rows(there)  # type: ignore[arg-type]
-    check_remote(there)
     ours, theirs = open_lake(here), open_lake(there)
+    for name in TABLES:
+        checked(name, theirs.table(name).collect())
+    values = ours.metrics()
     for engine in ("polars", "duckdb"):
-        assert_same(theirs.metrics(engine=engine), ours.metrics(engine=engine))
+        assert_same(theirs.metrics(engine=engine), values)
+    assert main(["catalog", "--lake", there]) == 0
+    (tmp_path / "got.duckdb").write_bytes(parse_location(f"{there}/magic.duckdb").open().read())
+    with duckdb.connect(tmp_path / "got.duckdb", read_only=True) as connection:
+        assert_same(connection.sql("FROM metrics").pl().select(values.columns), values)
+        select = "SELECT sql FROM duckdb_views() WHERE view_name = 'votes' AND NOT internal"
+        (view,) = connection.execute(select).fetchone()
+    assert all(file in view for file in theirs.table_files("votes"))
     assert result.n_games == ours.table("games").collect().height
     query = "SELECT game_type, count(*) AS n FROM messages GROUP BY ALL ORDER BY ALL"
     assert theirs.sql(query).equals(ours.sql(query))
@@ -160,121 +170,25 @@ def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None
     }
 
 
-def check_remote(url: str) -> None:
-    opened = open_lake(url)
-    for name in TABLES:
-        checked(name, opened.table(name).collect())
-
-
-@pytest.mark.long
-def test_the_catalogue_of_a_lake_on_a_store_names_urls(
-    tmp_path: Path, logs: Path, bucket: str
-) -> None:
-    """Its tables answer wherever it lies; its views, where DuckDB can reach the store."""
-    lake = f"{bucket}/some/lake"
-    open_or_create_lake(lake)
-    for command in ("catalog", "ingest"):
-        assert main([command, *([str(logs)] if command == "ingest" else []), "--lake", lake]) == 0
-    assert {key for key in keys(lake) if "magic.duckdb" in key} == {"magic.duckdb"}
-    (tmp_path / "got.duckdb").write_bytes(parse_location(f"{lake}/magic.duckdb").open().read())
-    assert main(["catalog", "--lake", lake, "-o", str(tmp_path / "own.duckdb")]) == 0
-    opened = open_lake(lake)
-    for name in ("got", "own"):
-        with duckdb.connect(tmp_path / f"{name}.duckdb", read_only=True) as connection:
-            values = opened.metrics()
-            assert_same(connection.sql("FROM metrics").pl().select(values.columns), values)
-            select = "SELECT sql FROM duckdb_views() WHERE view_name = 'votes' AND NOT internal"
-            (view,) = connection.execute(select).fetchall()
-            assert all(file in view[0] for file in opened.table_files("votes"))
-            reachable = LakeFilesByUrl(opened)
-            assert reachable.register_table("votes") == opened.table_files("votes")
-            connection.register_filesystem(reachable)
-            votes = connection.sql("FROM votes").pl()
-            assert votes.sort(pl.all()).equals(opened.sql("FROM votes").sort(pl.all()))
-    open_or_create_lake(lake)
-    assert verify(lake).faults.is_empty()
-
-
-@pytest.mark.long
-def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> None:
-    here, there = tmp_path / "lake", f"{bucket}/lake"
+@pytest.mark.slow
+def test_replacements_and_upkeep(logs: Path, bucket: str) -> None:
+    lake = f"{bucket}/lake"
     for model in ("first", "second"):
         (logs / "3.json").write_bytes(encode(prisoners_dilemma(model=model)))
-        for lake in (here, there):
-            ingest(logs, lake)
-    before = rows(here)
-    assert rows(there) == before  # type: ignore[arg-type]
-    reader = open_lake(there)
-    assert maintain(there)["files_after"].sum() < len(list(here.rglob("*.parquet")))
-    assert verify(there).faults.is_empty()  # each object has the bytes that its name is the hash of
-    assert rows(there) == before  # type: ignore[arg-type]
-    result = maintain(there, keep_days=0, older_than_hours=0)
+        report = ingest(logs, lake)
+    assert (report.statuses["replacing"], report.n_superseded) == (1, 1)
+    before = rows(lake)  # type: ignore[arg-type]
+    result = maintain(lake, keep_days=0, older_than_hours=0)
+    assert result["files_after"].sum() < result["files_before"].sum()
     assert result["files_deleted"].sum() > 0
-    assert rows(there) == before  # type: ignore[arg-type]
-    opened = open_lake(there)
+    assert rows(lake) == before  # type: ignore[arg-type]
+    opened = open_lake(lake)
     live = {Path(file).name for name in TABLES for file in opened.table_files(name)}
     assert {
-        Path(key).name
-        for key in keys(there)
-        if key.endswith(".parquet") and "_delta_log" not in key
+        Path(key).name for key in keys(lake) if key.endswith(".parquet") and "_delta_log" not in key
     } == live
-    assert reader.ingest_id == opened.ingest_id - 1
-
-
-@pytest.mark.long
-def test_a_failed_ingest_leaves_no_object(
-    logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = f"{bucket}/lake"
-    ingest(logs, lake)
-    lying = keys(lake)
-
-    def failing(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    (logs / "new.json").write_bytes(encode(chameleon(model="new")))
-    with monkeypatch.context() as patch:
-        patch.setattr("pipeline.lake.transaction.Transaction.write_rows", failing)
-        with pytest.raises(KeyboardInterrupt):
-            ingest(logs, lake)
-    assert keys(lake) == lying
-    assert ingest(logs, lake).statuses["ingested"] == 1
-
-
-def _ingest(source: Path, lake: str) -> None:
-    ingest(source, lake)
-
-
-@pytest.mark.long
-def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
-    lake = f"{bucket}/lake"
-    sources = [write_logs(tmp_path / name, name) for name in ("left", "right")]
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_ingest, args=(source, lake)) for source in sources]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(timeout=60)
-    assert [worker.exitcode for worker in workers] == [0, 0]
-    opened = open_lake(lake)
-    assert opened.ingest_id == 2
-    assert opened.table("games").collect().height == 10
-    assert set(opened.table("results").collect()["model"]) >= {"left", "right"}
-
-
-@pytest.mark.slow
-def test_a_worker_writes_with_the_lake_s_name_alone(logs: Path, bucket: str) -> None:
-    """What it sends back can be committed by another process."""
-    lake = open_or_create_lake(f"{bucket}/lake")
-    ingest(logs, str(lake.path))
-    games = open_lake(str(lake.path)).table("games").collect()
-    writer = TableWriter(f"{lake.path}/games", "games")
-    writer.write(games)
-    writer.close()
-    (file,) = pickle.loads(pickle.dumps(writer.files))
-    assert f"games/{file.name}" in keys(str(lake.path))
-    found = pl.read_parquet(f"{lake.path}/games/{file.name}")
-    assert found.equals(games)
+    assert verify(lake).faults.is_empty()  # each object has the bytes that its name is the hash of
+    assert opened.ingest_id == 3
 
 
 def test_what_is_no_lake(bucket: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -294,35 +208,12 @@ def test_what_is_no_lake(bucket: str, capfd: pytest.CaptureFixture[str]) -> None
             assert lake in str(caught.value)
 
 
-@pytest.mark.long
-def test_the_command_line_keeps_both_slashes(
-    logs: Path, bucket: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    lake = f"{bucket}/lake"
-    assert main(["ingest", str(logs), "--lake", lake]) == 0
-    assert main(["tables", "--lake", lake]) == 0
-    assert lake in capfd.readouterr().err
-    assert main(["metrics", "--lake", lake, "--engine", "duckdb", "--format", "csv"]) == 0
-    duckdb = capfd.readouterr().out
-    assert main(["metrics", "--lake", lake, "--format", "csv"]) == 0
-    assert capfd.readouterr().out == duckdb
-    assert main(["tables", "--lake", "s3://no-such-bucket/lake"]) == 1
-    result = capfd.readouterr().err
-    assert "NoSuchBucket" in result
-    assert result.count("\n") == 1
-
-
 @pytest.mark.parametrize("path", ["a//b", "/a", "./a", "a/../b"])
 def test_no_part_of_a_url_is_left_out(bucket: str, path: str) -> None:
     with pytest.raises(LakeError, match="between slashes"):
         open_lake(f"{bucket}/{path}")
     with pytest.raises(SourceError, match="between slashes"):
         iter_documents(f"{bucket}/{path}")
-
-
-def test_patterns_are_of_files_on_this_machine(bucket: str, tree: Path) -> None:
-    with pytest.raises(SourceError, match="patterns work only for files on this machine"):
-        iter_documents(f"{bucket}/x/*.json")
 
 
 def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,7 +303,7 @@ def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.Mon
             raise AssertionError
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_lost_lock_stops_a_commit(
     logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
