@@ -137,8 +137,6 @@ def mutant(dice: Random, seeds: list[bytes]) -> bytes:
     log = json.loads(dice.choice(seeds))
     for _ in range(dice.choice([0, 1, 1, 1, 2, 3, 8])):
         dice.choice(BENDS)(dice, log, seeds)
-    if dice.random() < 0.15:
-        dice.choice(GROWTHS)(dice, log)
     data = _written(dice, log)
     for _ in range(dice.choice([0, 0, 0, 0, 1, 1, 2])):
         data = dice.choice(DAMAGES)(dice, data)
@@ -209,28 +207,11 @@ def _remove(dice: Random, log: Any, _: list[bytes]) -> None:
         del place[0][place[1]]
 
 
-def _repeat(dice: Random, log: Any) -> None:
-    """The same again and again."""
-    place = _place(dice, log)
-    if place and isinstance(place[0], list):
-        parent, key = place
-        parent[key:key] = [parent[key]] * dice.choice([1, 1, 1, 2, 30, 300])
-
-
 def _rename(dice: Random, log: Any, _: list[bytes]) -> None:
     place = _place(dice, log)
     if place and isinstance(place[0], dict):
         parent, key = place
         parent[dice.choice([*NAMES, *parent])] = parent.pop(key)
-
-
-def _crowd(dice: Random, log: Any) -> None:
-    """Many more players, parties or rounds, all alike."""
-    place = _place(dice, log)
-    if place and isinstance(place[0], dict):
-        parent, key = place
-        name = dice.choice(["Player {}", "{}", "Airline {}"])
-        parent |= {name.format(n): parent[key] for n in range(dice.choice([5, 30, 1100]))}
 
 
 def _exchange(dice: Random, log: Any, _: list[bytes]) -> None:
@@ -272,19 +253,10 @@ def _speak(dice: Random, log: Any, _: list[bytes]) -> None:
         row[key] = text(dice) if key == "content" else dice.choice(NAMES)
 
 
-def _shuffle(dice: Random, log: Any, _: list[bytes]) -> None:
-    place = _place(dice, log)
-    value = place[0][place[1]] if place else None
-    if isinstance(value, list):
-        dice.shuffle(value)
-
-
 BENDS: list[Callable[[Random, Any, list[bytes]], None]] = [
     *(_replace, _replace, _replace, _remove, _rename),
-    *(_exchange, _graft, _wrap, _speak, _speak, _shuffle),
+    *(_exchange, _graft, _wrap, _speak, _speak),
 ]
-# At most one of these, since together they would fill the memory before any decoder does.
-GROWTHS: list[Callable[[Random, Any], None]] = [_repeat, _repeat, _crowd]
 
 
 # What becomes of bytes
@@ -292,10 +264,6 @@ GROWTHS: list[Callable[[Random, Any], None]] = [_repeat, _repeat, _crowd]
 
 def _cut(dice: Random, data: bytes) -> bytes:
     return data[: dice.randrange(len(data) + 1)]
-
-
-def _cut_from_the_front(dice: Random, data: bytes) -> bytes:
-    return data[dice.randrange(len(data) + 1) :]
 
 
 def _flip(dice: Random, data: bytes) -> bytes:
@@ -311,35 +279,7 @@ def _insert(dice: Random, data: bytes) -> bytes:
     return data[:at] + dice.choice([*bits, dice.randbytes(40), *RAW.values()]) + data[at:]
 
 
-def _lose(dice: Random, data: bytes) -> bytes:
-    at = dice.randrange(len(data) + 1)
-    return data[:at] + data[at + dice.choice([1, 2, 40, 4096]) :]
-
-
-def _double(dice: Random, data: bytes) -> bytes:
-    at = dice.randrange(len(data) + 1)
-    end = at + dice.choice([10, 200, 4096])
-    return data[:end] + data[at:]
-
-
-def _recode(dice: Random, data: bytes) -> bytes:
-    codec = dice.choice(["utf-16", "utf-16-be", "utf-32", "utf-8-sig", "latin-1", "utf-7"])
-    return data.decode("utf-8", "replace").encode(codec, "replace")
-
-
-def _name_alike(dice: Random, data: bytes) -> bytes:
-    return data.replace(b"Player 2", dice.choice([b"Player 1", b"Moderator", b"", b"all", b'\\"']))
-
-
-def _zeros(dice: Random, data: bytes) -> bytes:
-    """As a crash leaves a file: as long as it was, with zeros where nothing came to disk."""
-    return _cut(dice, data).ljust(len(data), b"\0")
-
-
-DAMAGES: list[Callable[[Random, bytes], bytes]] = [
-    *(_cut, _cut_from_the_front, _flip, _insert, _insert, _lose, _double),
-    *(_recode, _name_alike, _zeros),
-]
+DAMAGES: list[Callable[[Random, bytes], bytes]] = [_cut, _flip, _insert]
 
 
 def mutants(seed: int, first: int, n: int, seeds: list[bytes]) -> Iterator[bytes]:
