@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from lakes import Lab, check, nonzero, rows, table
-from rawlogs import chameleon, chatarena, encode, moderate, public_good
+from rawlogs import chameleon, chatarena, encode, public_good
 from test_archives import tar
 
 from pipeline.archives.sources import extension_for_exported_document
@@ -229,23 +229,6 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
 
 
 # What is refused no more
-
-
-@pytest.mark.slow
-def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
-    """It is too long for the lake to have all of its bytes, so its file is read again."""
-    long = chameleon(model="faulty")
-    long["history"].append(moderate("x" * 2 * decode.MAX_STORED_RAW_BYTES))
-    del long["consistency_metric"]
-    lab.write("3.json", long)
-    lab.ingest()
-    assert table(lab.lake, "quarantine").height == 1
-    lab.write("3.json", chameleon(model="mended"))
-    report = lab.ingest()
-    assert (nonzero(report), report.n_superseded) == ({"replacing": 1}, 1)
-    assert table(lab.lake, "games").height == 1
-    assert table(lab.lake, "quarantine").is_empty()
-    check(lab.lake)
 
 
 @pytest.mark.slow

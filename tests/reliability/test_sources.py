@@ -21,10 +21,6 @@ def grow(file: Path) -> None:
     file.write_bytes(file.read_bytes() + b" ")
 
 
-def vanish(file: Path) -> None:
-    file.unlink()
-
-
 def replace(file: Path) -> None:
     other = file.with_name("other")
     shutil.copy(file, other)
@@ -40,7 +36,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("move", "jobs"), [(grow, 1), (vanish, 2), (replace, 1)])
+@pytest.mark.parametrize(("move", "jobs"), [(grow, 1), (replace, 2)])
 def test_an_archive_that_moves_while_it_is_read(
     archive: Path,
     tmp_path: Path,

@@ -5,9 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +13,7 @@ from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ing
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
-from pipeline import verify as checks, warehouse
+from pipeline import verify as checks
 from pipeline.cli import main
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
@@ -24,7 +22,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import open_lake, open_or_create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
-from pipeline.verify import UNSEEN, UNSEEN_FINDS as FINDS, Verification, verify
+from pipeline.verify import UNSEEN, UNSEEN_FINDS as FINDS, verify
 
 
 @pytest.fixture(scope="session")
@@ -33,31 +31,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_lake(tmp_path_factory.mktemp("verify"))
 
 
-@pytest.fixture(scope="session")
-def limits_and_whole(whole: Path) -> tuple[set[str], Verification]:
-    """What is found in the lake before it is damaged: nothing. And DuckDB's limits of memory."""
-    limits: set[str] = set()
-    answer = warehouse.run_trusted_query
-
-    def noted(connection: duckdb.DuckDBPyConnection, query: str, *more: Any) -> pl.DataFrame:
-        asked = "SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'"
-        limits.update(value for (value,) in connection.execute(asked).fetchall())
-        return answer(connection, query, *more)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.warehouse.run_trusted_query", noted)
-        verified = verify(whole)
-    assert verified.faults.is_empty(), verified.faults
-    return limits, verified
-
-
 @pytest.fixture
-def of_whole(limits_and_whole: tuple[set[str], Verification]) -> Verification:
-    return limits_and_whole[1]
-
-
-@pytest.fixture
-def lake(whole: Path, of_whole: Verification, tmp_path: Path) -> Path:
+def lake(whole: Path, tmp_path: Path) -> Path:
     shutil.copytree(whole, tmp_path / "lake")
     return tmp_path / "lake"
 
@@ -80,11 +55,13 @@ def found(lake: Path) -> set[tuple[str, str | None]]:
 # What holds of a whole lake
 
 
-def test_a_whole_lake(whole: Path, of_whole: Verification) -> None:
-    assert of_whole.is_whole
+def test_a_whole_lake(whole: Path) -> None:
+    verified = verify(whole)
+    assert verified.faults.is_empty(), verified.faults
+    assert verified.is_whole
     lake = open_lake(whole)
     n_with_rows = sum(lake.table(table).limit(1).collect().height for table in TABLES)
-    assert of_whole.n_files >= n_with_rows > 0
+    assert verified.n_files >= n_with_rows > 0
 
 
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
@@ -621,9 +598,3 @@ def test_the_command_has_an_exit_code_and_lists_what_is_wrong(
     (row,) = json.loads(result.out)
     assert (row["check"], row["table"]) == ("file_missing", "votes")
     assert b"file_missing: a file that the log names" in result.err
-
-
-def test_checks_take_a_bounded_memory(limits_and_whole: tuple[set[str], Verification]) -> None:
-    """What is more goes to a folder, as for all statements of our own over a whole lake."""
-    assert limits_and_whole[0] == {"1.0 GiB"}
-    assert warehouse.BOUNDED_MEMORY == 2**30
