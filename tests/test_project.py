@@ -86,12 +86,6 @@ def test_requirements_name_no_place() -> None:
             assert "://" not in path.read_text(), path.name
 
 
-def test_licence_is_there_and_named() -> None:
-    assert PROJECT["license"] == "MIT"
-    assert all((TOP / name).is_file() for name in PROJECT["license-files"])
-    assert (TOP / "LICENSE").read_text().startswith("MIT License")
-
-
 def test_version_is_a_release_number() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", pipeline.__version__)
     assert PROJECT["dynamic"] == ["version"]

@@ -15,8 +15,14 @@ from rawlogs import GAMES, OUTAGE, chatarena, encode
 SAMPLE = Path(__file__).resolve().parents[2] / "data" / "sample" / "results"
 MODEL = "given-7b"
 
-NAMES = ["Player 1", "Player 2", "Player 3", "Player 0", "Player 4", "Player 999999999", "player 1"]
-NAMES += [
+NAMES = [
+    "Player 1",
+    "Player 2",
+    "Player 3",
+    "Player 0",
+    "Player 4",
+    "Player 999999999",
+    "player 1",
     "Player 01",
     "Player 1 ",
     "Moderator",
@@ -30,8 +36,25 @@ NAMES += [
     "-1",
     "x" * 999,
 ]
-NUMBERS = [0, 1, -1, 2, 3, 7, 10**9, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**400]
-NUMBERS += [0.5, -0.0, 1e308, 5e-324, 0.1 + 0.2]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    10**9,
+    2**31,
+    2**63 - 1,
+    2**63,
+    -(2**63) - 1,
+    10**400,
+    0.5,
+    -0.0,
+    1e308,
+    5e-324,
+    0.1 + 0.2,
+]
 SIGNS = [
     "-",
     "*",
@@ -52,17 +75,22 @@ SIGNS = [
     "٣",
     "²",
 ]
-WORDS = ["airline A", "Airline B: 40%\n", "vote for Player 2 ", "contribute ", "I contribute 5.5 "]
-WORDS += [
+WORDS = [
+    "airline A",
+    "Airline B: 40%\n",
+    "vote for Player 2 ",
+    "contribute ",
+    "I contribute 5.5 ",
     "cooperate",
     "defect",
     "code is ",
     "the word was 'x' or ",
     "my own proposal",
     "player ten ",
-]
-WORDS += ["Now vote", "can guess", "Now everyone propose", "Please continue a new round"]
-WORDS += [
+    "Now vote",
+    "can guess",
+    "Now everyone propose",
+    "Please continue a new round",
     "You are the chameleon!",
     "The topic is: ",
     "There are even votes",
@@ -77,8 +105,6 @@ HOSTILE = [
     "\ufeff",
     "\U0001f98e",
     "'; DROP TABLE games; --",
-]
-HOSTILE += [
     "../../etc/passwd",
     "=cmd|' /C calc'!A0",
     "<script>",
@@ -168,20 +194,10 @@ def _place(dice: Random, log: Any) -> tuple[Parent, Any] | None:
 
 
 def _odd(dice: Random) -> object:
-    kind = dice.randrange(8)
-    if kind == 0:
-        return dice.choice([None, True, False, [], {}, [[]], [None], {"": None}])
-    if kind == 1:
-        return dice.choice(NUMBERS)
-    if kind == 2:
-        return dice.choice(NAMES)
-    if kind == 3:
-        return dice.choice(list(RAW))
-    if kind == 4:
-        return dict.fromkeys(dice.sample(NAMES, 3), _odd(dice))
-    if kind == 5:
-        return [_odd(dice) for _ in range(dice.randrange(4))]
-    return text(dice)
+    simple = [None, True, False, [], {}, [[]], [None], {"": None}]
+    texts = [text(dice) for _ in range(dice.randrange(1, 4))]
+    named = dict.fromkeys(dice.sample(NAMES, 3), dice.choice(simple))
+    return dice.choice([*map(dice.choice, (simple, NUMBERS, NAMES, list(RAW))), named, *texts])
 
 
 def text(dice: Random) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from damage import a_file, log_of
+from damage import a_file, cut, log_of, lose, lose_table, tear_log
 from lakes import parquet_files, rows
 from rawlogs import write_logs
 
@@ -99,11 +99,6 @@ def read_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top / "lake"
 
 
-def cut(lake: Path, table: str) -> None:
-    file = a_file(lake, table)
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
 def overwrite(lake: Path, table: str) -> None:
     file = a_file(lake, table)
     file.write_bytes(b"\x00" * file.stat().st_size)
@@ -122,25 +117,12 @@ def empty(lake: Path, table: str) -> None:
     a_file(lake, table).write_bytes(b"")
 
 
-def lose(lake: Path, table: str) -> None:
-    a_file(lake, table).unlink()
-
-
-def tear_log(lake: Path, table: str) -> None:
-    log = log_of(lake, table)
-    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
-
-
 def empty_log(lake: Path, table: str) -> None:
     log_of(lake, table).write_bytes(b"")
 
 
 def binary_log(lake: Path, table: str) -> None:
     log_of(lake, table).write_bytes(bytes(range(256)))
-
-
-def lose_table(lake: Path, table: str) -> None:
-    shutil.rmtree(lake / table)
 
 
 DAMAGE = {

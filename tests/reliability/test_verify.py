@@ -4,19 +4,30 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ingests
+from damage import (
+    a_file,
+    cut,
+    log_of,
+    lose,
+    lose_table,
+    make_lake,
+    replace_file,
+    rewrite,
+    rewrite_ingests,
+    tear_log,
+)
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
 from pipeline import verify as checks
 from pipeline.cli import main
 from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake, open_or_create_lake
@@ -74,11 +85,6 @@ def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
 def test_a_lake_after_its_upkeep(lake: Path) -> None:
     maintain(lake, keep_days=0, older_than_hours=0)
     assert found(lake) == set()
-
-
-def test_what_is_no_lake(tmp_path: Path) -> None:
-    with pytest.raises(LakeError, match="no such lake"):
-        verify(tmp_path / "nothing")
 
 
 @pytest.mark.slow
@@ -326,15 +332,6 @@ def test_a_clock_that_was_set_back_is_no_damage(
 # Damage to files
 
 
-def shortened(lake: Path) -> None:
-    file = a_file(lake, "votes")
-    file.write_bytes(file.read_bytes()[:-9])
-
-
-def lost(lake: Path) -> None:
-    a_file(lake, "votes").unlink()
-
-
 def flipped(lake: Path) -> None:
     """One bit of one page of data."""
     file = a_file(lake, "votes")
@@ -394,10 +391,6 @@ def other_columns(lake: Path) -> None:
     replace_file(lake, "votes", as_parquet(pl.read_parquet(a_file(lake, "votes")).drop("target")))
 
 
-def torn_log(lake: Path) -> None:
-    log_of(lake, "votes").write_text('{"add": ')
-
-
 def lost_log(lake: Path) -> None:
     log_of(lake, "votes").unlink()
 
@@ -408,13 +401,9 @@ def empty_commit(lake: Path) -> None:
     log.with_name(f"{int(log.stem) + 1:020d}.json").touch()
 
 
-def no_log(lake: Path) -> None:
-    shutil.rmtree(lake / "votes")
-
-
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "cut": (shortened, "file_size"),
-    "lost": (lost, "file_missing"),
+    "cut": (partial(cut, table="votes"), "file_size"),
+    "lost": (partial(lose, table="votes"), "file_missing"),
     "a bit flipped": (flipped, "file_hash"),
     "a bit of the footer flipped": (flipped_in_footer, "file_hash"),
     "badly written": (badly_written, "file_damaged"),
@@ -422,14 +411,13 @@ FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "of another range than logged": (other_statistics, "file_statistics"),
     "of another length than logged": (fewer_rows, "log"),
     "of other columns": (other_columns, "contract"),
-    "a log torn": (torn_log, "log"),
+    "a log torn": (partial(tear_log, table="votes"), "log"),
     "a log lost": (lost_log, "log"),
     "an empty commit": (empty_commit, "log_empty"),
-    "no table": (no_log, "log"),
+    "no table": (partial(lose_table, table="votes"), "log"),
 }
 
 
-@pytest.mark.some(7)
 @pytest.mark.parametrize("what", FILES)
 def test_damage_to_files_is_found(lake: Path, what: str) -> None:
     damage, check = FILES[what]
@@ -538,23 +526,6 @@ def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
     assert verified.is_contradicted
 
 
-@pytest.mark.slow
-def test_a_game_in_which_nobody_is_tested_is_reported_at_ingest(
-    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    logs, lake = tmp_path / "logs", str(tmp_path / "lake")
-    results = simulate(logs, models=1, games=1, seed=3).results
-    log = json.loads(next(results.glob("undercover/*/0.json")).read_bytes())
-    for backend in log["player_backends"].values():
-        backend["model"] = "gpt-4-fix"
-    (results / "untested.json").write_bytes(encode(log))
-    assert main(["ingest", str(results), "--lake", lake, "--strict"]) == 3
-    assert b"1 part quarantined" in capsysbinary.readouterr().err
-    (row,) = open_lake(lake).table("quarantine").collect().to_dicts()
-    assert (row["path"], row["rule"]) == ("untested.json", "at least one player is tested")
-    assert found(Path(lake)) == set()
-
-
 # The command
 
 
@@ -592,7 +563,7 @@ def test_the_command_has_an_exit_code_and_lists_what_is_wrong(
     assert main(["verify", "--lake", str(lake)]) == 0
     result = capsysbinary.readouterr()
     assert b"the lake is undamaged" in result.err
-    lost(lake)
+    lose(lake, "votes")
     assert main(["verify", "--lake", str(lake), "--format", "json"]) == CHECK_FAILED
     result = capsysbinary.readouterr()
     (row,) = json.loads(result.out)
