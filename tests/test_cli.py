@@ -195,7 +195,6 @@ def test_help_lists_every_command(magic: Magic) -> None:
     assert magic().text == result.text
 
 
-@pytest.mark.some(9)
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
@@ -1039,7 +1038,6 @@ def test_what_is_missing_is_named_and_can_fail_a_build(
     assert (of_one.code, "incomplete: " in of_one.err) == (CHECK_FAILED, True)
     assert setting in of_one.text
     assert listed.records[1]["setting_id"] not in of_one.text
-    assert magic("completeness", "--missing", "--expected", 2, "--lake", tmp_path).code == 2
 
 
 def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
@@ -1287,6 +1285,11 @@ MISTAKES = {
         "leaderboard --model gpt-4 --model gpt4 --engine duckdb --lake {lake}",
         "no game of gpt4",
     ),
+    "games that are missing and expected": (
+        2,
+        "completeness --missing --expected 2 --lake {lake}",
+        "--missing works with neither --expected nor --readability",
+    ),
     "a plan for no difference": (
         2,
         "plan --metric judgement --difference 0 --lake {lake}",
@@ -1335,7 +1338,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.some(10)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_line(
     magic: Magic, mistake: str, logs: Path, lake: Path, tmp_path: Path

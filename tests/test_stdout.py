@@ -66,6 +66,7 @@ def test_what_libraries_print_is_no_result(
     assert json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_a_process_of_ours_has_no_stdout(loud: dict[str, str]) -> None:
     """Also where it is started from Python, without the command line."""
     start = (

@@ -218,6 +218,7 @@ def test_csv_as_it_is_keeps_what_it_holds(capsysbinary: pytest.CaptureFixture[by
     assert [row[0] if row else "" for row in rows] == list(FORMULAS)
 
 
+@pytest.mark.usefixtures("queries_here")
 def test_the_option_is_there_wherever_a_form_is(
     lake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

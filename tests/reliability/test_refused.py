@@ -170,6 +170,7 @@ def test_a_game_is_not_given_up_that_a_later_version_refuses(
     check(lab.lake)
 
 
+@pytest.mark.slow
 def test_what_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None:
     """Alone, and in an archive, of which the rest is unchanged."""
     long = encode(public_good()) + b" " * 2**17

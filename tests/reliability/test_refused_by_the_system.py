@@ -122,7 +122,6 @@ LACKING = {
 }
 
 
-@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("called", "case"), [(called, case) for called, cases in LACKING.items() for case in cases]
 )

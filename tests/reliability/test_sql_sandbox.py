@@ -392,6 +392,7 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: s
     assert not any(name.startswith(("pg_", "read_", "duckdb_", "sqlite_")) for name in meant)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("asked", "options", "arguments"),
     [
