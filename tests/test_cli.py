@@ -360,7 +360,10 @@ def test_an_empty_path_is_not_the_current_folder(
 @pytest.mark.parametrize(
     ("asked", "others"),
     [
-        ("main(['--help']); main(['ingest', '--help'])", ["polars", "rich", "msgspec"]),
+        (
+            "main(['--help']); main(['ingest', '--help'])",
+            ["polars", "deltalake", "rich", "msgspec"],
+        ),
         pytest.param("main(['metrics', '--lake', {lake!r}])", [], marks=pytest.mark.slow),
     ],
 )
@@ -368,7 +371,7 @@ def test_a_command_waits_for_nothing_that_only_others_need(
     lake: Path, asked: str, others: list[str]
 ) -> None:
     """What writes files, asks in SQL or compares models takes its time to load."""
-    heavy = [*others, "pyarrow", "numpy", "scipy", "duckdb", "deltalake", "filelock"]
+    heavy = [*others, "pyarrow", "numpy", "scipy", "duckdb", "filelock"]
     script = (
         f"import sys; from pipeline.cli import main; {asked.format(lake=str(lake))};"
         f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"

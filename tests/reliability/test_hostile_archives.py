@@ -24,7 +24,6 @@ pytestmark = pytest.mark.slow
 GIB = 2**30
 GOOD = {"a.json": encode(chameleon()), "z.json": encode(public_good())}
 END = bytes(2 * tarfile.BLOCKSIZE)
-TOP = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
