@@ -1043,6 +1043,7 @@ def test_what_is_missing_is_named_and_can_fail_a_build(
     assert listed.records[1]["setting_id"] not in of_one.text
 
 
+@pytest.mark.slow
 def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
     magic: Magic, lake: Path
 ) -> None:
