@@ -19,6 +19,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bench")
 
 
+@pytest.mark.slow
 def test_all_find_what_they_import() -> None:
     modules = ", ".join(sorted({*NAMES, *NO_TEST} - {"__main__"}))
     done = subprocess.run(

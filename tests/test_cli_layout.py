@@ -111,14 +111,6 @@ def test_a_table_without_limit_is_not_padded_to_its_longest_text() -> None:
     assert max(map(len, lines[:3])) == layout.MAX_PADDED_WIDTH + 4
 
 
-def test_a_table_too_wide_is_shown_row_by_row() -> None:
-    names = [f"column_{number}" for number in range(12)]
-    lines = list(layout.iter_table_lines(names, [["value"] * 12] * 2, [False] * 12, 60))
-    assert lines[0] == "── 1 ──"
-    assert lines[1] == "column_0   value"
-    assert len(lines) == 26
-
-
 def test_records_keep_line_breaks() -> None:
     lines = list(layout.format_records(["a", "long"], [["x", "one\ntwo"]], 40))
     assert lines == ["a     x", "long  one", "      two"]

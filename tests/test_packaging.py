@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -149,17 +148,3 @@ def test_wheel_with_all_extras_in_an_empty_environment(wheel: Path, tmp_path: Pa
     run("magic", "report", "-o", "report.html")
     assert (tmp_path / "report.html").stat().st_size > 100_000
     run("python", "-c", IMPORTS)
-
-
-@pytest.mark.slow
-def test_checkout(tmp_path: Path) -> None:
-    assert sql_folder(tmp_path, ROOT) == ROOT / "sql"
-
-
-@pytest.mark.slow
-def test_editable_install(tmp_path: Path) -> None:
-    try:
-        distribution(DISTRIBUTION)
-    except PackageNotFoundError:
-        pytest.skip(f"{DISTRIBUTION} is not installed here")
-    assert sql_folder(tmp_path, None) == ROOT / "sql"

@@ -18,11 +18,9 @@ parent_connection().send(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 """
 
 ASK = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
-from pipeline import warehouse
 from pipeline.warehouse import (
     iter_arrow_batches,
     open_ingest_connection,
@@ -34,16 +32,7 @@ asked = {
     "answer": lambda connection: run_trusted_query(connection, endless),
     "batches": lambda connection: list(iter_arrow_batches(connection, endless, 10)),
     "write": lambda connection: write_parquet(connection, endless, scratch / "written.parquet"),
-    "in the main thread": lambda connection: connection.execute(endless),
-    "as it begins": lambda connection: run_trusted_query(connection, endless),
 }
-def submit(work):
-    begun = threads.submit(work)
-    os.kill(os.getpid(), signal.SIGINT)
-    return begun
-if sys.argv[1] == "as it begins":
-    threads = warehouse._cached_thread_pool()
-    warehouse._cached_thread_pool = lambda: SimpleNamespace(submit=submit)
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
     try:
@@ -149,7 +138,6 @@ def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     assert (process.returncode, *result) == (130, "", line)
 
 
-@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) -> None:
@@ -195,11 +183,8 @@ def test_a_signal_to_end_does_what_ctrl_c_would() -> None:
     assert printed.split() == ["interrupted", "held", "handled", "held", "interrupted"]
 
 
-@pytest.mark.some(3)
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "what", ["answer", "batches", "write", "in the main thread", "as it begins"]
-)
+@pytest.mark.parametrize("what", ["answer", "batches", "write"])
 def test_ctrl_c_ends_a_query(what: str) -> None:
     """DuckDB itself looks for it only here and there."""
     command = [sys.executable, "-c", ASK, what]

@@ -113,3 +113,24 @@ def a_file(lake: Path, table: str) -> Path:
 def log_of(lake: Path, table: str) -> Path:
     """The table's newest commit."""
     return max((lake / table / "_delta_log").glob("*.json"))
+
+
+# What becomes of a table by damage to its files
+
+
+def cut(lake: Path, table: str) -> None:
+    file = a_file(lake, table)
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def lose(lake: Path, table: str) -> None:
+    a_file(lake, table).unlink()
+
+
+def tear_log(lake: Path, table: str) -> None:
+    log = log_of(lake, table)
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+
+
+def lose_table(lake: Path, table: str) -> None:
+    shutil.rmtree(lake / table)

@@ -1,9 +1,9 @@
-"""Kills and interrupts ingests at random instants: what opens afterwards, and what a rerun gives.
+"""Kills and interrupts ingests and upkeeps at random instants: what opens, what a rerun gives.
 
-Each kill is of the ingest's own process, of one worker, or of all at once, in turn; an interrupt is
-Ctrl-C, and has to end all within two seconds. The lake has to open and to be as before, or as after
-if the ingest had committed; the same command given again has to give the tables of an undisturbed
-run, row by row.
+Each kill is of the command's own process, of one worker, or of all at once, in turn; an interrupt
+is Ctrl-C, and has to end all within two seconds. The lake has to open and to be as before, or as
+after if the command had committed; the same command given again has to give the tables of an
+undisturbed run, row by row. An upkeep changes which files hold the rows, and no row.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 from lab import (
     Tables,
@@ -33,85 +34,99 @@ from lab import (
 from pipeline.lake import open_lake
 from pipeline.verify import verify
 
-TARGETS = ("coordinator", "worker", "all")
+COORDINATOR = "coordinator"
+TARGETS = (COORDINATOR, "worker", "all")
 INTERRUPTED = "Ctrl-C"
 _SECONDS_TO_END = 60
 _VERIFY_EVERY = 10
 
 
+class Trial(NamedTuple):
+    """A command, the tables before it and after it undisturbed, and how long it then takes."""
+
+    arguments: list[str | Path]
+    before: Tables
+    after: Tables
+    ingest_id: int
+    seconds: float
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Kills as often as asked for; 1 if anything was not as it has to be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=300)
-    parser.add_argument("--interrupts", type=int, default=60)
+    parser.add_argument("--kills", type=int, default=300, help="of an ingest")
+    parser.add_argument("--interrupts", type=int, default=60, help="of an ingest")
+    parser.add_argument("--upkeeps", type=int, default=120, help="half killed, half interrupted")
     parser.add_argument("--patience", type=float, default=2.0, help="seconds to end after Ctrl-C")
     parser.add_argument("--games", type=int, default=2016)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="magic-kills-") as folder:
-        targets = [TARGETS[number % len(TARGETS)] for number in range(asked.kills)]
-        targets += [INTERRUPTED] * asked.interrupts
-        return run(Path(folder), targets, asked.games, asked.seed, asked.patience)
+        return run(Path(folder), asked)
 
 
-def run(top: Path, targets: list[str], n_games: int, seed: int, patience: float) -> int:
-    """Ends an ingest of so many games for each of the targets."""
-    dice = random.Random(seed)
-    results = write_logs(top / "logs", n_games)
+def run(top: Path, asked: argparse.Namespace) -> int:
+    """Ends an ingest of so many games, and an upkeep of the same lake, as often as asked for."""
+    dice = random.Random(asked.seed)
+    results = write_logs(top / "logs", asked.games)
     base_lake(results, top / "base")
     change_logs(results)
-    before = tables(top / "base")
-    shutil.copytree(top / "base", top / "undisturbed")
-    seconds = undisturbed(_ingest(results, top / "undisturbed"))
-    after = tables(top / "undisturbed")
-    print(f"{after['games'].height} games, {seconds:.1f} s undisturbed, seed {seed}", flush=True)
+    ingest = _trial(top, ["ingest", results, "--jobs", "2"])
+    upkeep = _trial(top, ["maintain"])
+    ends = [(ingest, TARGETS[number % len(TARGETS)]) for number in range(asked.kills)]
+    ends += [(ingest, INTERRUPTED)] * asked.interrupts
+    ends += [(upkeep, (COORDINATOR, INTERRUPTED)[number % 2]) for number in range(asked.upkeeps)]
     result: Counter[str] = Counter()
     wrong = []
-    slowest = 0.0
-    for number, target in enumerate(targets):
+    for number, (trial, target) in enumerate(ends):
         lake = top / "lake"
         shutil.rmtree(lake, ignore_errors=True)
         shutil.copytree(top / "base", lake)
-        at = instant(dice, seconds)
-        faults, took = _end(results, lake, target, at)
-        if target == INTERRUPTED:
-            slowest = max(slowest, took)
-            faults += [f"it took {took:.1f} s to end"] if took > patience else []
-        state, found = _state(lake, before, after)
+        at = instant(dice, trial.seconds)
+        faults, took = _end(trial, lake, target, at)
+        if target == INTERRUPTED and took > asked.patience:
+            faults.append(f"it took {took:.1f} s to end")
+        state, found = _state(lake, trial)
         faults += found
-        faults += _again(results, lake, after, is_verified=number % _VERIFY_EVERY == 0)
-        result[f"{target}, {state}"] += 1
+        faults += _again(trial, lake, is_verified=number % _VERIFY_EVERY == 0)
+        name = f"{trial.arguments[0]}, {target}"
+        result[f"{name}, {state}"] += 1
         if faults:
-            wrong.append(f"{number}, {target} after {at:.2f} s: {'; '.join(faults)}")
+            wrong.append(f"{number}, {name} after {at:.2f} s: {'; '.join(faults)}")
             print(wrong[-1], flush=True)
     for kind, n in sorted(result.items()):
         print(f"{n:5} {kind}")
-    print(f"at most {slowest:.2f} s from Ctrl-C to the end")
-    print(f"{len(targets)} ingests ended, {len(wrong)} differences")
+    print(f"{len(ends)} commands ended, {len(wrong)} differences")
     return int(bool(wrong))
 
 
-def _ingest(results: Path, lake: Path) -> "subprocess.Popen[str]":
-    return started("ingest", results, "--lake", lake, "--jobs", "2")
+def _trial(top: Path, arguments: list[str | Path]) -> Trial:
+    """Runs a command on a copy of the lake, to compare with."""
+    lake = top / "undisturbed"
+    shutil.rmtree(lake, ignore_errors=True)
+    shutil.copytree(top / "base", lake)
+    seconds = undisturbed(started(*arguments, "--lake", lake))
+    print(f"{arguments[0]}: {seconds:.1f} s undisturbed", flush=True)
+    return Trial(arguments, tables(top / "base"), tables(lake), open_lake(lake).ingest_id, seconds)
 
 
-def _end(results: Path, lake: Path, target: str, at: float) -> tuple[list[str], float]:
-    """Ends an ingest at an instant; what is wrong with how its processes end, and their seconds."""
-    coordinator = _ingest(results, lake)
+def _end(trial: Trial, lake: Path, target: str, at: float) -> tuple[list[str], float]:
+    """Ends a command at an instant; what is wrong with how its processes end, and their seconds."""
+    coordinator = started(*trial.arguments, "--lake", lake)
     time.sleep(at)
     workers = _children(coordinator.pid)
     began = time.monotonic()
     if target == INTERRUPTED:
         _send(-coordinator.pid, signal.SIGINT)
     else:
-        whom = {"coordinator": [coordinator.pid], "worker": workers[:1]}
+        whom = {COORDINATOR: [coordinator.pid], "worker": workers[:1]}
         for process in whom.get(target, [coordinator.pid, *workers]):
             _send(process, signal.SIGKILL)
     try:
         _, complaint = coordinator.communicate(timeout=_SECONDS_TO_END)
     except subprocess.TimeoutExpired:
         coordinator.kill()
-        return ["the ingest goes on"], time.monotonic() - began
+        return ["the command goes on"], time.monotonic() - began
     deadline = time.monotonic() + _SECONDS_TO_END
     while (left := [w for w in workers if _is_running(w)]) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -122,7 +137,7 @@ def _end(results: Path, lake: Path, target: str, at: float) -> tuple[list[str], 
 
 
 def _faults(target: str, code: int, complaint: str, *, has_begun: bool) -> list[str]:
-    """What is wrong with what an ingest that was ended says."""
+    """What is wrong with what a command that was ended says."""
     if "Traceback" in complaint:
         return [f"a traceback: {complaint}"]
     if target == "worker" and code not in (0, 1):
@@ -161,25 +176,23 @@ def _is_running(process: int) -> bool:
     return state.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def _state(lake: Path, before: Tables, after: Tables) -> tuple[str, list[str]]:
-    """Whether the lake is as before the ingest or as after it, and what differs if neither."""
+def _state(lake: Path, trial: Trial) -> tuple[str, list[str]]:
+    """Whether the lake is as before the command or as after it, and what differs if neither."""
     found = tables(lake)
-    if not differences(found, before):
-        return "nothing visible", []
-    if not (wrong := differences(found, after)):
-        return "all visible", []
+    if not (wrong := differences(found, trial.after)):
+        return "as after it", []
+    if not differences(found, trial.before):
+        return "as before it", []
     return "torn", [f"torn in {', '.join(wrong)}"]
 
 
-def _again(results: Path, lake: Path, after: Tables, *, is_verified: bool) -> list[str]:
+def _again(trial: Trial, lake: Path, *, is_verified: bool) -> list[str]:
     """Gives the same command again; says what is wrong then."""
-    second = _ingest(results, lake)
+    second = started(*trial.arguments, "--lake", lake)
     _, complaint = second.communicate()
     if second.returncode:
         return [f"the second run failed: {complaint}"]
-    faults = differences(tables(lake, until=2), after)
-    if open_lake(lake).ingest_id not in (2, 3):
-        faults.append("ingests")
+    faults = differences(tables(lake, until=trial.ingest_id), trial.after)
     if is_verified and not (verified := verify(lake)).is_whole:
         faults.append(f"magic verify: {verified.faults['check'].to_list()}")
     return [f"the second run differs in {', '.join(faults)}"] if faults else []

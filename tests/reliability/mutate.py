@@ -1,11 +1,11 @@
-"""Feeds mutated logs to the decoder and to whole ingests: no crash, no hang, all accounted for.
+"""Feeds damaged logs to the decoder and to whole ingests: no crash, no hang, all accounted for.
 
-    python tests/reliability/mutate.py --documents 200000 --seed 1 --jobs 2
+    python tests/reliability/mutate.py --documents 20000 --seed 1 [FORMAT...]
 
-Every document is decoded in at most five seconds of processor time, into a game whose rows satisfy
-their contracts, or it is ignored, or quarantined with a place and a rule. Every chunk is ingested
-as an archive, too, into a lake of its own, which has to account for each document just as the
-decoder did. What fails is written to --out, and the exit code is 1.
+Every document is decoded into a game whose rows satisfy their contracts, or it is ignored, or
+quarantined with a place and a rule. Every chunk is ingested as an archive, too, into a lake of its
+own, which has to account for each document just as the decoder did. --documents is the number for
+each format. If anything fails, the exit code is 1.
 """
 
 import argparse
@@ -14,11 +14,11 @@ import signal
 import sys
 import tarfile
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -26,9 +26,11 @@ from typing import NamedTuple
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (1, 2)]
 
+from format_logs import logs_by_file
 from mutations import MODEL, mutants, shapes
 
 from pipeline.archives import Document
+from pipeline.formats import available_formats
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import (
     GAME,
@@ -42,36 +44,24 @@ from pipeline.ingest.decode import (
     scan_document,
 )
 from pipeline.lake import open_lake
+from pipeline.testing import iter_damaged_logs
 
-SECONDS = 5
 CHUNK = 2_000
-SLICE = 100
+SECONDS = 100  # of processor time that a chunk may take
 
 
 class Kind(NamedTuple):
     """What documents are called, and the model to name for those that name none."""
 
-    file: str = "{}.json"
-    model: str | None = MODEL
-
-
-LOGS = Kind()
-
-
-class Failure(NamedTuple):
-    """A document that did not fare as every document has to, and how."""
-
-    number: int
-    what: str
-    data: bytes
+    file: str
+    model: str | None
 
 
 class Chunk(NamedTuple):
-    """What came of some documents: how many were found to be what, the longest, and failures."""
+    """What came of some documents: how many were found to be what, and what is wrong."""
 
     found: Counter[str]
-    longest: float
-    failures: list[Failure]
+    failures: list[str]
 
 
 class _Hang(BaseException):
@@ -80,96 +70,55 @@ class _Hang(BaseException):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script; 0 if all documents fared as they have to."""
+    names = [format_.NAME for format_ in available_formats()]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=200_000, metavar="N")
+    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="by default, all")
+    parser.add_argument("--documents", type=int, default=20_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="number to begin with")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
-    parser.add_argument("--out", type=Path, default=Path("mutants"), metavar="DIR")
     given = parser.parse_args(arguments)
-    chunks = [
-        (given.seed, first, min(CHUNK, given.first + given.documents - first))
-        for first in range(given.first, given.first + given.documents, CHUNK)
-    ]
-    began = time.monotonic()
-    found: Counter[str] = Counter()
-    failures: list[Failure] = []
-    longest = 0.0
+    if strangers := set(given.formats) - set(names):
+        parser.error(f"no format {', '.join(sorted(strangers))}: there are {', '.join(names)}")
     with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
-        waiting = {pool.submit(try_chunk, *chunk): chunk for chunk in chunks}
-        for done in as_completed(waiting):
-            _, first, n = waiting[done]
-            try:
-                chunk = done.result()
-            except Exception as error:
-                chunk = Chunk(Counter(), 0, [Failure(first, f"{n} documents: {error!r}", b"")])
-            found += chunk.found
-            longest = max(longest, chunk.longest)
-            failures += chunk.failures
-            keep(chunk.failures, given.seed, given.out)
-            _tell(found, failures, longest, time.monotonic() - began)
-    print(file=sys.stderr)
-    lost = given.documents - sum(found.values())
+        return max([_run(pool, name, given) for name in given.formats or names])
+
+
+def _run(pool: ProcessPoolExecutor, name: str, given: argparse.Namespace) -> int:
+    """Tries the documents of one format, and prints a line; 1 where one fares badly."""
+    firsts = range(0, given.documents, CHUNK)
+    sizes = [min(CHUNK, given.documents - first) for first in firsts]
+    n = len(sizes)
+    chunks = list(pool.map(try_chunk, [name] * n, [given.seed] * n, firsts, sizes))
+    counts = sum((chunk.found for chunk in chunks), Counter[str]())
+    failures = [failure for chunk in chunks for failure in chunk.failures]
+    lost = given.documents - counts.total()
+    print(*failures, sep="\n", end="\n" if failures else "")
     print(
-        f"{given.documents:,} documents of seed {given.seed}: "
-        + ", ".join(f"{n:,} {what}" for what, n in sorted(found.items()))
-        + f"; {len(failures)} failures, {lost} unaccounted, the longest {longest:.2f} s"
+        f"{name}: {given.documents:,} documents of seed {given.seed}: "
+        + ", ".join(f"{n:,} {what}" for what, n in sorted(counts.items()))
+        + f"; {len(failures)} failures, {lost} unaccounted",
+        flush=True,
     )
     return int(bool(failures or lost))
 
 
-def keep(failures: Sequence[Failure], seed: int, folder: Path) -> None:
-    """Prints failures, and keeps their documents."""
-    for failure in failures:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{seed}-{failure.number}.json").write_bytes(failure.data)
-        print(f"\ndocument {failure.number} of seed {seed}: {failure.what}", flush=True)
-
-
-def _tell(found: Counter[str], failures: Sequence[Failure], longest: float, took: float) -> None:
-    n = sum(found.values())
-    line = f"\r{n:,} documents, {len(failures)} failures, longest {longest:.2f} s, {took:,.0f} s"
-    print(line, end="", file=sys.stderr, flush=True)
-
-
-def try_chunk(seed: int, first: int, n: int) -> Chunk:
-    """Decodes and ingests the documents of some numbers."""
-    return try_all(list(mutants(seed, first, n, shapes())), first)
-
-
-def try_all(data: Sequence[bytes], first: int, kind: Kind = LOGS) -> Chunk:
-    """Decodes documents, some at a time, and ingests them all."""
-    found: Counter[str] = Counter()
-    failures: list[Failure] = []
-    longest = 0.0
-    for start in range(0, len(data), SLICE):
-        result = try_documents(data[start : start + SLICE], first + start, kind)
-        found += result.found
-        failures += result.failures
-        longest = max(longest, result.longest)
-    if not failures and (wrong := _ingested_otherwise(data, found, kind)):
-        failures.append(Failure(first, wrong, b""))
-    return Chunk(found, longest, failures)
-
-
-def try_documents(data: Sequence[bytes], first: int, kind: Kind = LOGS) -> Chunk:
-    """Decodes documents together and, where that goes wrong or takes long, each alone."""
-    began = time.process_time()
+def try_chunk(name: str, seed: int, first: int, n: int) -> Chunk:
+    """Decodes damaged logs of a format, in one kind of file after the other, and ingests them."""
+    files = [*logs_by_file(name).items()]
+    file, logs = files[first // CHUNK % len(files)]
+    kind = Kind(file, getattr(import_module(f"logs.{name}"), "MODEL", MODEL))
+    if name == "magic":
+        data = list(mutants(seed, first, n, shapes()))
+    else:
+        data = list(iter_damaged_logs(logs, n, seed * 1_000_003 + first))
     try:
         with _limit(SECONDS):
             found, wrong = _decoded(data, kind)
-        longest = (time.process_time() - began) / len(data)
+            otherwise = None if wrong else _ingested_otherwise(data, found, kind)
     except (Exception, _Hang) as error:
-        found, wrong = Counter(), {0: f"{type(error).__name__}: {error}"}
-        longest = time.process_time() - began
-    if not wrong or len(data) == 1:
-        return Chunk(found, longest, [Failure(first + n, wrong[n], data[n]) for n in wrong])
-    alone = [try_documents([one], first + n, kind) for n, one in enumerate(data)]
-    failures = [failure for chunk in alone for failure in chunk.failures]
-    if not failures and any("Hang" not in what for what in wrong.values()):
-        failures = [Failure(first + n, f"only with others: {wrong[n]}", data[n]) for n in wrong]
-    found = sum((chunk.found for chunk in alone), Counter())
-    return Chunk(found, max(chunk.longest for chunk in alone), failures)
+        return Chunk(Counter(), [f"{n} documents of {name} from {first}: {error!r}"])
+    failures = [f"document {first + at} of {name}: {wrong[at]}: {data[at]!r}" for at in wrong]
+    return Chunk(found, failures + ([f"from {first}: {otherwise}"] if otherwise else []))
 
 
 @contextmanager

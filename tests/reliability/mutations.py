@@ -15,8 +15,14 @@ from rawlogs import GAMES, OUTAGE, chatarena, encode
 SAMPLE = Path(__file__).resolve().parents[2] / "data" / "sample" / "results"
 MODEL = "given-7b"
 
-NAMES = ["Player 1", "Player 2", "Player 3", "Player 0", "Player 4", "Player 999999999", "player 1"]
-NAMES += [
+NAMES = [
+    "Player 1",
+    "Player 2",
+    "Player 3",
+    "Player 0",
+    "Player 4",
+    "Player 999999999",
+    "player 1",
     "Player 01",
     "Player 1 ",
     "Moderator",
@@ -30,8 +36,25 @@ NAMES += [
     "-1",
     "x" * 999,
 ]
-NUMBERS = [0, 1, -1, 2, 3, 7, 10**9, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**400]
-NUMBERS += [0.5, -0.0, 1e308, 5e-324, 0.1 + 0.2]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    10**9,
+    2**31,
+    2**63 - 1,
+    2**63,
+    -(2**63) - 1,
+    10**400,
+    0.5,
+    -0.0,
+    1e308,
+    5e-324,
+    0.1 + 0.2,
+]
 SIGNS = [
     "-",
     "*",
@@ -52,17 +75,22 @@ SIGNS = [
     "٣",
     "²",
 ]
-WORDS = ["airline A", "Airline B: 40%\n", "vote for Player 2 ", "contribute ", "I contribute 5.5 "]
-WORDS += [
+WORDS = [
+    "airline A",
+    "Airline B: 40%\n",
+    "vote for Player 2 ",
+    "contribute ",
+    "I contribute 5.5 ",
     "cooperate",
     "defect",
     "code is ",
     "the word was 'x' or ",
     "my own proposal",
     "player ten ",
-]
-WORDS += ["Now vote", "can guess", "Now everyone propose", "Please continue a new round"]
-WORDS += [
+    "Now vote",
+    "can guess",
+    "Now everyone propose",
+    "Please continue a new round",
     "You are the chameleon!",
     "The topic is: ",
     "There are even votes",
@@ -77,8 +105,6 @@ HOSTILE = [
     "\ufeff",
     "\U0001f98e",
     "'; DROP TABLE games; --",
-]
-HOSTILE += [
     "../../etc/passwd",
     "=cmd|' /C calc'!A0",
     "<script>",
@@ -137,8 +163,6 @@ def mutant(dice: Random, seeds: list[bytes]) -> bytes:
     log = json.loads(dice.choice(seeds))
     for _ in range(dice.choice([0, 1, 1, 1, 2, 3, 8])):
         dice.choice(BENDS)(dice, log, seeds)
-    if dice.random() < 0.15:
-        dice.choice(GROWTHS)(dice, log)
     data = _written(dice, log)
     for _ in range(dice.choice([0, 0, 0, 0, 1, 1, 2])):
         data = dice.choice(DAMAGES)(dice, data)
@@ -170,20 +194,10 @@ def _place(dice: Random, log: Any) -> tuple[Parent, Any] | None:
 
 
 def _odd(dice: Random) -> object:
-    kind = dice.randrange(8)
-    if kind == 0:
-        return dice.choice([None, True, False, [], {}, [[]], [None], {"": None}])
-    if kind == 1:
-        return dice.choice(NUMBERS)
-    if kind == 2:
-        return dice.choice(NAMES)
-    if kind == 3:
-        return dice.choice(list(RAW))
-    if kind == 4:
-        return dict.fromkeys(dice.sample(NAMES, 3), _odd(dice))
-    if kind == 5:
-        return [_odd(dice) for _ in range(dice.randrange(4))]
-    return text(dice)
+    simple = [None, True, False, [], {}, [[]], [None], {"": None}]
+    texts = [text(dice) for _ in range(dice.randrange(1, 4))]
+    named = dict.fromkeys(dice.sample(NAMES, 3), dice.choice(simple))
+    return dice.choice([*map(dice.choice, (simple, NUMBERS, NAMES, list(RAW))), named, *texts])
 
 
 def text(dice: Random) -> str:
@@ -209,28 +223,11 @@ def _remove(dice: Random, log: Any, _: list[bytes]) -> None:
         del place[0][place[1]]
 
 
-def _repeat(dice: Random, log: Any) -> None:
-    """The same again and again."""
-    place = _place(dice, log)
-    if place and isinstance(place[0], list):
-        parent, key = place
-        parent[key:key] = [parent[key]] * dice.choice([1, 1, 1, 2, 30, 300])
-
-
 def _rename(dice: Random, log: Any, _: list[bytes]) -> None:
     place = _place(dice, log)
     if place and isinstance(place[0], dict):
         parent, key = place
         parent[dice.choice([*NAMES, *parent])] = parent.pop(key)
-
-
-def _crowd(dice: Random, log: Any) -> None:
-    """Many more players, parties or rounds, all alike."""
-    place = _place(dice, log)
-    if place and isinstance(place[0], dict):
-        parent, key = place
-        name = dice.choice(["Player {}", "{}", "Airline {}"])
-        parent |= {name.format(n): parent[key] for n in range(dice.choice([5, 30, 1100]))}
 
 
 def _exchange(dice: Random, log: Any, _: list[bytes]) -> None:
@@ -272,19 +269,10 @@ def _speak(dice: Random, log: Any, _: list[bytes]) -> None:
         row[key] = text(dice) if key == "content" else dice.choice(NAMES)
 
 
-def _shuffle(dice: Random, log: Any, _: list[bytes]) -> None:
-    place = _place(dice, log)
-    value = place[0][place[1]] if place else None
-    if isinstance(value, list):
-        dice.shuffle(value)
-
-
 BENDS: list[Callable[[Random, Any, list[bytes]], None]] = [
     *(_replace, _replace, _replace, _remove, _rename),
-    *(_exchange, _graft, _wrap, _speak, _speak, _shuffle),
+    *(_exchange, _graft, _wrap, _speak, _speak),
 ]
-# At most one of these, since together they would fill the memory before any decoder does.
-GROWTHS: list[Callable[[Random, Any], None]] = [_repeat, _repeat, _crowd]
 
 
 # What becomes of bytes
@@ -292,10 +280,6 @@ GROWTHS: list[Callable[[Random, Any], None]] = [_repeat, _repeat, _crowd]
 
 def _cut(dice: Random, data: bytes) -> bytes:
     return data[: dice.randrange(len(data) + 1)]
-
-
-def _cut_from_the_front(dice: Random, data: bytes) -> bytes:
-    return data[dice.randrange(len(data) + 1) :]
 
 
 def _flip(dice: Random, data: bytes) -> bytes:
@@ -311,35 +295,7 @@ def _insert(dice: Random, data: bytes) -> bytes:
     return data[:at] + dice.choice([*bits, dice.randbytes(40), *RAW.values()]) + data[at:]
 
 
-def _lose(dice: Random, data: bytes) -> bytes:
-    at = dice.randrange(len(data) + 1)
-    return data[:at] + data[at + dice.choice([1, 2, 40, 4096]) :]
-
-
-def _double(dice: Random, data: bytes) -> bytes:
-    at = dice.randrange(len(data) + 1)
-    end = at + dice.choice([10, 200, 4096])
-    return data[:end] + data[at:]
-
-
-def _recode(dice: Random, data: bytes) -> bytes:
-    codec = dice.choice(["utf-16", "utf-16-be", "utf-32", "utf-8-sig", "latin-1", "utf-7"])
-    return data.decode("utf-8", "replace").encode(codec, "replace")
-
-
-def _name_alike(dice: Random, data: bytes) -> bytes:
-    return data.replace(b"Player 2", dice.choice([b"Player 1", b"Moderator", b"", b"all", b'\\"']))
-
-
-def _zeros(dice: Random, data: bytes) -> bytes:
-    """As a crash leaves a file: as long as it was, with zeros where nothing came to disk."""
-    return _cut(dice, data).ljust(len(data), b"\0")
-
-
-DAMAGES: list[Callable[[Random, bytes], bytes]] = [
-    *(_cut, _cut_from_the_front, _flip, _insert, _insert, _lose, _double),
-    *(_recode, _name_alike, _zeros),
-]
+DAMAGES: list[Callable[[Random, bytes], bytes]] = [_cut, _flip, _insert]
 
 
 def mutants(seed: int, first: int, n: int, seeds: list[bytes]) -> Iterator[bytes]:

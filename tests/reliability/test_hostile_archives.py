@@ -2,11 +2,9 @@
 
 import io
 import lzma
-import os
 import stat
 import struct
 import tarfile
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,7 +24,6 @@ pytestmark = pytest.mark.slow
 GIB = 2**30
 GOOD = {"a.json": encode(chameleon()), "z.json": encode(public_good())}
 END = bytes(2 * tarfile.BLOCKSIZE)
-TOP = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -72,11 +69,6 @@ def fates(lab: Lab, name: str, data: bytes, **limits: int) -> dict[str, str]:
     found = statuses(lab.lake)
     assert report.n_seen == len(found)
     return found
-
-
-def reasons(lab: Lab) -> dict[str, str]:
-    seen = table(lab.lake, "documents")
-    return dict(seen.select("path", "reason").drop_nulls().iter_rows())
 
 
 Good = dict[str, bytes]
@@ -291,35 +283,17 @@ def zeros(codec: str) -> bytes:
     return COMPRESS[codec](bytes(2**26))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("codec", [".zst", ".gz", ".xz", ".bz2"])
-@pytest.mark.parametrize("ending", ["tar", "jsonl", "json", "zip"])
-def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:
+@pytest.mark.parametrize("name", ["x.tar.zst", "x.jsonl.gz", "x.json.zst"])
+def test_a_bomb_of_10_gib(lab: Lab, name: str) -> None:
     """What stands before it is ingested; then reading stops, far from its end."""
-    unit = zeros(codec)
-    first = COMPRESS[codec](
-        member("a.json", GOOD["a.json"]) + block("bomb.json", 10 * GIB)
-        if ending == "tar"
-        else b"\n"
-    )
-    found = fates(lab, f"x.{ending}{codec}", first + unit * 160, max_expanded=2**27)
-    assert found.pop(f"x.{ending}{codec}") == "quarantined"
-    expected = {"a.json": "ingested", "bomb.json": "quarantined"} if ending == "tar" else {}
-    assert found == expected
-    result = reasons(lab)[f"x.{ending}{codec}"]
-    assert ("--max-document" if ending == "json" else "--max-expanded") in result
-
-
-@pytest.mark.long
-def test_a_zip_bomb(lab: Lab) -> None:
-    """Each member is as large as a document may be; it is their sum that is too much."""
-    data = zipped(GOOD | {f"{n}.json": b" " * 2**20 for n in range(300)} | {"~.json": b""})
-    assert len(data) < 2**19
-    found = fates(lab, "x.zip", data, max_expanded=2**27)
-    assert [found["a.json"], found["z.json"]] == ["ingested"] * 2
-    assert (found["0.json"], found["x.zip"]) == ("quarantined", "quarantined")
-    assert "299.json" not in found
-    assert "everything after 12" in reasons(lab)["x.zip"]
+    codec = Path(name).suffix
+    is_tar = name.startswith("x.tar")
+    first = member("a.json", GOOD["a.json"]) + block("bomb.json", 10 * GIB) if is_tar else b"\n"
+    found = fates(lab, name, COMPRESS[codec](first) + zeros(codec) * 160, max_expanded=2**27)
+    assert found.pop(name) == "quarantined"
+    assert found == ({"a.json": "ingested", "bomb.json": "quarantined"} if is_tar else {})
+    (reason,) = table(lab.lake, "documents").filter(path=name)["reason"]
+    assert ("--max-document" if name.startswith("x.json.") else "--max-expanded") in reason
 
 
 def test_a_zip_bomb_whose_members_overlap(lab: Lab) -> None:
@@ -334,47 +308,3 @@ def test_a_zip_bomb_whose_members_overlap(lab: Lab) -> None:
     found = fates(lab, "x.zip", bytes(data[:start]) + entries + bytes(tail), max_expanded=2**25)
     assert found["x.zip"] == "quarantined"
     assert len(found) == 33
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("n_bytes", [50_000, 10**7])
-@pytest.mark.parametrize("sign", [b"1", b"9 a=b\n", b"\0"])
-def test_a_header_of_rubbish(lab: Lab, n_bytes: int, sign: bytes) -> None:
-    """Releases of Python before 3.11.10 look at digits for hours."""
-    began = time.process_time()
-    rubbish = member("h", sign * (n_bytes // len(sign)), tarfile.XHDTYPE)
-    found = fates(lab, "x.tar", between(GOOD, rubbish))
-    assert found["a.json"] == "ingested"
-    assert time.process_time() - began < 5
-
-
-# Many, and less than there should be
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ending", ["tar", "tar.zst", "zip"])
-def test_thousands_of_empty_members(lab: Lab, ending: str) -> None:
-    tree = GOOD | {f"{n}.json": b"" for n in range(5000)}
-    data = zipped(tree) if ending == "zip" else tar(tree)
-    found = fates(lab, f"x.{ending}", COMPRESS[".zst"](data) if "zst" in ending else data)
-    assert list(found.values()).count("quarantined") == 5000
-    assert [found["a.json"], found["z.json"]] == ["ingested"] * 2
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("codec", ["", ".gz", ".zst", ".xz"])
-def test_a_truncated_tail(lab: Lab, codec: str) -> None:
-    """What precedes is ingested, and the loss is told; the whole archive makes up for it."""
-    noise = {f"{n}.txt": os.urandom(20_000) for n in range(20)}
-    data = COMPRESS[codec](tar({"a.json": GOOD["a.json"]} | noise | {"z.json": GOOD["z.json"]}))
-    name = f"x.tar{codec}"
-    found = fates(lab, name, data[: len(data) // 2])
-    assert (found["a.json"], found[name]) == ("ingested", "quarantined")
-    assert "z.json" not in found
-    assert "is lost" in reasons(lab)[name]
-    lab.write(name, data)
-    report = ingest(lab.root / name, lab.lake)
-    assert (report.statuses["ingested"], report.statuses["unchanged"]) == (1, 1)
-    found = statuses(lab.lake)
-    assert found["z.json"] == "ingested"
-    assert name not in found

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from lakes import Lab, check, nonzero, rows, table
-from rawlogs import chameleon, chatarena, encode, moderate, public_good
+from rawlogs import chameleon, chatarena, encode, public_good
 from test_archives import tar
 
 from pipeline.archives.sources import extension_for_exported_document
@@ -58,29 +58,29 @@ def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path: Path) -> None:
+    """Names of an archive are no paths."""
+    names = ("../../evil.json", "/etc/evil.json", "a\nb/\x1b[2J.json")
+    evil = {name: BROKEN + name.encode() for name in names}
     long = BROKEN + b" " * 2**17
-    written = {"a.json": BROKEN, "b.json": long, "c.json": encode(faulty())}
-    for path, data in written.items():
+    whole = {"a.json": BROKEN, "b.json": long, "c.json": encode(faulty())}
+    for path, data in (whole | {"evil.tar": tar(evil)}).items():
         lab.write(path, data)
     lab.ingest()
+    before = set(tmp_path.rglob("*"))
     manifest = export_quarantine(lab.lake, tmp_path / "out")
     result = json.loads((tmp_path / "out" / MANIFEST_FILE_NAME).read_bytes())
     assert result == manifest.to_dicts()
     by_path = {row["path"]: row for row in result}
+    written = whole | {f"evil.tar/{name}": data for name, data in evil.items()}
     assert set(by_path) == set(written)
     for path, row in by_path.items():
         data = (tmp_path / "out" / row["file"]).read_bytes()
         assert data == written[path][: decode.MAX_STORED_RAW_BYTES]
         assert (row["n_bytes"], row["n_written"]) == (len(written[path]), len(data))
-    assert {path: row["is_cut"] for path, row in by_path.items()} == {
-        "a.json": False,
-        "b.json": True,
-        "c.json": False,
-    }
-    assert by_path["b.json"]["file"].endswith(".cut")
-    assert by_path["c.json"]["game_id"] is not None
-    files = {path.name for path in (tmp_path / "out").iterdir()}
-    assert files == {MANIFEST_FILE_NAME, *(row["file"] for row in result)}
+        assert row["is_cut"] == row["file"].endswith(".cut") == (path == "b.json")
+        assert (row["game_id"] is not None) == (path == "c.json")
+    made = {path.relative_to(tmp_path / "out").name for path in set(tmp_path.rglob("*")) - before}
+    assert made == {"", MANIFEST_FILE_NAME, *(row["file"] for row in result)}
 
 
 @pytest.mark.parametrize(
@@ -95,30 +95,15 @@ def test_a_part_is_exported_as_a_file_of_its_own_kind(path: str, ending: str) ->
     assert extension_for_exported_document(path) == ending
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["../../evil.json", "/etc/evil.json", "a\nb/\x1b[2J.json"])
-def test_names_of_an_archive_are_no_paths(lab: Lab, tmp_path: Path, name: str) -> None:
-    lab.write("a.tar", tar({name: BROKEN}))
-    lab.ingest()
-    before = set(tmp_path.rglob("*"))
-    export_quarantine(lab.lake, tmp_path / "out")
-    made = {path.name for path in set(tmp_path.rglob("*")) - before}
-    assert made == {"out", MANIFEST_FILE_NAME, "document-000001.json"}
-
-
 def test_export_overwrites_nothing(lab: Lab, tmp_path: Path) -> None:
-    lab.write("a.json", BROKEN)
-    lab.ingest()
+    """Also where there is nothing to export: an empty folder is filled, no other."""
+    assert export_quarantine(lab.lake, tmp_path / "new").is_empty()
+    assert json.loads((tmp_path / "new" / MANIFEST_FILE_NAME).read_bytes()) == []
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
     with pytest.raises(UsageError, match="not empty"):
         export_quarantine(lab.lake, tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
-
-
-def test_export_of_nothing(lab: Lab, tmp_path: Path) -> None:
-    assert export_quarantine(lab.lake, tmp_path / "out").is_empty()
-    assert json.loads((tmp_path / "out" / MANIFEST_FILE_NAME).read_bytes()) == []
 
 
 # Ingested again
@@ -185,6 +170,7 @@ def test_a_game_is_not_given_up_that_a_later_version_refuses(
     check(lab.lake)
 
 
+@pytest.mark.slow
 def test_what_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None:
     """Alone, and in an archive, of which the rest is unchanged."""
     long = encode(public_good()) + b" " * 2**17
@@ -197,6 +183,7 @@ def test_what_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None:
     check(lab.lake)
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
     talk = encode(chatarena())
     file = lab.write("logs.tar", tar({"talk.json": talk, "1.json": encode(chameleon())}))
@@ -206,22 +193,6 @@ def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
     assert nonzero(lab.ingest(model="me")) == {"unchanged": 1, "quarantined": 1}
     file.write_bytes(whole)
     assert nonzero(lab.ingest(model="me")) == {"ingested": 1, "unchanged": 1}
-    check(lab.lake)
-
-
-def test_of_a_document_that_was_refused_and_is_a_game_only_the_part_is(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(data: bytes, model: str | None, path: str) -> object:
-        raise invalid_document_error("$", "it can be read", "not yet")
-
-    lab.write("c.json", faulty())
-    with monkeypatch.context() as earlier:
-        earlier.setattr(decode, "read_game", refuse)
-        lab.ingest()
-    assert lab.counts() == {"ingested": 1}
-    assert table(lab.lake, "quarantine")["rule"].to_list() != ["it can be read"]
-    assert table(lab.lake, "quarantine")["game_id"].null_count() == 0
     check(lab.lake)
 
 
@@ -259,23 +230,6 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
 
 
 # What is refused no more
-
-
-@pytest.mark.slow
-def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
-    """It is too long for the lake to have all of its bytes, so its file is read again."""
-    long = chameleon(model="faulty")
-    long["history"].append(moderate("x" * 2 * decode.MAX_STORED_RAW_BYTES))
-    del long["consistency_metric"]
-    lab.write("3.json", long)
-    lab.ingest()
-    assert table(lab.lake, "quarantine").height == 1
-    lab.write("3.json", chameleon(model="mended"))
-    report = lab.ingest()
-    assert (nonzero(report), report.n_superseded) == ({"replacing": 1}, 1)
-    assert table(lab.lake, "games").height == 1
-    assert table(lab.lake, "quarantine").is_empty()
-    check(lab.lake)
 
 
 @pytest.mark.slow
@@ -321,17 +275,12 @@ def no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_bytes")
 def test_the_list_reads_no_documents(lab: Lab, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    lab.write("a.json", BROKEN)
-    lab.ingest()
-    assert main(["quarantine", "--lake", str(lab.lake), "--format", "json"]) == 0
-    (result,) = json.loads(capsysbinary.readouterr().out)
-    assert set(result) == {"source", "path", "json_path", "rule", "message"}
-
-
-@pytest.mark.usefixtures("no_bytes")
-def test_completeness_reads_no_documents(lab: Lab) -> None:
-    """One part of a game, and one document of nobody."""
+    """Nor does completeness: there are one part of a game, and one document of nobody."""
     lab.write("a.json", BROKEN)
     lab.write("b.json", faulty())
     lab.ingest()
+    assert main(["quarantine", "--lake", str(lab.lake), "--format", "json"]) == 0
+    result = json.loads(capsysbinary.readouterr().out)
+    assert sorted(row["path"] for row in result) == ["a.json", "b.json"]
+    assert set(result[0]) == {"source", "path", "json_path", "rule", "message"}
     assert completeness(open_lake(lab.lake))["n_quarantined"].to_list() == [1, 1]

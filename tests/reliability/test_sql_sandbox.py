@@ -19,7 +19,6 @@ import pytest
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
 from pipeline.query_processes import QueryProcesses
 from pipeline.warehouse import connect, run_query
@@ -288,20 +287,6 @@ def test_a_query_that_is_no_text_is_refused(lake: Lake) -> None:
         lake.sql("SELECT '\udcff'")
 
 
-@pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("attempt", ["read_csv", "COPY inside WITH"])
-def test_the_command_refuses_in_one_line(
-    place: Place, attempt: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = place.filled(ATTEMPTS[attempt])
-    assert main(["sql", asked, "--lake", str(place.lake)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("magic: ")
-    told_back = err.removesuffix("\n").replace(f" --lake {place.lake}", "")
-    assert_is_one_clear_line(told_back, place)
-
-
 @pytest.fixture(scope="module")
 def everything(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with every table and view, which take seconds to make."""
@@ -361,6 +346,14 @@ def test_reading_is_let_through(everything: duckdb.DuckDBPyConnection, asked: st
     assert run_query(everything, asked).width
 
 
+@pytest.mark.slow
+def test_query_of_a_connection_is_held_to_reading(everything: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(QueryError, match="can only read"):
+        run_query(everything, "CREATE TABLE x AS SELECT 1")
+    with pytest.raises(QueryError, match="run `SHOW TABLES` to list the views too"):
+        run_query(everything, "FROM information_schema.weather")
+
+
 @pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("asked", "hint"),
@@ -399,12 +392,7 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: s
     assert not any(name.startswith(("pg_", "read_", "duckdb_", "sqlite_")) for name in meant)
 
 
-@pytest.mark.slow
-def test_a_wrong_name_beside_those_of_all_views(everything: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(QueryError, match="run `SHOW TABLES` to list the views too"):
-        run_query(everything, "FROM information_schema.weather")
-
-
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("asked", "options", "arguments"),
     [
@@ -596,12 +584,12 @@ def in_group(group: int) -> list[str]:
 def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not is_so():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("to_all", [True, False])
 @pytest.mark.slow
+@pytest.mark.parametrize("to_all", [True, False])
 def test_ctrl_c_ends_both_processes(place: Place, to_all: bool) -> None:
     with asking(place, FOREVER) as command:
         wait_until(lambda: len(in_group(command.pid)) == 2)
@@ -614,6 +602,7 @@ def test_ctrl_c_ends_both_processes(place: Place, to_all: bool) -> None:
         assert in_group(command.pid) == []
 
 
+@pytest.mark.slow
 def test_a_query_ends_with_who_asked_it(place: Place) -> None:
     with asking(place, FOREVER) as command:
         wait_until(lambda: len(in_group(command.pid)) == 2)
@@ -622,6 +611,7 @@ def test_a_query_ends_with_who_asked_it(place: Place) -> None:
         wait_until(lambda: in_group(command.pid) == [])
 
 
+@pytest.mark.slow
 def test_modules_of_the_current_folder_are_not_run(place: Place, tmp_path: Path) -> None:
     """A folder of logs from strangers can hold any file."""
     for module in ("duckdb", "polars", "pickle", "pipeline"):
@@ -629,9 +619,3 @@ def test_modules_of_the_current_folder_are_not_run(place: Place, tmp_path: Path)
     with asking(place, "SELECT 42 AS answer", tmp_path) as command:
         out, err = command.communicate(timeout=60)
     assert (command.returncode, out.split()[-1], err) == (0, "42", "")
-
-
-@pytest.mark.slow
-def test_query_of_a_connection_is_held_to_reading(everything: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(QueryError, match="can only read"):
-        run_query(everything, "CREATE TABLE x AS SELECT 1")
