@@ -1,22 +1,14 @@
-"""Werewolf Arena: small games round by round, and real ones against a naive reader."""
+"""Werewolf Arena: small games round by round."""
 
-import json
-from collections import Counter
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
-from event_tables import ENGINES
 from logs.werewolf_arena import NIGHT, VILLAGERS_WIN, WEREWOLVES_WIN
 from rawlogs import encode
-from wolves import Table, check
 
-from pipeline.archives import iter_documents
 from pipeline.formats import read_game
 from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
-from pipeline.ingest import IngestSummary, ingest
-from pipeline.lake import StoredLake, open_lake
 
 Log = dict[str, Any]
 
@@ -155,104 +147,6 @@ def test_bytes_that_are_no_text_are_refused_where_nothing_is_read() -> None:
         read_game(data)
     assert error.value.fault.json_path == "$.players"
     assert "byte 0xbb" in error.value.fault.message
-
-
-# Real logs
-
-
-@pytest.fixture(scope="module")
-def archive(shared: Path) -> Path:
-    return shared / "real" / "werewolf-arena.tar.zst"
-
-
-@pytest.fixture(scope="module")
-def logs(archive: Path) -> list[Log]:
-    return [
-        json.loads(document.data)
-        for document in iter_documents(archive)
-        if document.data is not None and document.path.endswith("game_complete.json")
-    ]
-
-
-@pytest.fixture(scope="module")
-def ingested(
-    archive: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[StoredLake, IngestSummary]:
-    lake = tmp_path_factory.mktemp("arena") / "lake"
-    report = ingest(archive, lake, jobs=1)
-    return open_lake(lake), report
-
-
-def test_every_document_is_accounted_for(ingested: tuple[StoredLake, IngestSummary]) -> None:
-    """The prompts of a game are no game."""
-    lake, report = ingested
-    assert {status: n for status, n in report.statuses.items() if n} == {
-        "ingested": 19,
-        "ignored": 1,
-    }
-    ignored = lake.table("documents").filter(status="ignored").select("path", "reason").collect()
-    assert ignored.rows() == [
-        (
-            "session_20250418_181926/game_logs.json",
-            "not a log: JSON with other keys (eliminate, investigate, protect, …)",
-        )
-    ]
-    assert lake.table("quarantine").collect().is_empty()
-
-
-def test_known_facts(ingested: tuple[StoredLake, IngestSummary]) -> None:
-    lake = ingested[0]
-    games = lake.table("games").collect()
-    assert Counter(games["n_players"]) == {8: 16, 10: 3}
-    assert Counter(games["outcome"]) == {"villagers_won": 11, "werewolves_won": 8}
-    assert lake.table("players").collect()["model"].n_unique() == 5
-    votes = lake.table("votes").collect()
-    by_others = votes.filter(side="civilian")["is_correct"]
-    assert (by_others.sum(), len(by_others)) == (154, 249)
-    assert votes.filter(role="werewolf").height == 97
-    assert votes["is_valid"].all()
-
-
-def test_who_is_left_is_as_the_log_says(
-    logs: list[Log], ingested: tuple[StoredLake, IngestSummary]
-) -> None:
-    """After each day, by the eliminations; and who is exiled has more than half of the votes."""
-    lake = ingested[0]
-    rows = lake.table("eliminations").select("game_id", "player", "round").collect().rows()
-    votes = lake.table("votes").select("game_id", "player", "target", "round").collect().rows()
-    players = lake.table("players").select("game_id", "player").collect().rows()
-    ids = {frozenset(p for g, p in players if g == game): game for game, _ in players}
-    assert len(ids) == 19
-    for log in logs:
-        game = ids[frozenset(log["players"])]
-        for day, one in enumerate(log["rounds"], start=1):
-            # The night after the day is of its round too, and is in the next round of the log.
-            exiled = {log["rounds"][n]["exiled"] for n in range(day)}
-            gone = {p for g, p, r in rows if g == game and (r < day or p in exiled)}
-            assert set(one["players"]) == set(log["players"]) - gone
-            tally = Counter(t for g, _, t, r in votes if (g, r) == (game, day))
-            most = [p for p, n in tally.items() if 2 * n > tally.total()]
-            assert most == [one["exiled"]] * bool(one["exiled"])
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_metrics_are_those_of_the_naive_reader(
-    logs: list[Log], ingested: tuple[StoredLake, IngestSummary], engine: str
-) -> None:
-    games = [
-        Table(
-            {name: player["model"] for name, player in log["players"].items()},
-            {name: player["role"].lower() for name, player in log["players"].items()},
-            log["winner"] == "Werewolves",
-            [
-                (day, voter, target)
-                for day, one in enumerate(log["rounds"])
-                for voter, target in (one["votes"][-1] if one["votes"] else {}).items()
-            ],
-        )
-        for log in logs
-    ]
-    check(ingested[0], engine, games)
 
 
 @pytest.mark.parametrize(
