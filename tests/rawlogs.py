@@ -113,10 +113,17 @@ def game_of(log: object, model: str | None = None) -> Game:
     return output
 
 
-def fault_of(log: object, model: str | None = None) -> RecordError:
+def record_of(log: object, model: str | None = None, path: str = "") -> GameRecord:
+    """The game that a log is read as, before its rows are made."""
+    game = read_game(log if isinstance(log, bytes) else encode(log), model, path)
+    assert game is not None, "no log of a game"
+    return game
+
+
+def fault_of(log: object, model: str | None = None, path: str = "") -> RecordError:
     """The fault for which a log is refused."""
     try:
-        game = read_game(log if isinstance(log, bytes) else encode(log), model)
+        game = read_game(log if isinstance(log, bytes) else encode(log), model, path)
     except InvalidDocumentError as error:
         return error.fault
     raise AssertionError(f"not refused, but read as {game!r}")

@@ -5,24 +5,19 @@ from pathlib import Path
 
 import pytest
 from logs.aiwolf import FIVE, SEVEN
+from rawlogs import fault_of, record_of
 
 from pipeline.cli import main
-from pipeline.formats import ignored_reason, read_game
-from pipeline.game_record import GameRecord, InvalidDocumentError
-
-PATH = "game.log"
+from pipeline.formats import ignored_reason
+from pipeline.game_record import GameRecord, RecordError
 
 
 def game_of(text: str) -> GameRecord:
-    game = read_game(text.encode(), path=PATH)
-    assert game is not None
-    return game
+    return record_of(text.encode(), path="game.log")
 
 
-def rule_of(text: str) -> tuple[str, str]:
-    with pytest.raises(InvalidDocumentError) as error:
-        read_game(text.encode(), path=PATH)
-    return error.value.fault.json_path, error.value.fault.rule
+def refused(text: str) -> RecordError:
+    return fault_of(text.encode(), path="game.log")
 
 
 def test_the_first_lines_are_the_players() -> None:
@@ -161,15 +156,18 @@ def test_eliminations_and_the_end() -> None:
     }
 
 
-def test_without_a_result_a_game_is_unfinished() -> None:
-    game = game_of(FIVE[: FIVE.index("3,result")])
-    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, None)
+@pytest.mark.parametrize(
+    ("log", "ended_by"),
+    [
+        (FIVE[: FIVE.index("3,result")], None),
+        (FIVE.replace("0,VILLAGER\n", "0,NONE\n"), "NONE"),
+    ],
+    ids=["no result", "nobody won"],
+)
+def test_without_a_winner_a_game_is_unfinished(log: str, ended_by: str | None) -> None:
+    game = game_of(log)
+    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, ended_by)
     assert {r.is_win for r in game.results} == {None}
-
-
-def test_a_game_that_nobody_won_is_unfinished() -> None:
-    game = game_of(FIVE.replace("0,VILLAGER\n", "0,NONE\n"))
-    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "NONE")
 
 
 @pytest.mark.parametrize(
@@ -203,9 +201,9 @@ def test_a_line_that_cannot_be_used_is_reported(old: str, new: str, rule: str) -
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(old: str, new: str, rule: str) -> None:
-    json_path, broken = rule_of(FIVE.replace(old, new))
-    assert json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
-    assert broken.startswith(rule)
+    fault = refused(FIVE.replace(old, new))
+    assert fault.json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
+    assert fault.rule.startswith(rule)
 
 
 @pytest.mark.parametrize("n_bytes", [2, 5, 11])
@@ -217,13 +215,16 @@ def test_a_last_line_that_was_cut_costs_no_game(n_bytes: int) -> None:
     assert (cut.is_finished, cut.votes) == (False, whole.votes)
 
 
-def test_players_alone_are_no_game() -> None:
-    """Cut here, nobody can say whether all players are there."""
-    assert rule_of(FIVE[: FIVE.index("0,status,4")])[1] == "a log goes on after its players"
-
-
-def test_two_players_of_one_name_are_refused() -> None:
-    assert rule_of(SEVEN.replace(",Bo\n", ",Ida\n"))[1] == "no two players have the same name"
+@pytest.mark.parametrize(
+    ("log", "rule"),
+    [
+        # Cut here, nobody can say whether all players are there.
+        (FIVE[: FIVE.index("0,status,4")], "a log goes on after its players"),
+        (SEVEN.replace(",Bo\n", ",Ida\n"), "no two players have the same name"),
+    ],
+)
+def test_players_without_a_game_or_of_one_name_are_refused(log: str, rule: str) -> None:
+    assert refused(log).rule == rule
 
 
 def test_the_json_of_the_server_names_the_log() -> None:
