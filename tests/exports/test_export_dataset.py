@@ -17,7 +17,6 @@ from pipeline import exports as shared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import Redaction
-from pipeline.lake.row_stream import has_long_message_texts
 
 TYPES = {
     pl.String: "sc:Text",
@@ -94,9 +93,10 @@ def test_the_tables_are_those_of_the_lake(
     assert {*TABLES["games"].columns()} - {*tables["games"].columns} == {"source"}
 
 
-def test_the_card_says_what_is_there(arena: pipeline.Lake, tmp_path: Path) -> None:
+def test_the_card_says_what_is_there_and_what_is_not(arena: pipeline.Lake, tmp_path: Path) -> None:
     options = {"title": 'A "title": *x*\n- y', "license": "cc-by-4.0", "date": "2026-11-27"}
-    tables = exported(arena, tmp_path / "out", **options)
+    redact = ["messages.content", "games.path"]
+    tables = exported(arena, tmp_path / "out", **options, redact=redact)
     head, configs, text = card(tmp_path / "out")
     assert head["pretty_name"] == options["title"]
     assert head["license"] == "cc-by-4.0"
@@ -104,18 +104,12 @@ def test_the_card_says_what_is_there(arena: pipeline.Lake, tmp_path: Path) -> No
     assert all((tmp_path / "out" / one["data_files"]).is_file() for one in configs)
     assert '\n# A "title": \\*x\\* - y\n' in text
     assert "Date: 2026-11-27." in text
+    assert "- `messages.content`\n- `games.path`\n" in text
     assert "- `games.source`\n" in text
     assert f"| `data/votes.parquet` | {tables['votes'].height} | One accusation vote. |" in text
-
-
-def test_columns_are_left_out(arena: pipeline.Lake, tmp_path: Path) -> None:
-    redact = ["messages.content", "games.path"]
-    tables = exported(arena, tmp_path / "out", redact=redact)
     assert "content" not in tables["messages"].columns
     assert "path" not in tables["games"].columns
-    assert not any("I vote" in text for text in all_text(tmp_path / "out"))
-    _, _, text = card(tmp_path / "out")
-    assert "- `messages.content`\n- `games.path`\n" in text
+    assert not any("I vote" in said for said in all_text(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
@@ -135,17 +129,6 @@ def test_a_column_that_cannot_go(
     with pytest.raises(UsageError, match=f"^{re.escape(complaint)}"):
         arena.export("dataset", tmp_path / "out", redact=[column])
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
-    game = undercover(0, ["m-1", "m-2", "m-3"])
-    game["events"][0]["text"] = "long " * 20_000
-    lake = made(tmp_path, [game])
-    assert has_long_message_texts(lake)
-    lake.export("dataset", tmp_path / "out", redact=["messages.game_type"])
-    rows = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
-    assert rows["content"].str.len_bytes().max() == 100_000
 
 
 @pytest.mark.slow

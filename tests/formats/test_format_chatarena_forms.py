@@ -58,14 +58,17 @@ def test_a_reader_whom_nobody_knows_is_a_fault() -> None:
 # Tables
 
 
-def test_a_table_is_one_game(tmp_path: Path) -> None:
-    """However its rows go over lines."""
+def test_a_table_is_one_game_and_a_transcript_one_a_section(tmp_path: Path) -> None:
+    """However the rows of a table go over lines."""
     rows = chatarena(['I vote\nfor "Player 2", \r\nI think'] * 3, "tie")
     (tmp_path / "game.csv").write_bytes(table(rows))
-    assert ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1).statuses["ingested"] == 1
-    lake = open_lake(tmp_path / "lake")
-    assert lake.table("games").collect()["path"].to_list() == ["game.csv"]
-    said = lake.table("messages").sort("message_index").collect()["content"].to_list()
+    (tmp_path / "runs.txt").write_bytes(transcript(chatarena(), chatarena(ending="tie")))
+    ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1)
+    games = open_lake(tmp_path / "lake").table("games")
+    outcomes = dict(games.select("path", "outcome").collect().iter_rows())
+    assert outcomes == {"game.csv": "tie", "runs.txt#1": "voted_wrong", "runs.txt#2": "tie"}
+    messages = open_lake(tmp_path / "lake").table("messages").join(games, on="game_id")
+    said = messages.filter(path="game.csv").sort("message_index").collect()["content"].to_list()
     assert said == [row["content"] for row in rows]
 
 
@@ -120,13 +123,6 @@ def test_a_cell_longer_than_the_csv_module_allows() -> None:
 
 
 # Transcripts
-
-
-def test_a_transcript_is_a_game_a_section(tmp_path: Path) -> None:
-    (tmp_path / "runs.txt").write_bytes(transcript(chatarena(), chatarena(ending="tie")))
-    assert ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1).statuses["ingested"] == 2
-    rows = open_lake(tmp_path / "lake").table("games").select("path", "outcome").collect()
-    assert set(rows.iter_rows()) == {("runs.txt#1", "voted_wrong"), ("runs.txt#2", "tie")}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

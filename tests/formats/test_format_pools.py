@@ -128,14 +128,15 @@ def test_a_file_is_one_document_however_its_first_line_is_written() -> None:
         assert len(game_of(data).contributions) == 3
 
 
-def test_a_beginning_alone_is_no_game() -> None:
-    """It is in a file whose first line it is not, so that each line is a document."""
-    fault = fault_of(lines([init(1)]))
-    assert (fault.json_path, fault.message) == ("$[0]", "nothing follows it in this document")
-
-
 STRANGER = "Player9_Game1_nobody"
 BENT: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    # In a file whose first line it is not, so that each line is a document.
+    "a beginning alone": (lambda: lines([init(1)]), "$[0]", "goes on"),
+    "two players of one label": (
+        lambda: lines([init(1)]).replace(b'"P2"', b'"P1"'),
+        "$[0].short_name_map",
+        "same",
+    ),
     "a second beginning": (lambda: lines([*goods((1, 2, 3)), init(1)]), "$[4]", "one game"),
     "an event of another game": (
         lambda: lines([*goods((1, 2, 3)), final(9, 8, 7) | {"game_id": 5}]),
@@ -232,10 +233,3 @@ def test_seats_of_one_model_whose_balances_do_not_follow_have_none() -> None:
     assert [seat.final_score for seat in game.seats] == [None] * 3
     assert (game.is_finished, len(game.contributions)) == (False, 6)
     assert [fault.json_path for fault in game.faults] == ["$[7].final_tokens"]
-
-
-def test_two_players_of_one_label_are_refused() -> None:
-    opening = init(1)
-    for entry in opening["short_name_map"].values():
-        entry["short_label"] = "P1"
-    assert fault_of(lines([opening])).json_path == "$[0].short_name_map"

@@ -15,7 +15,6 @@ from pipeline.archives import iter_documents
 from pipeline.events.readings import content_id
 from pipeline.formats import find_splitter
 from pipeline.formats.interchange import EXAMPLE, encode_game, schema
-from pipeline.formats.record_builder import sum_usages
 from pipeline.game_record import GameRecord, Usage
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
@@ -174,14 +173,6 @@ def test_inspect_by_role_and_by_the_only_seat_of_a_model(tmp_path: Path) -> None
     assert game.faults == []
 
 
-def test_inspect_does_not_share_out_what_several_used(tmp_path: Path) -> None:
-    game = chameleon(0)
-    for seat in game["seats"]:
-        seat["model"] = "mockllm/model"
-    found = sampled(tmp_path, game, model_usage={"mockllm/model": USED})
-    assert list(found.usage) == [NOTHING] * 3
-
-
 def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
     """Of 9 tokens that the model of the third seat read, a grader read 3; blue's model is unused.
 
@@ -337,10 +328,3 @@ def test_bargain(value: Any, number: float | None, whole: int | None) -> None:
     assert list(game.usage) == [Usage(seconds=seconds, cost=number), NOTHING]
     assert len(game.faults) == 2 * (number is None)
     assert len(game.proposals) > 0
-
-
-def test_a_total_is_known_if_each_part_is() -> None:
-    assert sum_usages([]) == NOTHING
-    assert sum_usages([Usage(1, 2, 0.5, 0.1), Usage(1, None, 0.5, None)]) == Usage(
-        2, None, 1.0, None
-    )
