@@ -27,9 +27,9 @@ N_OTHERS = 5
 FORFEIT = {"submission": -1, "failureCategory": "ILLEGAL"}
 
 
-def episode(name: str, agents: list[Any], **configuration: Any) -> Any:
+def episode(name: str, players: list[Any], **configuration: Any) -> Any:
     env = make(name, configuration=configuration, info={"TeamNames": ["delta", "epsilon"]})
-    env.run(agents)
+    env.run(players)
     return env.toJSON()
 
 

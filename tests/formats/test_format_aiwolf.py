@@ -97,7 +97,7 @@ def test_the_agents_of_a_team_are_one_model_and_ingest_says_so(
     log = "\n".join([*lines, "0,talk,0,0,1,Hello."])
     assert [seat.model for seat in game_of(log).seats] == ["a-", "a-", "b2c", "7", "ü٣"]
     (tmp_path / "1.log").write_text(FIVE, encoding="utf-8")
-    main(["ingest", str(tmp_path / "1.log"), "--lake", str(tmp_path / "lake")])
+    main(["ingest", "--jobs", "1", str(tmp_path / "1.log"), "--lake", str(tmp_path / "lake")])
     assert "aiwolf logs are teams" in capsys.readouterr().err
 
 

@@ -83,7 +83,7 @@ def test_a_lake_has_it(tmp_path: Path) -> None:
     """Also beside a game that says nothing."""
     for name, game in {"a": document(seconds=1.5, failure="timeout"), "b": document()}.items():
         (tmp_path / f"{name}.json").write_bytes(encode(game | {"system": name}))
-    ingest(tmp_path, tmp_path / "lake")
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
     players = open_lake(tmp_path / "lake").table("players").sort("system", "seat").collect()
     assert players["seconds"].to_list() == [None, 1.5, None, None, None, None]
     assert players["failure"].to_list() == [None, "timeout", None, None, None, None]
