@@ -6,6 +6,7 @@ whole, finished, unremarkable game.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +34,16 @@ PAYOFFS = {"cooperate": 3, "defect": 1, "one_defect": 5, "two_defect": 2}
 def encode(log: object) -> bytes:
     """The bytes of a log, as Python's json writes it."""
     return json.dumps(log, indent=4).encode()
+
+
+def bent(log: Any, *path: str | int, value: object) -> Any:
+    """A copy of the log with another value at a place."""
+    *parents, last = path
+    part = copy = deepcopy(log)
+    for key in parents:
+        part = part[key]
+    part[last] = value
+    return copy
 
 
 class Row(SimpleNamespace):

@@ -74,6 +74,7 @@ def all_text(folder: Path) -> Iterator[str]:
             yield file.read_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n_rows", [10**6, 70], ids=["whole", "in parts"])
 def test_the_tables_are_those_of_the_lake(
     sample_lake: Path, tmp_path: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from failed_games import GAMES as FAILED, ingested
 
 import pipeline
 from pipeline.atomic_files import atomic_new_folder
@@ -169,15 +168,14 @@ def test_wrong_options(
     assert not list(tmp_path.iterdir())
 
 
-def test_games_are_as_logs_have_them(tmp_path: Path) -> None:
+def test_games_are_as_logs_have_them(arena: pipeline.Lake, tmp_path: Path) -> None:
     """None can be a loss in them; values say so themselves."""
-    lake = ingested(tmp_path, FAILED).with_failures("loss")
+    lake = arena.with_failures("loss")
     for kind in ("inspect-scout", "battles", "dataset"):
         with pytest.raises(UsageError, match="contains games as logged"):
             lake.export(kind, named(kind, tmp_path))
-    place = str(tmp_path / "values")
-    asked = ["export", "every-eval-ever", place, "--failures", "loss", "--lake", str(lake.path)]
-    assert main(asked) == 0
+    place = tmp_path / "every-eval-ever"
+    assert lake.export("every-eval-ever", place, without_samples=True).path == place
 
 
 def test_a_lake_without_games(tmp_path: Path) -> None:

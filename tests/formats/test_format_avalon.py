@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from logs.avalon import MODEL, Log, cut_short, good_won, merlin_found, quests_failed
-from rawlogs import encode, fault_of, game_of
+from rawlogs import bent, encode, fault_of, game_of
 
 from pipeline.formats import read_game
 
@@ -63,22 +63,12 @@ def test_an_assassin_without_a_target_and_a_vote_without_words() -> None:
     assert (game.team_votes[0].message_index, game.team_votes[0].approves) == (None, True)
 
 
-def bent(*path: object, value: object) -> Log:
-    log = good_won()
-    *parents, last = path
-    part: Any = log
-    for key in parents:
-        part = part[key]
-    part[last] = value
-    return log
-
-
 @pytest.mark.parametrize(
     ("log", "json_path"),
     [
-        (bent("players", 0, "role", value="jester"), "$.players[0].role"),
-        (bent("players", 1, "name", value="Ann"), "$.players"),
-        (bent("winner", value="nobody"), "$.winner"),
+        (bent(good_won(), "players", 0, "role", value="jester"), "$.players[0].role"),
+        (bent(good_won(), "players", 1, "name", value="Ann"), "$.players"),
+        (bent(good_won(), "winner", value="nobody"), "$.winner"),
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:
@@ -100,9 +90,9 @@ STRANGERS: list[tuple[tuple[Any, ...], str]] = [
 @pytest.mark.parametrize(("place", "table"), STRANGERS)
 def test_what_somebody_without_a_seat_does_is_a_fault(place: tuple[Any, ...], table: str) -> None:
     """Of a team the stranger alone is left out, with no row less."""
-    whole = game_of(bent("winner", value="good"))
+    whole = game_of(bent(good_won(), "winner", value="good"))
     is_team = place[-1] == "team_members"
-    game = game_of(bent(*place, value=["Zoë", "Ann"] if is_team else "Zoë"))
+    game = game_of(bent(good_won(), *place, value=["Zoë", "Ann"] if is_team else "Zoë"))
     (fault,) = game.faults
     assert fault.json_path.replace("[", ".").replace("]", "") == ".".join(map(str, ("$", *place)))
     n_rows = [len(getattr(one, table)) for one in (game, whole)]

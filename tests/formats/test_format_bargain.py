@@ -1,12 +1,10 @@
 """The negotiations of `bargain`: logs made by hand, and bent."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from bargainlogs import AGENTS, Log, Row, cast, game, old_game, propose, round_of, say, tally
-from rawlogs import fault_of, game_of
+from rawlogs import bent, fault_of, game_of
 
 from pipeline.vocabulary import Outcome, ParseStatus, Phase
 
@@ -165,51 +163,49 @@ def test_an_unknown_phase_and_a_stranger_are_named() -> None:
     assert {p.seat for p in built.proposals} == {1, 2}
 
 
-def _with(path: str, value: object) -> Callable[[], Log]:
-    def build() -> Log:
-        log: Any = one_round((1, 2))
-        *above, last = path.split(".")
-        part = log
-        for key in above:
-            part = part[int(key) if key.isdigit() else key]
-        part[last] = value
-        return log
-
-    return build
-
-
-BENT: dict[str, tuple[Callable[[], Log], str, str]] = {
-    "no final round": (_with("final_round", None), "$.final_round", "its type"),
-    "too many agents": (_with("config.n_agents", 3), "$.config.agents", "as many agents"),
-    "one agent twice": (_with("config.agents", ["alpha_1"] * 2), "$.config.agents", "same name"),
+WHOLE = one_round((1, 2))
+THIRD = ("conversation_logs", 2, "proposal")
+BENT = {
+    "no final round": (bent(WHOLE, "final_round", value=None), "$.final_round", "its type"),
+    "too many agents": (
+        bent(WHOLE, "config", "n_agents", value=3),
+        "$.config.agents",
+        "as many agents",
+    ),
+    "one agent twice": (
+        bent(WHOLE, "config", "agents", value=["alpha_1"] * 2),
+        "$.config.agents",
+        "same name",
+    ),
     "an agent called system": (
-        _with("config.agents", ["alpha_1", "system"]),
+        bent(WHOLE, "config", "agents", value=["alpha_1", "system"]),
         "$.config.agents",
         "as the system is",
     ),
     "another game of the same system": (
-        _with("conversation_logs.2.proposal", {"contributions": [1.0]}),
+        bent(WHOLE, *THIRD, value={"contributions": [1.0]}),
         "$.conversation_logs[2].proposal",
         "its type",
     ),
     "two proposals in a round": (
-        lambda: one_round((1, 2), propose("alpha_1", 1, MINE)),
+        one_round((1, 2), propose("alpha_1", 1, MINE)),
         "$.conversation_logs[6]",
         "once a round",
     ),
 }
 
 
-@pytest.mark.parametrize("name", BENT)
-def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
-    build, json_path, rule = BENT[name]
-    fault = fault_of(build())
+@pytest.mark.parametrize(("log", "json_path", "rule"), BENT.values(), ids=BENT)
+def test_a_bent_log_is_refused_with_the_place_and_the_rule(
+    log: Log, json_path: str, rule: str
+) -> None:
+    fault = fault_of(log)
     assert fault.json_path == json_path
     assert rule in fault.rule
 
 
 def test_a_row_without_its_proposal_is_a_fault() -> None:
-    built = game_of(_with("conversation_logs.2.proposal", None)())
+    built = game_of(bent(WHOLE, *THIRD, value=None))
     (fault,) = built.faults
     assert fault.json_path == "$.conversation_logs[2].proposal"
     assert {p.seat for p in built.proposals} == {2}

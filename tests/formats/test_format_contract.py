@@ -69,6 +69,7 @@ def test_the_lake_is_whole(lake_of_formats: Path) -> None:
     assert again.statuses["unchanged"] == again.n_seen
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_the_known_answers(lake_of_formats: Path, engine: str) -> None:
     lake = open_lake(lake_of_formats)

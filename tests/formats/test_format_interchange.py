@@ -354,6 +354,7 @@ OUTAGES: dict[str, tuple[str, dict[str, Any]]] = {
 ROLES_OF = {"chameleon": ("chameleon", "non_chameleon"), "werewolf": ("seer", "werewolf")}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("table", OUTAGES)
 def test_an_act_can_be_an_outage(table: str) -> None:
     """Silent or with a text; another act of the same game is none, and all can be converted."""

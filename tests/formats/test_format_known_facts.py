@@ -176,32 +176,26 @@ def test_every_event_is_of_the_one_who_spoke(public: list[Read]) -> None:
                 assert game.messages[event.message_index].seat == event.seat, path
 
 
-def test_texts_say_what_was_logged_of_proposals(public: list[Read]) -> None:
-    """Read from the last round's texts alone, the shares are those that the game logged.
+def test_texts_say_what_was_logged(public: list[Read]) -> None:
+    """Read from the last round's texts alone, shares and votes are those that the game logged.
 
     Where the log has null, or two shares run into one, the text may say more.
     """
-    n_shares = 0
+    n_shares, n_votes = 0, 0
     games = of_type(public, GameType.COST_SHARING)
-    for (path, _, game), without in zip(games, read_without(games, "proposal"), strict=True):
-        stated = {(p.seat, p.round, p.party): p.share for p in without.proposals}
-        logged = {(p.seat, p.round, p.party): p.share for p in game.proposals if p.is_last}
-        for place, share in logged.items():
-            if share is not None:
-                assert stated[place] == share, (path, place)
+    of_texts = (read_without(games, key) for key in ("proposal", "vote"))
+    for (path, _, game), proposing, voting in zip(games, *of_texts, strict=True):
+        shares = {(p.seat, p.round, p.party): p.share for p in proposing.proposals}
+        for p in game.proposals:
+            if p.is_last and p.share is not None:
+                assert shares[p.seat, p.round, p.party] == p.share, path
                 n_shares += 1
-    assert n_shares > 1800
-
-
-def test_texts_say_what_was_logged_of_votes_for_proposals(public: list[Read]) -> None:
-    n_votes = 0
-    games = of_type(public, GameType.COST_SHARING)
-    for (path, _, game), without in zip(games, read_without(games, "vote"), strict=True):
-        stated = {(v.seat, v.round): v.candidate_seat for v in without.proposal_votes}
+        candidates = {(v.seat, v.round): v.candidate_seat for v in voting.proposal_votes}
         for v in game.proposal_votes:
             if v.is_final_round and v.parse_status == OK:
-                assert stated[v.seat, v.round] == v.candidate_seat, path
+                assert candidates[v.seat, v.round] == v.candidate_seat, path
                 n_votes += 1
+    assert n_shares > 1800
     assert n_votes > 600
 
 

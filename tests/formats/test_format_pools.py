@@ -1,7 +1,6 @@
 """Logs of `goods` and `pgg_bench` as they can be bent: what is refused, kept, or unknown."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 from poollogs import PUNISHING, Event, event, final, init, lines, punish, put, say
@@ -129,63 +128,64 @@ def test_a_file_is_one_document_however_its_first_line_is_written() -> None:
 
 
 STRANGER = "Player9_Game1_nobody"
-BENT: dict[str, tuple[Callable[[], bytes], str, str]] = {
+BENT = {
     # In a file whose first line it is not, so that each line is a document.
-    "a beginning alone": (lambda: lines([init(1)]), "$[0]", "goes on"),
+    "a beginning alone": (lines([init(1)]), "$[0]", "goes on"),
     "two players of one label": (
-        lambda: lines([init(1)]).replace(b'"P2"', b'"P1"'),
+        lines([init(1)]).replace(b'"P2"', b'"P1"'),
         "$[0].short_name_map",
         "same",
     ),
-    "a second beginning": (lambda: lines([*goods((1, 2, 3)), init(1)]), "$[4]", "one game"),
+    "a second beginning": (lines([*goods((1, 2, 3)), init(1)]), "$[4]", "one game"),
     "an event of another game": (
-        lambda: lines([*goods((1, 2, 3)), final(9, 8, 7) | {"game_id": 5}]),
+        lines([*goods((1, 2, 3)), final(9, 8, 7) | {"game_id": 5}]),
         "$[4].game_id",
         "one game",
     ),
     "a second end": (
-        lambda: lines([*goods((1, 2, 3)), final(9, 8, 7), final(9, 8, 7)]),
+        lines([*goods((1, 2, 3)), final(9, 8, 7), final(9, 8, 7)]),
         "$[5]",
         "ends once",
     ),
     "a balance missing": (
-        lambda: lines([*goods((1, 2, 3)), event("final", final_tokens={"model-a": 1})]),
+        lines([*goods((1, 2, 3)), event("final", final_tokens={"model-a": 1})]),
         "$[4].final_tokens",
         "has a balance",
     ),
     "no balance at all": (
-        lambda: lines([*goods((1, 2, 3)), event("final", final_tokens={})]),
+        lines([*goods((1, 2, 3)), event("final", final_tokens={})]),
         "$[4].final_tokens",
         "has a balance",
     ),
     "two puts in a round": (
-        lambda: lines([*goods((1, 2, 3)), put(1, 1, 4)]),
+        lines([*goods((1, 2, 3)), put(1, 1, 4)]),
         "$[4]",
         "once a round",
     ),
     "a put of a stranger": (
-        lambda: lines([*goods((1, 2, 3)), put(1, 2, 4) | {"player_id": STRANGER}]),
+        lines([*goods((1, 2, 3)), put(1, 2, 4) | {"player_id": STRANGER}]),
         "$[4].player_id",
         "has a seat",
     ),
     "a message of a stranger": (
-        lambda: pgg(say(1, 1, "Hi") | {"player_id": "Moderator"}),
+        pgg(say(1, 1, "Hi") | {"player_id": "Moderator"}),
         "$[1].player_id",
         "has a seat",
     ),
-    "too few players": (lambda: lines([init(1, num_players=4)]), "$[0].short_name_map", "as many"),
+    "too few players": (lines([init(1, num_players=4)]), "$[0].short_name_map", "as many"),
     "a line cut short": (
-        lambda: lines(goods((1, 2, 3))).replace(b"0}\n", b"0\n", 1),
+        lines(goods((1, 2, 3))).replace(b"0}\n", b"0\n", 1),
         "$[1]",
         "well-formed",
     ),
 }
 
 
-@pytest.mark.parametrize("name", BENT)
-def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
-    build, json_path, rule = BENT[name]
-    fault = fault_of(build())
+@pytest.mark.parametrize(("log", "json_path", "rule"), BENT.values(), ids=BENT)
+def test_a_bent_log_is_refused_with_the_place_and_the_rule(
+    log: bytes, json_path: str, rule: str
+) -> None:
+    fault = fault_of(log)
     assert fault.json_path == json_path
     assert rule in fault.rule
     assert fault.message

@@ -1,10 +1,8 @@
 """TextArena's Avalon, one game at a time."""
 
-from typing import Any
-
 import pytest
 from logs.textarena import Log, cut_off, good_won, merlin_found, of_one_agent
-from rawlogs import encode, fault_of, game_of
+from rawlogs import bent, encode, fault_of, game_of
 
 from pipeline.formats import read_game
 
@@ -86,25 +84,18 @@ def test_a_vote_that_was_not_registered_is_a_fault() -> None:
     assert len(game.events["team_votes"]) == 1
 
 
-def bent(*path: object, value: object) -> Log:
-    log = merlin_found()
-    *parents, last = path
-    part: Any = log
-    for key in parents:
-        part = part[key]
-    part[last] = value
-    return log
-
-
 @pytest.mark.parametrize(
     ("log", "json_path"),
     [
-        (bent("seat_agents", value=["model-a"]), "$.seat_agents"),
-        (bent("game_info", "0", "role", value="Jester"), "$.game_info[...].role"),
-        (bent("game_info", "5", value={"role": "Minion"}), "$.seat_agents"),
-        (bent("logs", 3, "from", value=9), "$.logs[3].from"),
-        (bent("logs", 10, "message", value="<game_state>{</game_state>"), "$.logs[10].message"),
-        (bent("rewards", value=[1, -1]), "$.rewards"),
+        (bent(merlin_found(), "seat_agents", value=["model-a"]), "$.seat_agents"),
+        (bent(merlin_found(), "game_info", "0", "role", value="Jester"), "$.game_info[...].role"),
+        (bent(merlin_found(), "game_info", "5", value={"role": "Minion"}), "$.seat_agents"),
+        (bent(merlin_found(), "logs", 3, "from", value=9), "$.logs[3].from"),
+        (
+            bent(merlin_found(), "logs", 10, "message", value="<game_state>{</game_state>"),
+            "$.logs[10].message",
+        ),
+        (bent(merlin_found(), "rewards", value=[1, -1]), "$.rewards"),
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:

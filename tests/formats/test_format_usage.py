@@ -16,8 +16,6 @@ from pipeline.events.readings import content_id
 from pipeline.formats import find_splitter
 from pipeline.formats.interchange import EXAMPLE, encode_game, schema
 from pipeline.game_record import GameRecord, Usage
-from pipeline.ingest import ingest
-from pipeline.lake import open_lake
 
 NOTHING = Usage()
 # Each with what is read of it as a number, and as a whole one; null is a fault too.
@@ -77,17 +75,6 @@ def test_what_was_used_is_written_and_is_no_content() -> None:
     seat = schema()["$defs"]["Seat"]["properties"]
     assert seat["input_tokens"] == {"type": ["integer", "null"], "minimum": 0, "default": None}
     assert seat["cost"] == {"type": ["number", "null"], "minimum": 0, "default": None}
-
-
-def test_a_lake_has_it(tmp_path: Path) -> None:
-    """Also beside a game that says nothing."""
-    for name, game in {"a": document(seconds=1.5, failure="timeout"), "b": document()}.items():
-        (tmp_path / f"{name}.json").write_bytes(encode(game | {"system": name}))
-    ingest(tmp_path, tmp_path / "lake", jobs=1)
-    players = open_lake(tmp_path / "lake").table("players").sort("system", "seat").collect()
-    assert players["seconds"].to_list() == [None, 1.5, None, None, None, None]
-    assert players["failure"].to_list() == [None, "timeout", None, None, None, None]
-    assert players.select("cost", "input_tokens", "output_tokens").null_count().row(0) == (6, 6, 6)
 
 
 # Kaggle

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from logs.werewolf_arena import NIGHT, VILLAGERS_WIN, WEREWOLVES_WIN
-from rawlogs import encode, fault_of, record_of
+from rawlogs import bent, encode, fault_of, record_of
 
 Log = dict[str, Any]
 
@@ -88,14 +88,6 @@ def test_an_ability_of_nobody_is_reported() -> None:
     assert [fault.json_path for fault in game.faults] == ["$.rounds[1].protected"]
 
 
-def bent(log: Any, place: list[str | int], value: object) -> Any:
-    inner = log = deepcopy(log)
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
-    return log
-
-
 @pytest.mark.parametrize(
     ("place", "value", "json_path", "rule"),
     [
@@ -108,7 +100,7 @@ def bent(log: Any, place: list[str | int], value: object) -> Any:
 def test_a_log_that_breaks_a_rule_is_refused(
     place: list[str | int], value: object, json_path: str, rule: str
 ) -> None:
-    fault = fault_of(bent(WEREWOLVES_WIN, place, value))
+    fault = fault_of(bent(WEREWOLVES_WIN, *place, value=value))
     assert fault.json_path == json_path
     assert fault.rule.startswith(rule)
 
@@ -138,7 +130,7 @@ def test_a_name_that_comes_twice_is_refused() -> None:
 def test_what_somebody_without_a_seat_does_is_a_fault(
     place: list[str | int], value: str, json_path: str
 ) -> None:
-    log = bent(VILLAGERS_WIN, place, value)
+    log = bent(VILLAGERS_WIN, *place, value=value)
     (fault,) = record_of(log).faults
     assert (fault.json_path, fault.rule) == (json_path, "whoever acts is a player")
     assert len(record_of(log).votes) == len(record_of(VILLAGERS_WIN).votes)
@@ -148,6 +140,6 @@ def test_what_somebody_without_a_seat_does_is_a_fault(
 @pytest.mark.parametrize("key", ["eliminated", "exiled"])
 def test_a_word_for_nobody_is_no_player(key: str, nobody: str) -> None:
     written, null = (
-        record_of(bent(WEREWOLVES_WIN, ["rounds", 1, key], value)) for value in (nobody, None)
+        record_of(bent(WEREWOLVES_WIN, "rounds", 1, key, value=value)) for value in (nobody, None)
     )
     assert (written.eliminations, written.faults) == (null.eliminations, [])
