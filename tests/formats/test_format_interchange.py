@@ -601,25 +601,6 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
 
 
 @pytest.mark.slow
-def test_converted_logs_ingest_as_the_same_content(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    lines = tmp_path / "games.jsonl"
-    code, out, err = run(capfd, "convert", str(SAMPLE), "-o", str(lines))
-    assert (code, out) == (0, ""), err
-    ingest(SAMPLE, tmp_path / "one", jobs=1)
-    ingest(lines, tmp_path / "other", jobs=1)
-    one, other = (
-        open_lake(tmp_path / name).table("games").select("content_id").collect()
-        for name in ("one", "other")
-    )
-    assert one.height == len(lines.read_bytes().splitlines())
-    assert_frame_equal(one.sort(pl.all()), other.sort(pl.all()))
-    report = ingest(lines, tmp_path / "one", jobs=1)
-    assert report.n_in_other_form == one.height
-
-
-@pytest.mark.slow
 def test_a_converted_game_keeps_its_number_and_the_variant_of_its_log(tmp_path: Path) -> None:
     """Two games equal to the byte stay two, one of them by PGM, and each is known again."""
     same, pgm = encode(prisoners_dilemma()), encode(prisoners_dilemma(model="m-pgm"))

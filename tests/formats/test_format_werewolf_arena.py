@@ -1,13 +1,10 @@
 """Werewolf Arena: small games round by round."""
 
 from copy import deepcopy
-from typing import Any
 
 import pytest
 from logs.werewolf_arena import NIGHT, VILLAGERS_WIN, WEREWOLVES_WIN
 from rawlogs import bent, encode, fault_of, record_of
-
-Log = dict[str, Any]
 
 
 def test_players_and_setting() -> None:
