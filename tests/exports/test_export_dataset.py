@@ -146,6 +146,7 @@ def test_pseudonyms_cannot_be_had_by_guessing_the_models(tmp_path: Path) -> None
     assert orders[0] != orders[1] == again.pseudonyms
 
 
+@pytest.mark.slow
 def test_models_have_pseudonyms_everywhere(sample_lake: Path, tmp_path: Path) -> None:
     """Also in opponents; paths and what an ingest was given are left out. Joins give the same."""
     lake = pipeline.open_lake(sample_lake)
@@ -187,6 +188,7 @@ def test_the_longest_name_is_replaced_first() -> None:
     assert again["visible_to"].to_list() == [["A", "me"], [], None, ["x"], None]
 
 
+@pytest.mark.slow
 def test_joined_names_are_no_way_back(tmp_path: Path) -> None:
     """The names of the logs have the pseudonym of the joined one, also in texts."""
     logs = [undercover(n, ["lab/m", "m-2", "m-3"], "caught") for n in range(2)]

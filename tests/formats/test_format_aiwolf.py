@@ -88,16 +88,20 @@ def test_a_game_starts_with_its_first_seconds() -> None:
     assert game.started_at == datetime.fromtimestamp(1700000050, UTC)
 
 
-def test_the_agents_of_a_team_are_one_model_and_ingest_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_agents_of_a_team_are_one_model() -> None:
     """As the server has it, which takes all digits at the end of a name for a number."""
     names = ["a-1", "a-12", "b2c", "7", "ü٣"]
     lines = [f"0,status,{n},VILLAGER,ALIVE,{name}" for n, name in enumerate(names, start=1)]
     log = "\n".join([*lines, "0,talk,0,0,1,Hello."])
     assert [seat.model for seat in game_of(log).seats] == ["a-", "a-", "b2c", "7", "ü٣"]
+
+
+@pytest.mark.slow
+def test_an_ingest_says_that_models_are_teams(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "1.log").write_text(FIVE, encoding="utf-8")
-    main(["ingest", "--jobs", "1", str(tmp_path / "1.log"), "--lake", str(tmp_path / "lake")])
+    main(["ingest", str(tmp_path / "1.log"), "--lake", str(tmp_path / "lake")])
     assert "aiwolf logs are teams" in capsys.readouterr().err
 
 

@@ -20,6 +20,8 @@ from pipeline.formats import read_game
 from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.vocabulary import GameType, ParseStatus
 
+pytestmark = pytest.mark.slow(seconds=5)
+
 OK = ParseStatus.OK
 
 
@@ -217,7 +219,6 @@ def won(game: GameRecord) -> set[tuple[object, ...]]:
     return {(r.role if has_roles else r.seat, r.is_win, r.win_credit) for r in game.results}
 
 
-@pytest.mark.slow(seconds=3)
 def test_games_are_read_from_their_rows_alone(public: list[Read]) -> None:
     """The moderator says all that a log keeps besides, but for models, and a pool's multiplier.
 

@@ -20,7 +20,7 @@ from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import InvalidDocumentError
 from pipeline.simulate import simulate
 
-N_MUTANTS = 600
+N_MUTANTS = 400
 # What stands in a log in place of a value that belongs there.
 VALUES: list[Any] = [
     *(None, 0, 1, 2, -1, 1.5, 10**30, True, "", "x", [], {}, [""], [1, 2, 3], [1, 0, 1]),
