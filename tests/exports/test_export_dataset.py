@@ -165,13 +165,17 @@ def test_models_have_pseudonyms_everywhere(sample_lake: Path, tmp_path: Path) ->
 
 
 def test_names_in_texts_are_replaced_as_whole_words(arena: pipeline.Lake, tmp_path: Path) -> None:
-    names = arena.export("dataset", tmp_path / "out", redact_names=True).pseudonyms
+    """The name of the logs, too, where it is joined with another."""
+    lake = arena.with_names({"m-2": "m-1"})
+    names = lake.export("dataset", tmp_path / "out", redact_names=True).pseudonyms
+    assert names["m-2"] == names["m-1"]
     messages = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
     one = names["m-1"]
     said = SAID.replace('"m-1"', f'"{one}"').replace("and m-1\n", f"and {one}\n")
     assert "m-10" in said
     assert said in messages["content"].to_list()
     assert f"I vote, says {one}." in messages["content"].to_list()
+    assert not messages["content"].str.contains("m-2").any()
     _, _, text = card(tmp_path / "out")
     assert "Models have pseudonyms." in text
     assert "m-1" not in text

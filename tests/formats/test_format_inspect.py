@@ -115,7 +115,9 @@ def test_a_role_with_several_models_names_no_player_s_model(tmp_path: Path) -> N
 def test_a_log_without_documents_is_named(samples: list[Any] | None, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(json_log(samples))
     named = "an Inspect log of task chameleon, samples without a game document: see docs/inspect.md"
-    for document in cut(tmp_path / "x.json"):
+    documents = cut(tmp_path / "x.json")
+    assert len(documents) == len(samples or [None])
+    for document in documents:
         assert read_game(document.data or b"", None, document.path) is None
         assert ignored_reason(document.data or b"", document.path) == f"not read: {named}"
     assert PAGE.exists()
