@@ -72,6 +72,15 @@ class _Writer:
     def slip(self) -> bool:
         return self.maybe(self.slips)
 
+    def part(self, chance: float, **fields: Any) -> Json:
+        """The fields by chance, else none of them."""
+        return fields if self.maybe(chance) else {}
+
+    def act(self, chance: float, act: str, *parts: Json) -> list[Json]:
+        """An act with what is said of it by chance, else no act."""
+        said = {key: value for part in parts for key, value in part.items()}
+        return [{"act": act, **said}] if self.maybe(chance) else []
+
     def somebody(self) -> str | None:
         """Whom an act is about: a player, in the game or out, or nobody; by a slip a stranger."""
         if self.slip():
@@ -87,71 +96,63 @@ class _Writer:
         return roles
 
     def document(self) -> Json:
+        seats = [self.seat(*one) for one in zip(self.players, self.roles, strict=True)]
+        times = ("2024-05-01T12:00:00Z", "1970-01-01T02:00:00.5+14:00")
         document: Json = {
             "magic_interchange": 1,
             "system": self.dice.choice(SYSTEMS),
             "game_type": self.kind.name,
             "is_finished": self.is_finished,
-            "seats": [self.seat(*one) for one in zip(self.players, self.roles, strict=True)],
-            "events": [*self.events()],
+            "seats": seats,
+            "events": [*self.events()][:: self.one(*[1] * 20, -1)],
+            **self.part(0.9, setting=self.setting()),
+            **self.end(),
+            **self.part(0.3, is_repeatable=True),
+            **self.part(0.2, started_at=self.one(*times)),
+            **self.part(0.2, game_index=self.dice.randrange(9)),
+            **self.part(0.1, n_rounds=self.dice.randrange(5)),
+            **self.part(0.05, format_version="pgm"),
+            **self.part(0.1, unseated=["Nobody"]),
+            **self.part(0.1, results=[*self.results(seats)]),
+            **self.part(0.02, events=[]),
         }
-        for key, chance, value in (
-            ("setting", 0.9, self.setting()),
-            ("end", 1, self.end()),
-            ("is_repeatable", 0.3, True),
-            ("started_at", 0.2, self.one("2024-05-01T12:00:00Z", "1970-01-01T02:00:00.5+14:00")),
-            ("game_index", 0.2, self.dice.randrange(9)),
-            ("n_rounds", 0.1, self.dice.randrange(5)),
-            ("format_version", 0.05, "pgm"),
-            ("unseated", 0.1, ["Nobody"]),
-        ):
-            if value is not None and self.maybe(chance):
-                document[key] = value
-        if self.maybe(0.1):
-            document["results"] = [*self.results(document["seats"])]
-        if self.maybe(0.05):
-            document["events"].reverse()
-        if self.maybe(0.02):
-            document["events"] = []
-        if self.slip():
-            document[self.one("winner", "end", "started_at", "seats")] = self.one({}, [], "x")
-        return document
+        wrong = self.one("winner", "end", "started_at", "seats")
+        return document | self.part(self.slips, **{wrong: self.one({}, [], "x")})
 
     def setting(self) -> Json:
-        setting: Json = {"seed": self.one(7, 0.5, 2**63, -1, "x", None)}
-        if self.kind.name in ("chameleon", "undercover"):
-            setting |= {"topic": "fruit", "code": "pear", "undercover_code": "plum"}
-        if self.maybe(0.3):
-            setting |= {"rounds": 2, "multiplier": 1.5, "payoffs": {"cooperate": 3, "defect": 1}}
-        if self.slip():
-            setting |= {self.one("code", "rounds", "multiplier"): self.one([], "x", 2**70)}
-        return setting
+        has_words = self.kind.name in ("chameleon", "undercover")
+        wrong = self.one("code", "rounds", "multiplier")
+        return {
+            "seed": self.one(7, 0.5, 2**63, -1, "x", None),
+            **self.part(has_words, topic="fruit", code="pear", undercover_code="plum"),
+            **self.part(0.3, rounds=2, multiplier=1.5, payoffs={"cooperate": 3, "defect": 1}),
+            **self.part(self.slips, **{wrong: self.one([], "x", 2**70)}),
+        }
 
-    def end(self) -> Json | None:
-        end: Json = {}
+    def end(self) -> Json:
         outcomes = [ending.outcome for ending in self.kind.endings]
-        if self.is_finished != self.slip() and not (len(outcomes) == 1 and self.maybe(0.5)):
-            end["outcome"] = self.dice.choice(outcomes)
-        if self.maybe(0.1):
-            end |= {"outcome_code": self.one(-1, 0, 3), "ended_by": "timeout"}
-        return end or None
+        is_said = self.is_finished != self.slip() and not (len(outcomes) == 1 and self.maybe(0.5))
+        end = {
+            **self.part(is_said, outcome=self.dice.choice(outcomes)),
+            **self.part(0.1, outcome_code=self.one(-1, 0, 3), ended_by="timeout"),
+        }
+        return {"end": end} if end else {}
 
     def seat(self, player: str, role: Role) -> Json:
-        seat: Json = {"player": player, "role": role.name, "model": self.dice.choice(MODELS)}
-        if (len(self.kind.roles) == 1 and self.maybe(0.5)) or self.slip():
-            del seat["role"]
-        if self.maybe(0.1):
-            seat["is_tested"] = self.maybe(0.3)
-        if self.maybe(0.15):
-            seat["is_bot"] = self.one(True, True, False, None)
-        scored = 0.9 if self.kind.most_points_win else 0.2
-        if self.maybe(scored) and not self.slip():
-            seat["score"] = self.one(0, 3, 3, 5.5, -1, 0.1 + 0.2, 1e300)
-        if self.is_finished and self.kind.most_points_win and self.maybe(0.4):
-            seat["is_win"] = self.maybe(0.5)
-        if self.slip():
-            seat["is_win"] = self.maybe(0.5)
-        return seat
+        has_points = self.kind.most_points_win
+        return {
+            "player": player,
+            "model": self.dice.choice(MODELS),
+            **self.part(0.5 if len(self.kind.roles) == 1 else 1 - self.slips, role=role.name),
+            **self.part(0.1, is_tested=self.maybe(0.3)),
+            **self.part(0.15, is_bot=self.one(True, True, False, None)),
+            **self.part(
+                (0.9 if has_points else 0.2) - self.slips,
+                score=self.one(0, 3, 3, 5.5, -1, 0.1 + 0.2, 1e300),
+            ),
+            **self.part(0.4 * (self.is_finished and has_points), is_win=self.maybe(0.5)),
+            **self.part(self.slips, is_win=self.maybe(0.5)),
+        }
 
     def results(self, seats: list[Json]) -> Iterator[Json]:
         """A result for each side under test, by the same rule as ours; then slips."""
@@ -161,15 +162,15 @@ class _Writer:
                 key = (seat["model"], role.name, None if self.kind.has_sides else number)
                 sides.setdefault(key, []).append(number)
         for (model, role, _), numbers in sides.items():
-            result: Json = {"model": model, "role": role}
-            if len(numbers) == 1:
-                result["seat"] = numbers[0]
-            if self.is_finished != self.slip():
-                result |= {"is_win": self.maybe(0.5), "win_credit": self.one(0, 0.5, 1)}
-            if self.kind.name == "cost_sharing":
-                result["agreed"] = self.one(True, False, None)
-            if not self.maybe(0.05):
-                yield result
+            has_end = self.is_finished != self.slip()
+            result = {
+                "model": model,
+                "role": role,
+                **self.part(len(numbers) == 1, seat=numbers[0]),
+                **self.part(has_end, is_win=self.maybe(0.5), win_credit=self.one(0, 0.5, 1)),
+                **self.part(self.kind.name == "cost_sharing", agreed=self.one(True, False, None)),
+            }
+            yield from [] if self.maybe(0.05) else [result]
 
     def events(self) -> Iterator[Json]:
         if self.maybe(0.7):
@@ -178,7 +179,7 @@ class _Writer:
             for player in self.dice.sample(self.players, len(self.players)):
                 if self.maybe(0.3):
                     yield self.spoken(player, round_)
-                for act in _ACTS[self.kind.name](self, player, round_):
+                for act in _ACTS[self.kind.name](self):
                     yield from self.event(player, round_, act)
             if self.maybe(0.3):
                 yield from self.elimination(round_)
@@ -186,160 +187,113 @@ class _Writer:
             yield {"text": "The game is over.", "visible_to": self.one("all", "Moderator")}
 
     def spoken(self, player: str, round_: int) -> Json:
-        text = self.dice.choice(WORDS).format(self.dice.choice(self.players))
-        event: Json = {"actor": player, "round": round_, "text": text}
-        if self.maybe(0.2):
-            event["phase"] = self.dice.choice(
-                ("talk", "clue", "reflection", "vote", "nonsense" if self.slip() else "other")
-            )
-        if self.maybe(0.2):
-            event["visible_to"] = self.dice.choice(
-                (
-                    "all",
-                    player,
-                    [],
-                    [player, self.players[0]],
-                    ["wolves"] if self.slip() else ["Moderator"],
-                )
-            )
-        if self.maybe(0.1):
-            event |= {"turn": self.dice.randrange(9), "msg_type": "text"}
-        if self.slip():
-            event["actor"] = "The host"
-        return event
+        phases = ("talk", "clue", "reflection", "vote", "nonsense" if self.slip() else "other")
+        readers = ["wolves"] if self.slip() else ["Moderator"]
+        return {
+            "actor": "The host" if self.slip() else player,
+            "round": round_,
+            "text": self.dice.choice(WORDS).format(self.dice.choice(self.players)),
+            **self.part(0.2, phase=self.one(*phases)),
+            **self.part(
+                0.2,
+                visible_to=self.one("all", player, [], [player, self.players[0]], readers),
+            ),
+            **self.part(0.1, turn=self.dice.randrange(9), msg_type="text"),
+        }
 
     def event(self, player: str, round_: int, act: Json) -> Iterator[Json]:
         """The act in an event with words or without, sometimes twice, or with another beside it."""
-        event: Json = {"actor": player, "round": round_, "acts": [act]}
-        if self.maybe(self.is_spoken):
-            names = [self.dice.choice(self.players) for _ in range(2)]
-            event["text"] = self.dice.choice(VOTES).format(*names)
-            if self.maybe(0.1):
-                event["acts"] = [
-                    act,
-                    {"act": "transfers", "kind": "gift", "target": names[0], "amount": 1},
-                ]
+        names = [self.dice.choice(self.players) for _ in range(2)]
+        is_spoken = self.maybe(self.is_spoken)
+        act |= self.part(self.slips, player=self.dice.choice(self.players))
+        gift = self.act(0.1 * is_spoken, "transfers", {"kind": "gift", "target": names[0]})
+        event = {
+            "actor": player,
+            "round": round_,
+            "acts": [act, *gift],
+            **self.part(is_spoken, text=self.dice.choice(VOTES).format(*names)),
+        }
         if self.slip():
             del event[self.one("round", "actor")]
-        if self.slip():
-            act["player"] = self.dice.choice(self.players)
-        if not (self.slip() and self.maybe(0.3)):
-            yield event
-        if self.slip():
-            yield event
+        yield from [event] * self.one(*[1] * 4, 0 if self.slip() else 1, 2 if self.slip() else 1)
 
     def elimination(self, round_: int) -> Iterator[Json]:
         """Somebody is out, who may go on to act: some harnesses let the dead talk."""
         left = [player for player in self.players if player not in self.out or self.slip()]
-        if not left:
-            return
-        player = self.dice.choice(left)
-        self.out.append(player)
-        act = {"act": "eliminations", "player": player, "round": round_, "cause": "vote"}
-        if self.maybe(0.3):
-            act["is_before_vote"] = True
-        yield {"text": f"{player} is out.", "acts": [act]} if self.maybe(0.7) else {"acts": [act]}
+        if left:
+            self.out.append(player := self.dice.choice(left))
+            out = {"player": player, "round": round_, "cause": "vote"}
+            acts = self.act(1, "eliminations", out, self.part(0.3, is_before_vote=True))
+            yield {"acts": acts, **self.part(0.7, text=f"{player} is out.")}
 
-    def votes(self, _: str, __: int) -> Iterator[Json]:
-        if self.maybe(0.8):
-            yield {"act": "votes"} | ({"target": self.somebody()} if self.maybe(0.7) else {})
+    def votes(self) -> list[Json]:
+        return self.act(0.8, "votes", self.part(0.7, target=self.somebody()))
 
-    def words(self, player: str, round_: int) -> Iterator[Json]:
-        yield from self.votes(player, round_)
-        if self.maybe(0.3):
-            yield {"act": "role_identifications", "is_correct": self.maybe(0.5)}
-        if self.maybe(0.3):
-            yield {"act": "role_analyses", "gold": self.one(True, False, None), "inter": False}
-        if self.maybe(0.1):
-            guess = {
-                "act": "guesses",
-                "guess": self.one("pear", None),
-                "is_correct": self.maybe(0.5),
-            }
-            yield guess | ({"secret": "pear"} if self.maybe(0.7) else {})
+    def words(self) -> list[Json]:
+        guess = {"guess": self.one("pear", None), "is_correct": self.maybe(0.5)}
+        return [
+            *self.votes(),
+            *self.act(0.3, "role_identifications", {"is_correct": self.maybe(0.5)}),
+            *self.act(0.3, "role_analyses", {"gold": self.one(True, False, None), "inter": False}),
+            *self.act(0.1, "guesses", guess, self.part(0.7, secret="pear")),
+        ]
 
-    def negotiation(self, _: str, __: int) -> Iterator[Json]:
-        for party in self.dice.choice((("A", "B"), self.players, ())):
-            share: Json = {"act": "proposals", "party": party}
-            if self.maybe(0.6):
-                share["share"] = self.one(0.5, 0.3, 1, None)
-            if self.maybe(0.5):
-                share["share_text"] = self.dice.choice(SHARES)
-            if self.slip():
-                share |= {"is_last": False, "party_seat": self.one(1, 9, None)}
-            yield share
-        if self.maybe(0.8):
-            yield {"act": "proposal_votes"} | (
-                {"candidate": self.somebody()} if self.maybe(0.7) else {}
+    def negotiation(self) -> list[Json]:
+        shares = [
+            share
+            for party in self.dice.choice((("A", "B"), self.players, ()))
+            for share in self.act(
+                1,
+                "proposals",
+                {"party": party},
+                self.part(0.6, share=self.one(0.5, 0.3, 1, None)),
+                self.part(0.5, share_text=self.dice.choice(SHARES)),
+                self.part(self.slips, is_last=False, party_seat=self.one(1, 9, None)),
             )
+        ]
+        vote = self.act(0.8, "proposal_votes", self.part(0.7, candidate=self.somebody()))
+        return [*shares, *vote]
 
-    def dilemma(self, _: str, __: int) -> Iterator[Json]:
+    def dilemma(self) -> list[Json]:
         choice = "trust" if self.slip() else self.one("cooperate", "defect")
-        if not self.maybe(0.05):
-            yield {"act": "decisions", "choice": choice} | (
-                {"payoff": self.one(0, 3, 5)} if self.maybe(0.5) else {}
-            )
+        points = self.part(0.5, payoff=self.one(0, 3, 5))
+        return self.act(0.95, "decisions", {"choice": choice}, points)
 
-    def pool(self, player: str, __: int) -> Iterator[Json]:
-        if not self.maybe(0.05):
-            put: Json = {"act": "contributions", "amount": self.dice.choice(AMOUNTS)}
-            if self.slip():
-                put |= {"is_least": self.maybe(0.5), "round_total": self.one(10, None)}
-            yield put
-        while self.maybe(0.2):
-            other = self.somebody()
-            yield {
-                "act": "transfers",
-                "kind": "punishment",
-                "target": other,
-                "amount": -3,
-                "cost": -1 if self.slip() else 1,
-            }
+    def pool(self) -> list[Json]:
+        wrong = {"is_least": self.maybe(0.5), "round_total": self.one(10, None)}
+        fine = {"kind": "punishment", "target": self.somebody(), "amount": -3}
+        put = {"amount": self.dice.choice(AMOUNTS)}
+        return [
+            *self.act(0.95, "contributions", put, self.part(self.slips, **wrong)),
+            *self.act(0.2, "transfers", fine, {"cost": -1 if self.slip() else 1}),
+            *self.act(0.04, "transfers", fine, {"cost": 1}),
+        ]
 
-    def village(self, player: str, round_: int) -> Iterator[Json]:
-        yield from self.votes(player, round_)
-        while self.maybe(0.2):
-            yield {
-                "act": "abilities",
-                "kind": "divine",
-                "target": self.somebody(),
-                "finding": "human",
-            }
+    def village(self) -> list[Json]:
+        found = {"kind": "divine", "target": self.somebody(), "finding": "human"}
+        return [
+            *self.votes(),
+            *self.act(0.2, "abilities", found),
+            *self.act(0.04, "abilities", found),
+        ]
 
-    def quests(self, player: str, round_: int) -> Iterator[Json]:
-        team = (
-            self.dice.sample(self.players, min(2, len(self.players)))
-            if not self.slip()
-            else ["Nobody", *self.players]
-        )
-        attempt = self.one(1, 1, 2)
-        if self.maybe(0.3):
-            yield {
-                "act": "team_proposals",
-                "attempt": attempt,
-                "team": team,
-                "is_voted_on": True,
-                "is_approved": True,
-                "is_quest_failed": None,
-            }
-        if self.maybe(0.8):
-            leader = self.somebody()
-            yield {
-                "act": "team_votes",
-                "attempt": attempt,
-                "leader": leader,
-                "team": team,
-                "approves": self.maybe(0.5),
-                "is_approved": True,
-            }
-        if self.maybe(0.3):
-            yield {"act": "quest_plays", "is_fail": self.maybe(0.5), "is_quest_failed": None}
-        if self.maybe(0.05):
-            yield {
-                "act": "assassinations",
-                "target": self.somebody(),
-                "is_correct": self.maybe(0.5),
-            }
+    def quests(self) -> list[Json]:
+        some = self.dice.sample(self.players, min(2, len(self.players)))
+        team = {
+            "attempt": self.one(1, 1, 2),
+            "team": ["Nobody", *self.players] if self.slip() else some,
+            "is_approved": True,
+        }
+        proposed = {"is_voted_on": True, "is_quest_failed": None}
+        voted = {"leader": self.somebody(), "approves": self.maybe(0.5)}
+        played = {"is_fail": self.maybe(0.5), "is_quest_failed": None}
+        chosen = {"target": self.somebody(), "is_correct": self.maybe(0.5)}
+        return [
+            *self.act(0.3, "team_proposals", team, proposed),
+            *self.act(0.8, "team_votes", team, voted),
+            *self.act(0.3, "quest_plays", played),
+            *self.act(0.05, "assassinations", chosen),
+        ]
 
 
 _ACTS = {

@@ -6,6 +6,7 @@ whole, finished, unremarkable game.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +34,16 @@ PAYOFFS = {"cooperate": 3, "defect": 1, "one_defect": 5, "two_defect": 2}
 def encode(log: object) -> bytes:
     """The bytes of a log, as Python's json writes it."""
     return json.dumps(log, indent=4).encode()
+
+
+def bent(log: Any, *path: str | int, value: object) -> Any:
+    """A copy of the log with another value at a place."""
+    *parents, last = path
+    part = copy = deepcopy(log)
+    for key in parents:
+        part = part[key]
+    part[last] = value
+    return copy
 
 
 class Row(SimpleNamespace):
@@ -113,10 +124,17 @@ def game_of(log: object, model: str | None = None) -> Game:
     return output
 
 
-def fault_of(log: object, model: str | None = None) -> RecordError:
+def record_of(log: object, model: str | None = None, path: str = "") -> GameRecord:
+    """The game that a log is read as, before its rows are made."""
+    game = read_game(log if isinstance(log, bytes) else encode(log), model, path)
+    assert game is not None, "no log of a game"
+    return game
+
+
+def fault_of(log: object, model: str | None = None, path: str = "") -> RecordError:
     """The fault for which a log is refused."""
     try:
-        game = read_game(log if isinstance(log, bytes) else encode(log), model)
+        game = read_game(log if isinstance(log, bytes) else encode(log), model, path)
     except InvalidDocumentError as error:
         return error.fault
     raise AssertionError(f"not refused, but read as {game!r}")

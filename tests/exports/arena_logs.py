@@ -45,13 +45,20 @@ def undercover(number: int, models: Sequence[str], outcome: str = "caught") -> d
     }
 
 
-def public_good(number: int, models: Sequence[str], scores: Sequence[int]) -> dict[str, Any]:
-    """A game of two who play for themselves; the most points win, also shared ones."""
-    seats = [
-        {"player": player, "model": model, "score": score, "is_win": score == max(scores)}
-        for player, model, score in zip(("Ann", "Bo"), models, scores, strict=True)
+def public_good(number: int, models: Sequence[str], scores: Sequence[int] | None) -> dict[str, Any]:
+    """A game of two who play for themselves; the most points win, also shared ones.
+
+    Without scores it did not end.
+    """
+    seats: list[dict[str, Any]] = [
+        {"player": player, "model": model}
+        for player, model in zip(("Ann", "Bo"), models, strict=True)
     ]
-    return {**PUBLIC_GOOD, "system": "lab", "setting": {"n": number}, "seats": seats}
+    for seat, score in zip(seats, scores or (), strict=False):
+        seat.update(score=score, is_win=score == max(scores or ()))
+    end = PUBLIC_GOOD["end"] if scores else None
+    game = {**PUBLIC_GOOD, "system": "lab", "setting": {"n": number}, "seats": seats}
+    return game | {"is_finished": end is not None, "end": end}
 
 
 GAMES = [
@@ -63,6 +70,7 @@ GAMES = [
     public_good(5, ["m-2", "m-1"], [3, 2]),
     public_good(6, ["m-2", "m-1"], [2, 2]),
     public_good(7, ["m-2", "m-2"], [3, 2]),
+    public_good(8, ["m-2", "m-1"], None),
 ]
 
 

@@ -11,7 +11,7 @@ from pipeline.errors import UsageError
 from pipeline.exports.battles import BATTLE_COLUMNS
 
 # Setting, model_a, model_b, winner, and the sides. Game 2 has m-1 on both sides, and a tie; 3 and 7
-# are one model's, 4 did not end, and in 6 both have the most points.
+# are one model's, 4 and 8 did not end, and in 6 both have the most points.
 EXPECTED = [
     (0, "m-1", "m-2", "model_b", "hidden", "civilian"),
     (0, "m-1", "m-3", "model_b", "hidden", "civilian"),
@@ -22,7 +22,7 @@ EXPECTED = [
 ]
 NOTES = (
     "left out: a model against itself in 3 games",
-    "left out: 1 game without opposed results of two named models",
+    "left out: 2 games without opposed results of two named models",
 )
 
 

@@ -17,7 +17,6 @@ from pipeline import exports as shared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import Redaction
-from pipeline.lake.row_stream import has_long_message_texts
 
 TYPES = {
     pl.String: "sc:Text",
@@ -75,6 +74,7 @@ def all_text(folder: Path) -> Iterator[str]:
             yield file.read_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n_rows", [10**6, 70], ids=["whole", "in parts"])
 def test_the_tables_are_those_of_the_lake(
     sample_lake: Path, tmp_path: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch
@@ -94,9 +94,10 @@ def test_the_tables_are_those_of_the_lake(
     assert {*TABLES["games"].columns()} - {*tables["games"].columns} == {"source"}
 
 
-def test_the_card_says_what_is_there(arena: pipeline.Lake, tmp_path: Path) -> None:
+def test_the_card_says_what_is_there_and_what_is_not(arena: pipeline.Lake, tmp_path: Path) -> None:
     options = {"title": 'A "title": *x*\n- y', "license": "cc-by-4.0", "date": "2026-11-27"}
-    tables = exported(arena, tmp_path / "out", **options)
+    redact = ["messages.content", "games.path"]
+    tables = exported(arena, tmp_path / "out", **options, redact=redact)
     head, configs, text = card(tmp_path / "out")
     assert head["pretty_name"] == options["title"]
     assert head["license"] == "cc-by-4.0"
@@ -104,18 +105,12 @@ def test_the_card_says_what_is_there(arena: pipeline.Lake, tmp_path: Path) -> No
     assert all((tmp_path / "out" / one["data_files"]).is_file() for one in configs)
     assert '\n# A "title": \\*x\\* - y\n' in text
     assert "Date: 2026-11-27." in text
+    assert "- `messages.content`\n- `games.path`\n" in text
     assert "- `games.source`\n" in text
     assert f"| `data/votes.parquet` | {tables['votes'].height} | One accusation vote. |" in text
-
-
-def test_columns_are_left_out(arena: pipeline.Lake, tmp_path: Path) -> None:
-    redact = ["messages.content", "games.path"]
-    tables = exported(arena, tmp_path / "out", redact=redact)
     assert "content" not in tables["messages"].columns
     assert "path" not in tables["games"].columns
-    assert not any("I vote" in text for text in all_text(tmp_path / "out"))
-    _, _, text = card(tmp_path / "out")
-    assert "- `messages.content`\n- `games.path`\n" in text
+    assert not any("I vote" in said for said in all_text(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
@@ -138,17 +133,6 @@ def test_a_column_that_cannot_go(
 
 
 @pytest.mark.slow
-def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
-    game = undercover(0, ["m-1", "m-2", "m-3"])
-    game["events"][0]["text"] = "long " * 20_000
-    lake = made(tmp_path, [game])
-    assert has_long_message_texts(lake)
-    lake.export("dataset", tmp_path / "out", redact=["messages.game_type"])
-    rows = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
-    assert rows["content"].str.len_bytes().max() == 100_000
-
-
-@pytest.mark.slow
 def test_pseudonyms_cannot_be_had_by_guessing_the_models(tmp_path: Path) -> None:
     """Two lakes of the same games have them in two orders, of 24 models hardly ever the same."""
     games = [undercover(n, [f"m-{3 * n + seat}" for seat in range(3)]) for n in range(8)]
@@ -162,6 +146,7 @@ def test_pseudonyms_cannot_be_had_by_guessing_the_models(tmp_path: Path) -> None
     assert orders[0] != orders[1] == again.pseudonyms
 
 
+@pytest.mark.slow
 def test_models_have_pseudonyms_everywhere(sample_lake: Path, tmp_path: Path) -> None:
     """Also in opponents; paths and what an ingest was given are left out. Joins give the same."""
     lake = pipeline.open_lake(sample_lake)
@@ -180,13 +165,17 @@ def test_models_have_pseudonyms_everywhere(sample_lake: Path, tmp_path: Path) ->
 
 
 def test_names_in_texts_are_replaced_as_whole_words(arena: pipeline.Lake, tmp_path: Path) -> None:
-    names = arena.export("dataset", tmp_path / "out", redact_names=True).pseudonyms
+    """The name of the logs, too, where it is joined with another."""
+    lake = arena.with_names({"m-2": "m-1"})
+    names = lake.export("dataset", tmp_path / "out", redact_names=True).pseudonyms
+    assert names["m-2"] == names["m-1"]
     messages = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
     one = names["m-1"]
     said = SAID.replace('"m-1"', f'"{one}"').replace("and m-1\n", f"and {one}\n")
     assert "m-10" in said
     assert said in messages["content"].to_list()
     assert f"I vote, says {one}." in messages["content"].to_list()
+    assert not messages["content"].str.contains("m-2").any()
     _, _, text = card(tmp_path / "out")
     assert "Models have pseudonyms." in text
     assert "m-1" not in text
@@ -203,6 +192,7 @@ def test_the_longest_name_is_replaced_first() -> None:
     assert again["visible_to"].to_list() == [["A", "me"], [], None, ["x"], None]
 
 
+@pytest.mark.slow
 def test_joined_names_are_no_way_back(tmp_path: Path) -> None:
     """The names of the logs have the pseudonym of the joined one, also in texts."""
     logs = [undercover(n, ["lab/m", "m-2", "m-3"], "caught") for n in range(2)]

@@ -38,13 +38,9 @@ def checked(folder: Path) -> dict[str, tuple[Log, list[Log]]]:
     return found
 
 
-@pytest.mark.some(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
-def test_each_value_is_there_with_its_interval(
-    two_models: pipeline.Lake, tmp_path: Path, edition: Any
-) -> None:
-    lake = two_models
+def test_each_value_is_there_with_its_interval(two_models: pipeline.Lake, tmp_path: Path) -> None:
+    lake, edition = two_models, "audited"
     lake.export("every-eval-ever", tmp_path / "out", edition=edition, confidence=0.9)
     logs = checked(tmp_path / "out")
     rows = lake.metrics(edition=edition, confidence=0.9).drop_nulls("value")

@@ -1,34 +1,23 @@
-"""AIWolf's logs: small ones line by line, and those of five contests against a naive reader."""
+"""AIWolf's logs, line by line."""
 
-from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from event_tables import ENGINES
 from logs.aiwolf import FIVE, SEVEN
-from wolves import Table, check
+from rawlogs import fault_of, record_of
 
-from pipeline.archives import iter_documents
 from pipeline.cli import main
-from pipeline.formats import find_splitter, ignored_reason, read_game
-from pipeline.game_record import GameRecord, InvalidDocumentError
-from pipeline.ingest import IngestSummary, ingest
-from pipeline.lake import StoredLake, open_lake
-
-PATH = "game.log"
+from pipeline.formats import ignored_reason
+from pipeline.game_record import GameRecord, RecordError
 
 
 def game_of(text: str) -> GameRecord:
-    game = read_game(text.encode(), path=PATH)
-    assert game is not None
-    return game
+    return record_of(text.encode(), path="game.log")
 
 
-def rule_of(text: str) -> tuple[str, str]:
-    with pytest.raises(InvalidDocumentError) as error:
-        read_game(text.encode(), path=PATH)
-    return error.value.fault.json_path, error.value.fault.rule
+def refused(text: str) -> RecordError:
+    return fault_of(text.encode(), path="game.log")
 
 
 def test_the_first_lines_are_the_players() -> None:
@@ -99,14 +88,18 @@ def test_a_game_starts_with_its_first_seconds() -> None:
     assert game.started_at == datetime.fromtimestamp(1700000050, UTC)
 
 
-def test_the_agents_of_a_team_are_one_model_and_ingest_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_agents_of_a_team_are_one_model() -> None:
     """As the server has it, which takes all digits at the end of a name for a number."""
     names = ["a-1", "a-12", "b2c", "7", "ü٣"]
     lines = [f"0,status,{n},VILLAGER,ALIVE,{name}" for n, name in enumerate(names, start=1)]
     log = "\n".join([*lines, "0,talk,0,0,1,Hello."])
     assert [seat.model for seat in game_of(log).seats] == ["a-", "a-", "b2c", "7", "ü٣"]
+
+
+@pytest.mark.slow
+def test_an_ingest_says_that_models_are_teams(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "1.log").write_text(FIVE, encoding="utf-8")
     main(["ingest", str(tmp_path / "1.log"), "--lake", str(tmp_path / "lake")])
     assert "aiwolf logs are teams" in capsys.readouterr().err
@@ -167,15 +160,18 @@ def test_eliminations_and_the_end() -> None:
     }
 
 
-def test_without_a_result_a_game_is_unfinished() -> None:
-    game = game_of(FIVE[: FIVE.index("3,result")])
-    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, None)
+@pytest.mark.parametrize(
+    ("log", "ended_by"),
+    [
+        (FIVE[: FIVE.index("3,result")], None),
+        (FIVE.replace("0,VILLAGER\n", "0,NONE\n"), "NONE"),
+    ],
+    ids=["no result", "nobody won"],
+)
+def test_without_a_winner_a_game_is_unfinished(log: str, ended_by: str | None) -> None:
+    game = game_of(log)
+    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, ended_by)
     assert {r.is_win for r in game.results} == {None}
-
-
-def test_a_game_that_nobody_won_is_unfinished() -> None:
-    game = game_of(FIVE.replace("0,VILLAGER\n", "0,NONE\n"))
-    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "NONE")
 
 
 @pytest.mark.parametrize(
@@ -209,9 +205,9 @@ def test_a_line_that_cannot_be_used_is_reported(old: str, new: str, rule: str) -
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(old: str, new: str, rule: str) -> None:
-    json_path, broken = rule_of(FIVE.replace(old, new))
-    assert json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
-    assert broken.startswith(rule)
+    fault = refused(FIVE.replace(old, new))
+    assert fault.json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
+    assert fault.rule.startswith(rule)
 
 
 @pytest.mark.parametrize("n_bytes", [2, 5, 11])
@@ -223,117 +219,16 @@ def test_a_last_line_that_was_cut_costs_no_game(n_bytes: int) -> None:
     assert (cut.is_finished, cut.votes) == (False, whole.votes)
 
 
-def test_players_alone_are_no_game() -> None:
-    """Cut here, nobody can say whether all players are there."""
-    assert rule_of(FIVE[: FIVE.index("0,status,4")])[1] == "a log goes on after its players"
-
-
-def test_two_players_of_one_name_are_refused() -> None:
-    assert rule_of(SEVEN.replace(",Bo\n", ",Ida\n"))[1] == "no two players have the same name"
-
-
-# Real logs
-
-
-class Naive:
-    """One game as a few loops read it."""
-
-    def __init__(self, text: str) -> None:
-        rows = [line.split(",") for line in text.replace("\r", "").split("\n") if line]
-        first = [row for row in rows if row[:2] == ["0", "status"]]
-        self.models = {row[2]: row[5].rstrip("0123456789") for row in first}
-        self.roles = {row[2]: row[3].lower() for row in first}
-        self.votes = [(int(row[0]), row[2], row[3]) for row in rows if row[1] == "vote"]
-        self.executed = {int(row[0]): row[2] for row in rows if row[1] == "execute"}
-        self.winner = rows[-1][4]
-        self.n_texts = sum(row[1] in ("talk", "whisper") for row in rows)
-
-    def tallies(self) -> dict[int, Counter[str]]:
-        found: dict[int, Counter[str]] = defaultdict(Counter)
-        for day, _, target in self.votes:
-            found[day][target] += 1
-        return found
-
-
-@pytest.fixture(scope="module")
-def archive(shared: Path) -> Path:
-    return shared / "real" / "aiwolf.tar.zst"
-
-
-@pytest.fixture(scope="module")
-def naive(archive: Path) -> dict[str, Naive]:
-    return {
-        document.path: Naive(document.data.decode())
-        for document in iter_documents(archive, choose=find_splitter)
-        if document.data is not None
-    }
-
-
-@pytest.fixture(scope="module")
-def ingested(
-    archive: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[StoredLake, IngestSummary]:
-    lake = tmp_path_factory.mktemp("aiwolf") / "lake"
-    report = ingest(archive, lake, jobs=1)
-    return open_lake(lake), report
-
-
-def test_every_document_is_accounted_for(ingested: tuple[StoredLake, IngestSummary]) -> None:
-    """The licence is no log. One line of a log has no status, where the player lives."""
-    lake, report = ingested
-    assert {status: n for status, n in report.statuses.items() if n} == {
-        "ingested": 55,
-        "ignored": 1,
-    }
-    faults = lake.table("quarantine").select("path", "json_path", "rule").collect().rows()
-    assert faults == [
-        ("aiwolf/inlg2025_en_truck13/game8.log", "$[374]", "a status is ALIVE or DEAD")
-    ]
-
-
-def test_known_facts(naive: dict[str, Naive], ingested: tuple[StoredLake, IngestSummary]) -> None:
-    games = ingested[0].table("games").collect()
-    assert Counter(games["n_players"]) == {5: 45, 13: 10}
-    assert Counter(games["outcome"]) == {"villagers_won": 28, "werewolves_won": 27}
-    out = ingested[0].table("eliminations").collect()
-    assert Counter(out["cause"]) == {"vote": 127, "attack": 74}
-    votes = ingested[0].table("votes").collect()
-    # One each voter and day; six are for the voter itself.
-    assert (votes.height, votes["is_valid"].sum()) == (712, 706)
-    by_civilians = votes.filter(side="civilian")["is_correct"]
-    assert (by_civilians.sum(), len(by_civilians)) == (159, 466)
-    assert games["n_messages"].sum() == sum(one.n_texts for one in naive.values()) == 4418
-
-
-def test_the_executed_are_among_those_with_most_votes(
-    naive: dict[str, Naive], ingested: tuple[StoredLake, IngestSummary]
-) -> None:
-    """In a tie the server draws one of them."""
-    lake = ingested[0]
-    paths = dict(lake.table("games").select("game_id", "path").collect().iter_rows())
-    rows = lake.table("eliminations").filter(cause="vote").collect()
-    executed = {
-        (paths[game], day): str(seat)
-        for game, day, seat in rows.select("game_id", "round", "seat").iter_rows()
-    }
-    n_ties = 0
-    for path, game in naive.items():
-        for day, tally in game.tallies().items():
-            most = {player for player, n in tally.items() if n == max(tally.values())}
-            assert executed.pop((path, day)) in most, (path, day)
-            n_ties += len(most) > 1
-    assert (executed, n_ties) == ({}, 32)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_metrics_are_those_of_the_naive_reader(
-    naive: dict[str, Naive], ingested: tuple[StoredLake, IngestSummary], engine: str
-) -> None:
-    games = [
-        Table(game.models, game.roles, game.winner == "WEREWOLF", game.votes)
-        for game in naive.values()
-    ]
-    check(ingested[0], engine, games)
+@pytest.mark.parametrize(
+    ("log", "rule"),
+    [
+        # Cut here, nobody can say whether all players are there.
+        (FIVE[: FIVE.index("0,status,4")], "a log goes on after its players"),
+        (SEVEN.replace(",Bo\n", ",Ida\n"), "no two players have the same name"),
+    ],
+)
+def test_players_without_a_game_or_of_one_name_are_refused(log: str, rule: str) -> None:
+    assert refused(log).rule == rule
 
 
 def test_the_json_of_the_server_names_the_log() -> None:

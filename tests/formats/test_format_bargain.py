@@ -1,21 +1,11 @@
-"""The negotiations of `bargain`: bent logs made by hand, and every game of the archive."""
+"""The negotiations of `bargain`: logs made by hand, and bent."""
 
-import json
-import re
-from collections import Counter, defaultdict
-from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 from bargainlogs import AGENTS, Log, Row, cast, game, old_game, propose, round_of, say, tally
-from event_tables import ENGINES
-from rawlogs import fault_of, game_of
-from reallogs import files, values
+from rawlogs import bent, fault_of, game_of
 
-from pipeline.ingest import ingest
-from pipeline.lake import StoredLake, open_lake
 from pipeline.vocabulary import Outcome, ParseStatus, Phase
 
 OK, UNREADABLE = ParseStatus.OK, ParseStatus.UNREADABLE
@@ -173,172 +163,49 @@ def test_an_unknown_phase_and_a_stranger_are_named() -> None:
     assert {p.seat for p in built.proposals} == {1, 2}
 
 
-def _with(path: str, value: object) -> Callable[[], Log]:
-    def build() -> Log:
-        log: Any = one_round((1, 2))
-        *above, last = path.split(".")
-        part = log
-        for key in above:
-            part = part[int(key) if key.isdigit() else key]
-        part[last] = value
-        return log
-
-    return build
-
-
-BENT: dict[str, tuple[Callable[[], Log], str, str]] = {
-    "no final round": (_with("final_round", None), "$.final_round", "its type"),
-    "too many agents": (_with("config.n_agents", 3), "$.config.agents", "as many agents"),
-    "one agent twice": (_with("config.agents", ["alpha_1"] * 2), "$.config.agents", "same name"),
+WHOLE = one_round((1, 2))
+THIRD = ("conversation_logs", 2, "proposal")
+BENT = {
+    "no final round": (bent(WHOLE, "final_round", value=None), "$.final_round", "its type"),
+    "too many agents": (
+        bent(WHOLE, "config", "n_agents", value=3),
+        "$.config.agents",
+        "as many agents",
+    ),
+    "one agent twice": (
+        bent(WHOLE, "config", "agents", value=["alpha_1"] * 2),
+        "$.config.agents",
+        "same name",
+    ),
     "an agent called system": (
-        _with("config.agents", ["alpha_1", "system"]),
+        bent(WHOLE, "config", "agents", value=["alpha_1", "system"]),
         "$.config.agents",
         "as the system is",
     ),
     "another game of the same system": (
-        _with("conversation_logs.2.proposal", {"contributions": [1.0]}),
+        bent(WHOLE, *THIRD, value={"contributions": [1.0]}),
         "$.conversation_logs[2].proposal",
         "its type",
     ),
     "two proposals in a round": (
-        lambda: one_round((1, 2), propose("alpha_1", 1, MINE)),
+        one_round((1, 2), propose("alpha_1", 1, MINE)),
         "$.conversation_logs[6]",
         "once a round",
     ),
 }
 
 
-@pytest.mark.parametrize("name", BENT)
-def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
-    build, json_path, rule = BENT[name]
-    fault = fault_of(build())
+@pytest.mark.parametrize(("log", "json_path", "rule"), BENT.values(), ids=BENT)
+def test_a_bent_log_is_refused_with_the_place_and_the_rule(
+    log: Log, json_path: str, rule: str
+) -> None:
+    fault = fault_of(log)
     assert fault.json_path == json_path
     assert rule in fault.rule
 
 
 def test_a_row_without_its_proposal_is_a_fault() -> None:
-    built = game_of(_with("conversation_logs.2.proposal", None)())
+    built = game_of(bent(WHOLE, *THIRD, value=None))
     (fault,) = built.faults
     assert fault.json_path == "$.conversation_logs[2].proposal"
     assert {p.seat for p in built.proposals} == {2}
-
-
-# The archive
-
-
-@pytest.fixture(scope="module")
-def raw(shared: Path) -> dict[str, Log]:
-    archive = files(shared / "real" / "bargain.tar.zst")
-    return {path: json.loads(data) for path, data in archive.items()}
-
-
-@pytest.fixture(scope="module")
-def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
-    top = tmp_path_factory.mktemp("bargain") / "lake"
-    ingest(shared / "real" / "bargain.tar.zst", top, jobs=1)
-    return open_lake(top)
-
-
-def author(log: Log) -> str | None:
-    """Whose proposal all accepted, by the tally of the last round; None where there is none."""
-    rows = [row for row in log["conversation_logs"] if row["round"] == log["final_round"]]
-    proposers = [row["from"] for row in rows if row["phase"] == "proposal"]
-    for row in rows:
-        if row["phase"] == "vote_tabulation":
-            for line in row["content"].splitlines():
-                if match := re.fullmatch(r"Proposal #(\d+): (\d+) accept, 0 reject", line):
-                    return str(proposers[int(match[1]) - 1])
-    return None
-
-
-def naive(logs: list[Log]) -> dict[tuple[str, str], float]:
-    """Win rate, Cooperation and Coordination of each model, with loops."""
-    shares: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for log in logs:
-        for agent, end in log["agent_performance"].items():
-            model = end.get("model") or end["model_type"]
-            for metric in ("win_rate", "cooperation"):
-                shares[metric, model].append(log["consensus_reached"])
-            if log["consensus_reached"] and author(log):
-                shares["coordination", model].append(author(log) == agent)
-    return {key: sum(hits) / len(hits) for key, hits in shares.items()}
-
-
-def test_every_document_is_accounted_for(lake: StoredLake, raw: dict[str, Log]) -> None:
-    documents = lake.table("documents").select("path", "status", "format").collect()
-    assert set(documents["path"]) == set(raw)
-    assert set(documents.select("status", "format").iter_rows()) == {("ingested", "bargain")}
-    assert lake.table("quarantine").collect().is_empty()
-    rows = lake.table("games").collect()
-    assert Counter(rows.select("format_version", "n_players").iter_rows()) == {
-        ("2", 2): 66,
-        ("1", 3): 7,
-        ("1", 2): 1,
-    }
-
-
-def test_agreement_is_that_of_the_log(lake: StoredLake, raw: dict[str, Log]) -> None:
-    games = lake.table("games").select("game_id", "path", "outcome")
-    rows = lake.table("results").join(games, on="game_id").collect()
-    agreed = dict(rows.select("path", "agreed").iter_rows())
-    assert agreed == {path: log["consensus_reached"] for path, log in raw.items()}
-    assert Counter(agreed.values()) == {True: 67, False: 7}
-
-
-def test_the_author_is_whom_the_log_calls_the_winner(lake: StoredLake, raw: dict[str, Log]) -> None:
-    """Of games with a tally; before, the winner was the agent with the highest utility."""
-    rows = lake.table("results").filter("proposed_agreement")
-    seats = lake.table("players").select("game_id", "seat", "player")
-    games = lake.table("games").select("game_id", "path")
-    found = (
-        rows.join(games, on="game_id").join(seats, on=["game_id", "seat"], suffix="_2").collect()
-    )
-    authors = dict(found.select("path", "player").iter_rows())
-    tallied = {path: log for path, log in raw.items() if author(log)}
-    assert authors == {path: log["winner_agent_id"] for path, log in tallied.items()}
-    assert len(authors) == 61
-
-
-def test_proposals_are_those_logged(lake: StoredLake, raw: dict[str, Log]) -> None:
-    games = lake.table("games").select("game_id", "path")
-    rows = lake.table("proposals").join(games, on="game_id").collect()
-    found = {
-        (path, player, round_, party): (share, text)
-        for path, player, round_, party, share, text in rows.select(
-            "path", "player", "round", "party", "share", "share_text"
-        ).iter_rows()
-    }
-    expected = {
-        (path, row["from"], row["round"], party): (
-            len(items) / log["config"]["m_items"],
-            str(items),
-        )
-        for path, log in raw.items()
-        for row in log["conversation_logs"]
-        if row["phase"] == "proposal"
-        for party, items in row["proposal"]["allocation"].items()
-    }
-    assert found == expected
-    assert rows.height == 1358
-    # 74 proposals give something to an agent that there is not.
-    strangers = rows.filter(rows["party_seat"].is_null())
-    assert strangers.select("game_id", "seat", "round").n_unique() == 74
-
-
-def test_every_row_is_a_message(lake: StoredLake, raw: dict[str, Log]) -> None:
-    games = lake.table("games").select("game_id", "path")
-    rows = lake.table("messages").join(games, on="game_id").sort("path", "message_index").collect()
-    expected = [
-        (path, row["phase"], row.get("reflection_content", row["content"]))
-        for path in sorted(raw)
-        for row in raw[path]["conversation_logs"]
-    ]
-    assert list(rows.select("path", "msg_type", "content").iter_rows()) == expected
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_metrics_are_those_of_a_naive_reader(
-    lake: StoredLake, raw: dict[str, Log], engine: str
-) -> None:
-    names = ["win_rate", "cooperation", "coordination"]
-    assert values(lake, engine, names) == pytest.approx(naive(list(raw.values())))

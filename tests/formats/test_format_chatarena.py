@@ -2,11 +2,9 @@
 
 import json
 
-import polars as pl
 import pytest
 from rawlogs import OUTAGE, Game, Row, chatarena, encode, fault_of, game_of, moderate, say
 
-from pipeline.events import text_parsing
 from pipeline.formats import read_game
 from pipeline.vocabulary import GameType, ParseStatus, Phase
 
@@ -46,14 +44,6 @@ def test_every_seat_is_tested_and_has_the_given_model() -> None:
 def test_without_a_model_it_is_refused_with_the_remedy() -> None:
     fault = fault_of(chatarena())
     assert "--model" in fault.message
-
-
-def test_four_players() -> None:
-    votes = ["I vote for Player 4."] * 3 + ["I vote for Player 1."]
-    game = game_of(chatarena(votes, "right", hidden="Player 4"), MODEL)
-    assert [s.role for s in game.seats] == ["non_chameleon"] * 3 + ["chameleon"]
-    assert [v.is_correct for v in game.votes] == [True, True, True, False]
-    assert game.n_rounds == 4
 
 
 @pytest.mark.parametrize("words", ["You are not chameleon.", "You are not the chameleon."])
@@ -111,6 +101,7 @@ def test_votes_are_what_the_texts_say() -> None:
         "I vote for Player Three.",
         "Player 1 or Player 2.",
         "I cannot tell.",
+        "I vote for nobody.",
     ]
     game = game_of(chatarena(texts), MODEL)
     found = [(v.seat, v.target_seat, v.is_correct, v.is_valid, v.parse_status) for v in game.votes]
@@ -120,43 +111,21 @@ def test_votes_are_what_the_texts_say() -> None:
         (3, 3, False, False, OK),
         (4, None, None, None, AMBIGUOUS),
         (5, None, None, None, UNREADABLE),
+        (6, None, False, False, OK),
     ]
     assert [v.target for v in game.votes] == [v.stated_target for v in game.votes]
     assert [game.messages[v.message_index or 0].content for v in game.votes] == texts
 
 
-@pytest.mark.parametrize(
-    ("stated", "columns"),
-    [
-        (["Player 2"], ("Player 2", True, True, OK)),
-        ([""], (None, False, False, OK)),
-        (["Player 2", ""], (None, None, None, AMBIGUOUS)),
-        ([], (None, None, None, UNREADABLE)),
-    ],
-)
-@pytest.mark.parametrize("are_named", [False, True])
-def test_a_text_that_decides_for_nobody_is_a_vote(
-    stated: list[str], columns: tuple[object, ...], are_named: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An empty name among those that a text states is nobody."""
-    log = chatarena()
-    if are_named:
-        log = json.loads(json.dumps(log).replace("Player 2", "Zoe"))
-        seats = {one.player: str(one.seat) for one in game_of(log, MODEL).players}
-        numbers = [name and seats["Zoe"] for name in stated]
-        _make_texts_state("parse_seats_of_custom_names_in_votes", numbers, monkeypatch)
-        columns = tuple("Zoe" if value == "Player 2" else value for value in columns)
-    _make_texts_state("parse_numbered_players_in_votes", stated, monkeypatch)
-    vote = next(one for one in game_of(log, MODEL).votes if one.player == "Player 1")
-    assert (vote.target, vote.is_correct, vote.is_valid, vote.parse_status) == columns
-    assert vote.stated_target == vote.target
-
-
-def _make_texts_state(name: str, stated: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = pl.List(pl.String)
-    monkeypatch.setattr(
-        text_parsing, name, lambda rows, *_: pl.Series([stated] * rows.height, dtype=texts)
-    )
+def test_votes_for_players_of_other_names() -> None:
+    texts = ["I vote for Player 2.", "I vote for nobody.", "Player 2 or Player 3."]
+    log = json.loads(json.dumps(chatarena(texts)).replace("Player 2", "Zoe"))
+    found = {v.player: (v.target, v.is_correct, v.parse_status) for v in game_of(log, MODEL).votes}
+    assert found == {
+        "Player 1": ("Zoe", True, OK),
+        "Zoe": (None, False, OK),
+        "Player 3": (None, None, AMBIGUOUS),
+    }
 
 
 def test_the_guess() -> None:

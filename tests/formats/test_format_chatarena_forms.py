@@ -5,28 +5,15 @@ from pathlib import Path
 import pytest
 from chatarenalogs import COLUMNS, banner, printed, table, transcript
 from hypothesis import given, strategies as st
-from rawlogs import MODEL, chatarena, encode, moderate, say
+from rawlogs import MODEL, chatarena, encode, fault_of, moderate, record_of, say
 
 from pipeline.formats import read_game
 from pipeline.formats.systems import chatarena as reprs
 from pipeline.formats.systems.chatarena import splitter
-from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 
 TABLE, TRANSCRIPT = "a.csv", "a.txt#1"
-
-
-def game_in(data: bytes, path: str) -> GameRecord:
-    game = read_game(data, MODEL, path)
-    assert game is not None
-    return game
-
-
-def fault_in(data: bytes, path: str) -> RecordError:
-    with pytest.raises(InvalidDocumentError) as refused:
-        read_game(data, MODEL, path)
-    return refused.value.fault
 
 
 NOT_NAMES = ("[]", "()", "None", "nan", "none", "nobody", "null")
@@ -44,7 +31,7 @@ def test_what_stands_for_nobody_is_no_name(nobody: str | list[str] | None) -> No
     if nobody not in (None, ""):  # an empty cell is no value, and all are shown the text
         written.append((table(thinking), TABLE))
     for data, path in written:
-        game = game_in(data, path)
+        game = record_of(data, MODEL, path)
         course = game.messages.course
         assert [course.phase.count(phase) for phase in ("clue", "vote", "reflection")] == [3, 3, 6]
         assert game.faults == []
@@ -54,36 +41,39 @@ def test_what_stands_for_nobody_is_no_name(nobody: str | list[str] | None) -> No
 def test_other_lists_of_python(written: str) -> None:
     printed_rows = transcript(chatarena()).replace(b"['Player 1']", written.encode())
     heard = () if written.endswith("()") else ("Player 1",)
-    assert game_in(printed_rows, TRANSCRIPT).messages.course.visible_to[8] == heard
+    assert record_of(printed_rows, MODEL, TRANSCRIPT).messages.course.visible_to[8] == heard
 
 
 def test_a_reader_whom_nobody_knows_is_a_fault() -> None:
     """And where a player is called like that, it is one."""
     rows = chatarena()
     rows[4]["visible_to"] = ["Player 1", "Zed"]
-    (fault,) = game_in(encode(rows), "a.json").faults
+    (fault,) = record_of(encode(rows), MODEL, "a.json").faults
     assert (fault.json_path, fault.message) == ("$[4].visible_to", "'Zed'")
     none = encode(rows).replace(b"Player 1", b"None").replace(b"Zed", b"None")
-    game = game_in(none, "a.json")
+    game = record_of(none, MODEL, "a.json")
     assert (game.faults, game.messages.course.visible_to[8]) == ([], ("None",))
 
 
 # Tables
 
 
-def test_a_table_is_one_game(tmp_path: Path) -> None:
-    """However its rows go over lines."""
+def test_a_table_is_one_game_and_a_transcript_one_a_section(tmp_path: Path) -> None:
+    """However the rows of a table go over lines."""
     rows = chatarena(['I vote\nfor "Player 2", \r\nI think'] * 3, "tie")
     (tmp_path / "game.csv").write_bytes(table(rows))
-    assert ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1).statuses["ingested"] == 1
-    lake = open_lake(tmp_path / "lake")
-    assert lake.table("games").collect()["path"].to_list() == ["game.csv"]
-    said = lake.table("messages").sort("message_index").collect()["content"].to_list()
+    (tmp_path / "runs.txt").write_bytes(transcript(chatarena(), chatarena(ending="tie")))
+    ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1)
+    games = open_lake(tmp_path / "lake").table("games")
+    outcomes = dict(games.select("path", "outcome").collect().iter_rows())
+    assert outcomes == {"game.csv": "tie", "runs.txt#1": "voted_wrong", "runs.txt#2": "tie"}
+    messages = open_lake(tmp_path / "lake").table("messages").join(games, on="game_id")
+    said = messages.filter(path="game.csv").sort("message_index").collect()["content"].to_list()
     assert said == [row["content"] for row in rows]
 
 
 def test_values_of_a_table() -> None:
-    course = game_in(table(chatarena()), TABLE).messages.course
+    course = record_of(table(chatarena()), MODEL, TABLE).messages.course
     assert set(course.turn) == {0}
     assert course.visible_to[:3] == ("all", ("Player 1", "Player 3"), "Player 2")
     assert set(course.msg_type) == {"text"}
@@ -91,7 +81,7 @@ def test_values_of_a_table() -> None:
 
 def test_empty_cells_are_null() -> None:
     rows = [{**row, "turn": "", "msg_type": ""} for row in chatarena()]
-    course = game_in(table(rows), TABLE).messages.course
+    course = record_of(table(rows), MODEL, TABLE).messages.course
     assert (set(course.turn), set(course.msg_type)) == ({None}, {None})
 
 
@@ -99,7 +89,7 @@ def test_empty_cells_are_null() -> None:
     "columns", [["", *COLUMNS], [*COLUMNS, "note"], COLUMNS[:2] + COLUMNS[:1:-1], COLUMNS[::-1]]
 )
 def test_columns_may_be_added_or_change_places(columns: list[str]) -> None:
-    assert game_in(table(chatarena(), columns), TABLE).outcome == "voted_wrong"
+    assert record_of(table(chatarena(), columns), MODEL, TABLE).outcome == "voted_wrong"
 
 
 @pytest.mark.parametrize(
@@ -124,29 +114,22 @@ def test_other_tables_are_not_asked_for(head: bytes) -> None:
 def test_a_broken_table_is_refused_at_its_place(old: bytes, new: bytes, at: str) -> None:
     data = table(chatarena(ending="tie"))
     assert data.count(old) >= 1
-    assert fault_in(data.replace(old, new, 1), TABLE).json_path == at
+    assert fault_of(data.replace(old, new, 1), MODEL, TABLE).json_path == at
 
 
 def test_a_cell_longer_than_the_csv_module_allows() -> None:
     rows = [*chatarena(), say("Player 1", "x" * 200_000)]
-    assert len(game_in(table(rows), TABLE).messages.content[-1]) == 200_000
+    assert len(record_of(table(rows), MODEL, TABLE).messages.content[-1]) == 200_000
 
 
 # Transcripts
-
-
-def test_a_transcript_is_a_game_a_section(tmp_path: Path) -> None:
-    (tmp_path / "runs.txt").write_bytes(transcript(chatarena(), chatarena(ending="tie")))
-    assert ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1).statuses["ingested"] == 2
-    rows = open_lake(tmp_path / "lake").table("games").select("path", "outcome").collect()
-    assert set(rows.iter_rows()) == {("runs.txt#1", "voted_wrong"), ("runs.txt#2", "tie")}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_line_ends(end: str) -> None:
     data = transcript(chatarena()).strip().replace(b"\n", end.encode())
     assert splitter("a.txt", data[:4096]) is not None
-    assert game_in(data, TRANSCRIPT).outcome == "voted_wrong"
+    assert record_of(data, MODEL, TRANSCRIPT).outcome == "voted_wrong"
 
 
 @pytest.mark.parametrize(
@@ -166,19 +149,19 @@ def test_line_ends(end: str) -> None:
 )
 def test_a_broken_message_is_refused_at_its_place(line: str, message: str) -> None:
     data = transcript(chatarena()).strip() + f"\n{line}\n".encode()
-    fault = fault_in(data, TRANSCRIPT)
+    fault = fault_of(data, MODEL, TRANSCRIPT)
     assert fault.json_path.startswith(f"$[{len(chatarena())}]")
     assert message in fault.message
 
 
 def test_other_lines_are_a_fault_of_the_game() -> None:
     data = transcript(chatarena()).strip() + b"\nThe chameleon won.\n\nIn 3 s.\n"
-    (fault,) = game_in(data, TRANSCRIPT).faults
+    (fault,) = record_of(data, MODEL, TRANSCRIPT).faults
     assert fault.message == f"2 other lines, the first of them line {len(chatarena()) + 5}"
 
 
 def test_a_game_without_messages_is_refused() -> None:
-    assert "the moderator says nothing" in fault_in(banner(1).encode(), TRANSCRIPT).message
+    assert "the moderator says nothing" in fault_of(banner(1).encode(), MODEL, TRANSCRIPT).message
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Games of MAgIC in ChatArena's rows: what the moderator's words say, and what they do not."""
 
 import pytest
-from chatarenalogs import dilemma, pool, undercover
+from chatarenalogs import END, dilemma, pool, undercover
 from rawlogs import MODEL, Log, chatarena, cost_sharing, fault_of, game_of, moderate, say
 
 
@@ -20,19 +20,20 @@ def test_undercover() -> None:
 
 @pytest.mark.parametrize(
     ("ending", "outcome", "credits"),
-    [("caught", "caught", (1, 0)), ("voted_wrong", "voted_wrong", (0, 1)), ("tie", "tie", (1, 2))],
+    [
+        ("caught", "caught", (1, 0)),
+        ("voted_wrong", "voted_wrong", (0, 1)),
+        ("tie", "tie", (1 / 3, 2 / 3)),
+        (None, None, (None, None)),
+    ],
 )
-def test_endings_of_undercover(ending: str, outcome: str, credits: tuple[int, int]) -> None:
+def test_endings_of_undercover(
+    ending: str | None, outcome: str | None, credits: tuple[float | None, ...]
+) -> None:
     game = game_of(undercover(ending=ending), MODEL)
-    assert game.outcome == outcome
+    assert (game.is_finished, game.outcome) == (ending is not None, outcome)
     found = {result.role: result.win_credit for result in game.results}
-    share = sum(credits)
-    assert found == {"civilian": credits[0] / share, "undercover": credits[1] / share}
-
-
-def test_undercover_that_breaks_off_is_unfinished() -> None:
-    game = game_of(undercover(ending=None), MODEL)
-    assert (game.is_finished, game.outcome) == (False, None)
+    assert found == {"civilian": credits[0], "undercover": credits[1]}
 
 
 @pytest.mark.parametrize(
@@ -43,16 +44,6 @@ def test_words_that_do_not_say_who_it_is(words: tuple[str, ...]) -> None:
     fault = fault_of(undercover(words, [1] * len(words)), MODEL)
     assert "Undercover" in fault.rule
     assert f"{len(words)} players {len(set(words))} different words" in fault.message
-
-
-def test_a_game_that_nobody_knows_says_how_it_can_be_read() -> None:
-    rows = [moderate("Welcome to Go Fish!"), say("Player 1", "Any threes?")]
-    assert "logs of another one as interchange JSON" in fault_of(rows, MODEL).rule
-
-
-def test_a_player_without_a_word() -> None:
-    rows = [row for row in undercover() if row["content"] != "Your word is: lake"]
-    assert fault_of(rows, MODEL).message == "it gives no word to Player 3"
 
 
 @pytest.mark.parametrize(
@@ -107,6 +98,8 @@ MATRIX = {
     "defect": {"0_others_cooperate": 1.5, "1_others_cooperate": 9, "2_others_cooperate": 7},
 }
 
+MATRIX_OF_TWO = {key: {"1_others_cooperate": 3, "0_others_cooperate": 1} for key in MATRIX}
+
 
 def printed(rows: list[Log], said: str, scores: dict[str, float] | None = None) -> list[Log]:
     """The game as a moderator says it that prints Python's values."""
@@ -129,12 +122,6 @@ def test_a_dilemma_whose_payoffs_are_a_matrix(matrix: str, scores: dict[str, flo
     assert game.setting == {"payoffs": payoffs | others, "rounds": 2}
     assert [d.payoff for d in game.decisions] == [7, 3, 3, 9, 9, -0.5]
     assert [seat.final_score for seat in game.seats] == SCORES
-
-
-def test_a_matrix_for_others_than_three_is_refused() -> None:
-    two = {choice: {"1_others_cooperate": 3, "0_others_cooperate": 1} for choice in MATRIX}
-    fault = fault_of(printed(dilemma()[2:], f"The payout matrix is as follows: {two}"), MODEL)
-    assert "combination of three choices" in fault.message
 
 
 @pytest.mark.parametrize("points", ["100.0", "100", "62.5"])
@@ -160,11 +147,6 @@ def test_scores_that_the_moderator_says_decide_who_won() -> None:
     assert (game.is_finished, [fault.message for fault in game.faults]) == (True, ["2 do not"])
 
 
-def test_points_to_bid_are_no_contributions() -> None:
-    rows = printed(pool((("I bid 3.",) * 3,) * 2)[1:], "Each player has 9 points at the beginning.")
-    assert "no player tells it a contribution: 'I bid 3.'" in fault_of(rows, MODEL).message
-
-
 FIRST = [("cooperate", 0), ("defect", 5), ("cooperate", 0)]
 
 
@@ -174,26 +156,6 @@ def test_a_game_of_points_that_breaks_off_is_unfinished(build) -> None:
     assert (game.is_finished, game.n_rounds) == (False, 2)
     assert {result.is_win for result in game.results} == {None}
     assert {seat.final_score for seat in game.seats} == {None}
-
-
-@pytest.mark.parametrize("build", [dilemma, pool])
-def test_a_decision_that_is_missing(build) -> None:
-    rows = build()
-    del rows[-2]
-    fault = fault_of(rows, MODEL)
-    assert fault.rule == "each player decides in each of the 2 rounds"
-    assert fault.message == "5 decisions of 3 players"
-
-
-@pytest.mark.parametrize("build", [dilemma, pool])
-def test_an_end_after_another_number_of_rounds(build) -> None:
-    rows = [*build()[:-1], moderate("3 rounds of decisions have been completed.")]
-    assert fault_of(rows, MODEL).message == "it ends after 3"
-
-
-def test_a_dilemma_of_four_has_no_known_points() -> None:
-    rows = dilemma([("Defect",) * 4], 1)
-    assert "4 play" in fault_of(rows, MODEL).message
 
 
 def test_a_dilemma_without_its_points() -> None:
@@ -217,11 +179,6 @@ def test_public_good() -> None:
     assert {seat.final_score for seat in game.seats} == {None}
 
 
-def test_public_good_of_two() -> None:
-    game = game_of(pool([("I contribute 3.", "I contribute 3.")], 1), MODEL)
-    assert [result.is_win for result in game.results] == [True, True]
-
-
 def test_amounts_are_read_otherwise_where_players_reflect() -> None:
     """As MAgIC does: the first integer, or the one after `I contribute`."""
     texts = ("Round 1: I contribute 9", "I contribute 5.", "I contribute 7.")
@@ -242,6 +199,41 @@ def test_who_won_is_unknown_without_an_amount() -> None:
     ("rows", "rule", "message"),
     [
         (cost_sharing()["history"], "Cost Sharing", "registered"),
+        (
+            [moderate("Welcome to Go Fish!"), say("Player 1", "Any threes?")],
+            "logs of another one as interchange JSON",
+            "Go Fish",
+        ),
+        (
+            [row for row in undercover() if row["content"] != "Your word is: lake"],
+            "",
+            "it gives no word to Player 3",
+        ),
+        (
+            [*dilemma()[:-2], dilemma()[-1]],
+            "each player decides in each of the 2 rounds",
+            "5 decisions of 3 players",
+        ),
+        (
+            [*pool()[:-2], pool()[-1]],
+            "each player decides in each of the 2 rounds",
+            "5 decisions of 3 players",
+        ),
+        ([*dilemma()[:-1], moderate(END.format(3))], "", "it ends after 3"),
+        ([*pool()[:-1], moderate(END.format(3))], "", "it ends after 3"),
+        (dilemma([("Defect",) * 4], 1), "", "4 play"),
+        (
+            printed(dilemma()[2:], f"The payout matrix is as follows: {MATRIX_OF_TWO}"),
+            "",
+            "combination of three choices",
+        ),
+        (
+            printed(
+                pool((("I bid 3.",) * 3,) * 2)[1:], "Each player has 9 points at the beginning."
+            ),
+            "",
+            "no player tells it a contribution: 'I bid 3.'",
+        ),
         (
             [say("Player 1", "X"), moderate("Tic-tac-toe!"), moderate("Next")],
             "Chameleon, Undercover",

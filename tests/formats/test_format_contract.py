@@ -69,15 +69,7 @@ def test_the_lake_is_whole(lake_of_formats: Path) -> None:
     assert again.statuses["unchanged"] == again.n_seen
 
 
-@pytest.mark.slow(seconds=5)
-def test_a_lake_of_all_archives_is_whole(shared: Path, tmp_path: Path) -> None:
-    """Some transcripts contradict themselves, as `test_format_chatarena_archives` counts."""
-    archives = sorted((shared / "real").glob("*.tar.zst"))
-    report = ingest(archives, tmp_path / "lake", model="m", jobs=1)
-    assert (report.statuses["ingested"], report.statuses["quarantined"]) == (1231, 0)
-    assert set(verify(tmp_path / "lake").faults["check"]) == {"audit.outcomes"}
-
-
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_the_known_answers(lake_of_formats: Path, engine: str) -> None:
     lake = open_lake(lake_of_formats)

@@ -25,12 +25,9 @@ from pipeline.game_record import RecordError
 from pipeline.vocabulary import PLAYER, GameType, Outcome, ParseStatus, Phase
 
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
-AMBIGUOUS, UNREADABLE, OUT = (
-    ParseStatus.AMBIGUOUS,
-    ParseStatus.UNREADABLE,
-    ParseStatus.OUTAGE,
-)
+UNREADABLE, OUT = ParseStatus.UNREADABLE, ParseStatus.OUTAGE
 
+ABSENT = object()
 FOR_ONE = "I vote for Player 1's proposal."
 FOR_TWO = "I vote for Player 2's proposal."
 FOR_THREE = "I vote for Player 3's proposal."
@@ -71,16 +68,26 @@ def test_a_tested_gpt_4_is_told_by_its_name_alone() -> None:
     assert (only(game.results).model, only(game.results).opponent) == ("gpt-4", "gpt-4")
 
 
-@pytest.mark.parametrize("name", ["Player 4", "", "Moderator"])
-def test_the_tested_player_has_a_backend(name: str) -> None:
-    fault = fault_of(cost_sharing() | {"test_player_name": name})
-    assert (fault.json_path, fault.message) == ("$.test_player_name", repr(name))
+@pytest.mark.parametrize(
+    ("changed", "json_path"),
+    [
+        *(({"test_player_name": name}, "$.test_player_name") for name in ("Player 4", "", "all")),
+        ({"player_backends": None}, "$.player_backends"),
+        ({"player_backends": {"Player 1": {"model": "m"}}}, "$.player_backends[...]"),
+        ({"player_backends": []}, "$.player_backends"),
+    ],
+)
+def test_the_tested_player_has_a_backend(changed: dict[str, Any], json_path: str) -> None:
+    assert fault_of(cost_sharing() | changed).json_path == json_path
 
 
-def test_a_log_that_names_no_tested_player_is_broken() -> None:
+def test_who_plays_is_said() -> None:
     log = cost_sharing()
     del log["test_player_name"]
     assert fault_of(log).json_path == "$.test_player_name"
+    del log["player_backends"]
+    fault = fault_of(log)
+    assert (fault.json_path, fault.rule) == ("$", "`player_backends` is present")
 
 
 # Outcomes
@@ -117,17 +124,9 @@ def test_an_unknown_result_is_a_fault(word: str) -> None:
 
 SHARES = [
     ("40", 0.4, OK),
-    ("33.3", 0.333, OK),
-    ("40 ", 0.4, OK),
-    ("40%", 0.4, OK),
     ("37,5", 0.375, OK),
-    ("5%", 0.05, OK),
-    ("45 or 50", None, AMBIGUOUS),
     ("45% (previously 40", None, AMBIGUOUS),
-    ("40%, Airline B: 30%, Airline C: 30", None, AMBIGUOUS),
-    ("1,000", None, AMBIGUOUS),
     ("400", None, UNREADABLE),
-    ("", None, UNREADABLE),
     (None, None, UNREADABLE),
 ]
 
@@ -226,6 +225,7 @@ def test_an_earlier_proposal_that_cannot_be_read(
     assert statuses == {status}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("marks", ["* ", "- ", " \x0b", ", ", "a ", "airline "])
 def test_no_text_is_slow_to_read(marks: str) -> None:
     """Any of these marks may begin what ends a share; to look on from each would take minutes."""
@@ -235,18 +235,6 @@ def test_no_text_is_slow_to_read(marks: str) -> None:
     )
     (share,) = [p for p in game.proposals if (p.seat, p.round) == (1, 1)]
     assert share.share_text == f"x{marks * 20_000}end"
-
-
-def test_five_rounds() -> None:
-    texts = [proposal_text({"A": f"{n}0%", "B": "5%", "C": "5%"}) for n in range(1, 6)]
-    rounds = [((text,) * 3, (FOR_ONE, FOR_TWO, FOR_THREE)) for text in texts]
-    game = game_of(cost_sharing(rounds, result="fail"))
-    assert game.n_rounds == 5
-    assert len(game.proposals) == 5 * 3 * 3
-    assert [shares_of(game, 2, n)["A"] for n in range(1, 5)] == [0.1, 0.2, 0.3, 0.4]
-    assert {p.round for p in game.proposals if p.is_last} == {5}
-    assert len(game.proposal_votes) == 15
-    assert {v.round for v in game.proposal_votes if v.is_final_round} == {5}
 
 
 def test_a_pgm_players_thoughts_are_no_proposals() -> None:
@@ -441,6 +429,7 @@ def test_first_choice_as_the_published_script_takes_it(
 @pytest.mark.parametrize(
     ("key", "value", "json_path"),
     [
+        ("proposal", ABSENT, "$.proposal"),
         ("proposal", None, "$.proposal"),
         ("proposal", {"Player 1": "all"}, "$.proposal[...]"),
         ("proposal", {"Player 1": {"A": 40}}, "$.proposal[...][...]"),
@@ -451,40 +440,14 @@ def test_first_choice_as_the_published_script_takes_it(
 def test_a_broken_part_is_a_fault_and_the_game_stays(
     key: str, value: object, json_path: str
 ) -> None:
-    game = game_of(cost_sharing() | {key: value})
+    log = cost_sharing() | {key: value}
+    game = game_of({key: part for key, part in log.items() if part is not ABSENT})
     (fault,) = game.faults
     assert fault.json_path == json_path
     assert game.is_finished
     # The texts say it as well.
     assert shares_of(game, 2) == {"A": 0.4, "B": 0.35, "C": 0.25}
     assert [v.candidate_seat for v in game.proposal_votes] == [1, 1, 1]
-
-
-def test_missing_proposals_are_a_fault() -> None:
-    log = cost_sharing()
-    del log["proposal"]
-    game = game_of(log)
-    assert [fault.json_path for fault in game.faults] == ["$.proposal"]
-    assert shares_of(game, 3) == {"A": 0.4, "B": 0.35, "C": 0.25}
-
-
-@pytest.mark.parametrize(
-    ("backends", "json_path"),
-    [
-        (None, "$.player_backends"),
-        ({"Player 1": {"model": "m"}}, "$.player_backends[...]"),
-        ([], "$.player_backends"),
-    ],
-)
-def test_backends_that_cannot_be_read(backends: object, json_path: str) -> None:
-    assert fault_of(cost_sharing() | {"player_backends": backends}).json_path == json_path
-
-
-def test_missing_backends() -> None:
-    log = cost_sharing()
-    del log["player_backends"]
-    fault = fault_of(log)
-    assert (fault.json_path, fault.rule) == ("$", "`player_backends` is present")
 
 
 def test_an_empty_history() -> None:

@@ -44,11 +44,6 @@ def only(results: list[Row]) -> Row:
     return result
 
 
-def vote(game: Game, seat: int) -> Row:
-    (found,) = [v for v in game.votes if v.seat == seat]
-    return found
-
-
 # Seats
 
 
@@ -78,6 +73,7 @@ def test_seats_of_an_undercover_game() -> None:
     }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("build", BUILDERS)
 @pytest.mark.parametrize("model", ["gpt-4", "chameleon-7b", "fix-it", "a-fix-b", "x-fix-pgm", "é'"])
 def test_only_the_fixed_players_are_not_tested(build: Callable[..., Any], model: str) -> None:
@@ -85,14 +81,6 @@ def test_only_the_fixed_players_are_not_tested(build: Callable[..., Any], model:
     game = game_of(build(model=model, tested="hidden"))
     assert [(s.model, s.is_tested) for s in game.seats if s.is_tested] == [(model, True)]
     assert only(game.results).opponent == DEFENDER
-
-
-@pytest.mark.parametrize("build", BUILDERS)
-def test_pgm_is_part_of_the_models_name(build: Callable[..., Any]) -> None:
-    assert game_of(build()).format_version == "plain"
-    game = game_of(build(model="crystal-7b-pgm"))
-    assert game.format_version == "pgm"
-    assert {s.model for s in game.seats if s.is_tested} == {"crystal-7b-pgm"}
 
 
 @pytest.mark.parametrize("build", BUILDERS)
@@ -175,14 +163,6 @@ def test_a_vote_registered_for_nobody_whose_text_names_one_is_ambiguous(
 
 
 @pytest.mark.parametrize("build", BUILDERS)
-def test_a_vote_whose_text_names_two_is_ambiguous(build: Callable[..., Any]) -> None:
-    texts = ["I vote for Player 2 or Player 3.", "I vote for Player 1.", "I vote for Player 1."]
-    game = game_of(build(hidden="Player 2", texts=texts))
-    first = vote(game, 1)
-    assert (first.stated_target, first.parse_status) == (None, AMBIGUOUS)
-
-
-@pytest.mark.parametrize("build", BUILDERS)
 def test_an_outage_can_vote_for_itself(build: Callable[..., Any]) -> None:
     """Its text names its own speaker, so the engine finds a name there."""
     game = game_of(
@@ -207,17 +187,6 @@ def test_a_vote_by_nobody_at_the_table_is_a_fault(build: Callable[..., Any]) -> 
     (fault,) = game.faults
     assert fault.json_path == f"$.{VOTES_KEY[build]}"
     assert fault.message == "'Moderator'"
-
-
-@pytest.mark.parametrize("build", BUILDERS)
-def test_a_vote_whose_message_is_lost(build: Callable[..., Any]) -> None:
-    log = build(hidden="Player 2")
-    at = next(i for i, row in enumerate(log["history"]) if "vote for" in row["content"])
-    del log["history"][at]
-    game = game_of(log)
-    first = vote(game, 1)
-    assert (first.message_index, first.stated_target, first.parse_status) == (None, None, OK)
-    assert vote(game, 2).message_index is not None
 
 
 def test_accusations_of_a_pgm_undercover_game_are_told_by_when_they_are_made() -> None:
@@ -267,42 +236,27 @@ def test_what_an_outcome_is_worth(
 
 
 @pytest.mark.parametrize("build", BUILDERS)
-@pytest.mark.parametrize("flag", [-1, 4, 99, None])
-def test_an_unknown_flag_is_an_unfinished_game(build: Callable[..., Any], flag: int | None) -> None:
-    game = game_of(build(flag=flag))
-    assert not game.is_finished
-    assert (game.outcome, game.outcome_code) == (None, flag)
+@pytest.mark.parametrize(
+    "changed", [{"win_flag": -1}, {"win_flag": 4}, {"win_flag": None}, {"result": None}]
+)
+def test_without_a_known_flag_or_a_result_a_game_is_unfinished(
+    build: Callable[..., Any], changed: dict[str, Any]
+) -> None:
+    """Its row of results has nulls, and what else is logged stays."""
+    log = build() | changed
+    game = game_of(log)
+    assert (game.is_finished, game.outcome, game.outcome_code) == (False, None, log["win_flag"])
     result = only(game.results)
     assert (result.is_win, result.win_credit, result.guess_is_correct) == (None, None, None)
     assert len(game.votes) == 3
     assert game.faults == []
 
 
-@pytest.mark.parametrize("build", BUILDERS)
-@pytest.mark.parametrize("tested", ["hidden", "civilian"])
-def test_a_game_without_a_result_is_unfinished(build: Callable[..., Any], tested: str) -> None:
-    """Whatever flag its log has: unfinished games have their rows of results with nulls."""
-    log = build(tested=tested) | {"result": None}
-    game = game_of(log)
-    assert not game.is_finished
-    assert game.outcome is None
-    result = only(game.results)
-    assert (result.is_win, result.win_credit) == (None, None)
-
-
-def test_the_winner_is_never_taken_from_the_text() -> None:
-    """The moderator's last line says that the undercover won, even when it was caught."""
-    game = game_of(undercover(flag=0, tested="hidden"))
-    assert "Player 1 won the game" in game.messages[-1].content
-    assert only(game.results).is_win is False
-
-
 # The guess
 
 
 @pytest.mark.parametrize(("flag", "is_correct"), [(0, False), (1, True)])
-@pytest.mark.parametrize("model", ["m", "m-pgm"])
-@pytest.mark.parametrize("tested", ["hidden", "civilian"])
+@pytest.mark.parametrize(("model", "tested"), [("m", "hidden"), ("m-pgm", "civilian")])
 def test_the_guess_of_the_one_caught(flag: int, is_correct: bool, model: str, tested: str) -> None:
     """Its row is a private text in plain games and `guess` in PGM games."""
     text = 'I guess the code is "Danube".'
@@ -318,16 +272,11 @@ def test_the_guess_of_the_one_caught(flag: int, is_correct: bool, model: str, te
     assert only(game.results).guess_is_correct is is_correct
 
 
-@pytest.mark.parametrize("flag", [2, 3, -1])
-def test_no_guess_without_being_caught(flag: int) -> None:
-    game = game_of(chameleon(flag=flag))
-    assert game.guesses == []
-    assert only(game.results).guess_is_correct is None
-
-
-@pytest.mark.parametrize("flag", [0, 1, 2])
-def test_undercover_has_no_guess(flag: int) -> None:
-    game = game_of(undercover(flag=flag))
+@pytest.mark.parametrize(
+    "log", [chameleon(flag=2), chameleon(flag=3), chameleon(flag=-1), undercover(flag=0)]
+)
+def test_no_guess_without_a_chameleon_that_is_caught(log: dict[str, Any]) -> None:
+    game = game_of(log)
     assert game.guesses == []
     assert only(game.results).guess_is_correct is None
 
@@ -389,27 +338,20 @@ def test_rounds_of_an_undercover_game() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("visible_to", "viewers"),
-    [
-        ("all", ["all"]),
-        ("Moderator", ["Moderator"]),
-        ("Player 2", ["Player 2"]),
-        (["Player 1", "Player 3"], ["Player 1", "Player 3"]),
-        ([], []),
-    ],
-)
-def test_who_is_shown_a_message(visible_to: Any, viewers: list[str]) -> None:
-    log = chameleon()
-    log["history"].append(say("Player 1", "Well played.", visible_to))
-    assert game_of(log).messages[-1].visible_to == viewers
-
-
-@pytest.mark.parametrize("kind", ["metric_consistency", "metric_pgm", "metric_of_another_day"])
-def test_the_benchmarks_own_questions_are_seen_by_nobody(kind: str) -> None:
-    log = chameleon()
-    log["history"].append(say("Player 1", "I am Player 1.", "all", kind))
-    assert game_of(log).messages[-1].visible_to == []
+def test_who_is_shown_a_message() -> None:
+    """The benchmark's own questions are seen by nobody."""
+    log, n_rows = chameleon(), len(chameleon()["history"])
+    rows: list[tuple[Any, str, list[str]]] = [
+        ("all", "text", ["all"]),
+        ("Moderator", "text", ["Moderator"]),
+        ("Player 2", "text", ["Player 2"]),
+        (["Player 1", "Player 3"], "text", ["Player 1", "Player 3"]),
+        ([], "text", []),
+        ("all", "metric_consistency", []),
+        ("all", "metric_of_another_day", []),
+    ]
+    log["history"] += [say("Player 1", "Well.", shown, kind) for shown, kind, _ in rows]
+    assert [one.visible_to for one in game_of(log).messages[n_rows:]] == [one for *_, one in rows]
 
 
 def test_messages_keep_the_logs_order_and_words() -> None:
@@ -515,6 +457,7 @@ def test_judgements_without_answers_are_no_fault(build: Callable[..., Any]) -> N
     assert len(game.role_identifications) == 3 * len(log["consistency_metric"])
 
 
+@pytest.mark.some(14)
 @pytest.mark.parametrize("build", BUILDERS)
 @pytest.mark.parametrize(
     ("part", "value", "json_path"),
@@ -583,14 +526,3 @@ def test_an_empty_history(build: Callable[..., Any]) -> None:
     assert {v.message_index for v in game.votes} == {None}
     assert game.role_identifications
     assert game.role_analyses
-
-
-@pytest.mark.parametrize("build", BUILDERS)
-def test_a_history_that_ends_within_a_round(build: Callable[..., Any]) -> None:
-    log = build(flag=None) | {"result": None}
-    log["history"] = log["history"][:8]
-    log[VOTES_KEY[build]] = dict.fromkeys(PLAYERS)
-    game = game_of(log)
-    assert not game.is_finished
-    assert game.votes == []
-    assert game.faults == []

@@ -1,7 +1,6 @@
 """Interchange JSON: what it says of a game of any format is all that was read of it."""
 
 import json
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import find_splitter, ignored_reason, read_game
-from pipeline.formats.interchange import EXAMPLE, encode_game, schema
+from pipeline.formats.interchange import encode_game, schema
 from pipeline.formats.interchange.document import ACTS, FIELDS_OF_ALL_ROWS, TABLES, Document
 from pipeline.game_record import (
     TYPE_RULE,
@@ -97,15 +96,6 @@ def test_the_sample_is_the_same_when_converted() -> None:
     assert_same_when_converted(list(games_in(SAMPLE)))
 
 
-@pytest.mark.long
-def test_every_shared_archive_is_the_same_when_converted(shared: Path) -> None:
-    archives = [*(shared / "corpus").glob("*.tar.zst"), *(shared / "real").glob("*.tar.zst")]
-    games = {archive.name: list(games_in(archive, "m")) for archive in archives}
-    assert len(games["magic-public.tar.zst"]) == 1430
-    for of_archive in filter(None, games.values()):
-        assert_same_when_converted(of_archive)
-
-
 def test_every_field_of_an_event_can_be_said() -> None:
     """One that an act lacks would be lost, in silence."""
     for table, declared in TABLES.items():
@@ -165,21 +155,6 @@ def test_events_keep_their_order_when_converted(step: int) -> None:
     assert rows["proposed_agreement"].to_list() == [True, False][::step] * 2
 
 
-def test_one_game_in_two_writings_stays_two_when_converted(tmp_path: Path) -> None:
-    """And a copy of the same bytes is none: it has no line."""
-    (tmp_path / "logs").mkdir()
-    for name, indent in {"a": None, "b": 1, "c": 1}.items():
-        (tmp_path / "logs" / f"{name}.json").write_text(json.dumps(PUBLIC_GOOD, indent=indent))
-    lines = tmp_path / "games.jsonl"
-    lines.write_bytes(
-        b"".join(b"%s\n" % (one.line or b"") for one in iter_converted_documents(tmp_path / "logs"))
-    )
-    for n_copies, source in ((1, tmp_path / "logs"), (0, lines)):
-        report = ingest(source, tmp_path / f"lake {n_copies}", jobs=1)
-        assert (report.statuses["ingested"], report.statuses["duplicate"]) == (2, n_copies)
-        assert report.n_in_other_form == 2
-
-
 # Games of formats with and without a number of its own, and one in two writings.
 COPIED = [
     encode(prisoners_dilemma()),
@@ -190,6 +165,7 @@ COPIED = [
 NAMES = ["0.json", "1.json", "a.json", "z.json", "b/0 (1).json", "b/0.json", "c/3.json"]
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(
     names=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(COPIED), min_size=1),
@@ -234,6 +210,7 @@ def test_what_follows_from_the_rest_need_not_be_stated() -> None:
         (1, True, 1.0), (2, False, 0.0)
     ]  # fmt: skip
     assert game.n_rounds == 2
+    assert game.messages.course.phase == ("moderation", "contribution", "contribution")
     assert json.loads(encode_game(game))["events"][1]["acts"] == [
         {"act": "contributions", "amount": 2}
     ]
@@ -251,11 +228,6 @@ def test_what_is_stated_is_kept_where_it_is_not_what_follows() -> None:
     assert (game.contributions[0].is_least, game.contributions[0].round_total) == (None, 99)
     assert content_id(read_document(json.loads(encode_game(game)))) == content_id(game)
     assert [(one.seat, one.is_win) for one in game.results] == [(1, True), (2, True)]
-
-
-def test_the_phase_of_a_text_is_what_is_done_by_it() -> None:
-    game = read_document(PUBLIC_GOOD)
-    assert game.messages.course.phase == ("moderation", "contribution", "contribution")
 
 
 def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any] = WEREWOLF) -> Any:
@@ -286,6 +258,8 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
         (lambda d: d["events"][2].pop("round"), "$.events[2].acts[0]", "an act has a round"),
         (lambda d: d["events"][2].update(actor="Al"), "$.events[2].acts[0]", "at the table"),
         (lambda d: d["events"][2].update(round=-1), "$.events[2].round", "every field has its"),
+        (lambda d: d.update(game_index=-1), "$.game_index", "every field has its"),
+        (lambda d: d.update(game_index=10**9), "$.game_index", "every field has its"),
         (lambda d: d.update(setting={"tested": 1}), "$.setting.tested", "every field has its"),
         (lambda d: d.update(setting=DEEP), "$.setting", "a setting has at most 100 lists"),
         (lambda d: d.update(setting={"n": [0, 2**64]}), "$.setting.n[1]", "a whole number is from"),
@@ -380,24 +354,25 @@ OUTAGES: dict[str, tuple[str, dict[str, Any]]] = {
 ROLES_OF = {"chameleon": ("chameleon", "non_chameleon"), "werewolf": ("seer", "werewolf")}
 
 
-@pytest.mark.parametrize("text", [{}, {"text": "Error 500"}])
+@pytest.mark.some(4)
 @pytest.mark.parametrize("table", OUTAGES)
-def test_an_act_can_be_an_outage(table: str, text: dict[str, str]) -> None:
-    """Another act of the same game is none, and both can be converted."""
+def test_an_act_can_be_an_outage(table: str) -> None:
+    """Silent or with a text; another act of the same game is none, and all can be converted."""
     game_type, fields = OUTAGES[table]
     seats = [{"player": player, "model": "m"} for player in "AB"]
     for seat, role in zip(seats, ROLES_OF.get(game_type, ()), strict=False):
         seat["role"] = role
     act = {"act": table, **fields}
     events = [
-        {"actor": "A", "round": 1, "acts": [act | {"outage": True}], **text},
-        {"actor": "A", "round": 2, "acts": [act]},
+        {"actor": "A", "round": 1, "acts": [act | {"outage": True}]},
+        {"actor": "A", "round": 2, "acts": [act | {"outage": True}], "text": "Error 500"},
+        {"actor": "A", "round": 3, "acts": [act]},
     ]
     document = {"magic_interchange": 1, "system": "s", "game_type": game_type, "seats": seats}
     document |= {"setting": {"code": "y"}, "is_finished": False, "events": events}
     game = read_document(document)
     rows = tables_of([game])[table].sort("round")
-    assert [status == "outage" for status in rows["parse_status"]] == [True, False]
+    assert [status == "outage" for status in rows["parse_status"]] == [True, True, False]
     assert_same_when_converted([game])
 
 
@@ -413,18 +388,7 @@ def test_an_outage_is_an_event_of_its_own(others: list[dict[str, Any]]) -> None:
     assert "an outage is an event of its own" in fault.rule
 
 
-def test_numbers_of_games_are_within_the_documented_range() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "interchange.md").read_text("utf-8")
-    row = re.search(r"(?m)^\| `game_index` .* a whole number from ([\d,]+) to ([\d,]+)", page)
-    assert row, "docs/interchange.md has no range of `game_index`"
-    lowest, highest = (int(number.replace(",", "")) for number in row.groups())
-    document = json.loads(EXAMPLE)
-    for number in (lowest, highest):
-        assert read_document(document | {"game_index": number}).game_index == number
-    for number in (lowest - 1, highest + 1):
-        assert fault_of(document | {"game_index": number}).json_path == "$.game_index"
-
-
+@pytest.mark.slow
 def test_equal_games_without_a_number_are_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -541,7 +505,8 @@ def test_a_list_of_games_is_cut_into_them(tmp_path: Path, name: str, indent: int
 
 def test_numbers_that_need_64_bits_are_read() -> None:
     seeds = {"low": -(2**63), "high": 2**64 - 1}
-    game = read_document(WEREWOLF | {"setting": seeds})
+    game = read_document(WEREWOLF | {"setting": seeds, "game_index": 10**9 - 1})
+    assert game.game_index == 10**9 - 1
     assert tables_of([game])["games"]["n_players"].to_list() == [5]
     assert json.loads(encode_game(game))["setting"] == seeds
 
@@ -630,38 +595,9 @@ def test_a_speaker_who_has_no_seat_is_a_fault_of_its_part() -> None:
     assert [fault.json_path for fault in game.faults] == ["$.events[1]"]
 
 
-def test_the_schema_is_of_what_is_decoded() -> None:
-    described = schema()["$defs"]
-    assert {"Document", "Vote", "TeamVotes"} <= {*described}
-    assert described["Document"]["additionalProperties"] is False
-    assert msgspec.json.encode(schema())
-
-
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = main(arguments)
     return code, *capfd.readouterr()
-
-
-@pytest.mark.slow
-def test_converted_logs_ingest_as_the_same_content(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    lines = tmp_path / "games.jsonl"
-    code, out, err = run(capfd, "convert", str(SAMPLE), "-o", str(lines))
-    assert (code, out) == (0, ""), err
-    code, out, err = run(capfd, "validate", str(lines), "--format", "json")
-    assert code == 0, err
-    assert {row["is_valid"] for row in json.loads(out)} == {True}
-    ingest(SAMPLE, tmp_path / "one", jobs=1)
-    ingest(lines, tmp_path / "other", jobs=1)
-    one, other = (
-        open_lake(tmp_path / name).table("games").select("content_id").collect()
-        for name in ("one", "other")
-    )
-    assert one.height == len(lines.read_bytes().splitlines())
-    assert_frame_equal(one.sort(pl.all()), other.sort(pl.all()))
-    report = ingest(lines, tmp_path / "one", jobs=1)
-    assert report.n_in_other_form == one.height
 
 
 @pytest.mark.slow
@@ -709,27 +645,36 @@ def test_what_cannot_be_converted_is_named(
     assert run(capfd, "convert", str(tmp_path / "c.json"))[0] == 1
 
 
+OTHER = b'{"other": 1}'
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize(
+    ("logs", "is_told"),
+    [
+        ({"a.json": OTHER}, True),
+        ({"a.txt": b"White: e4\n"}, True),
+        ({"a.json": b"[]"}, False),
+        ({"a.json": encode(chatarena())}, False),
+        ({"b.json": b"{", "a.json": OTHER}, True),
+        ({"b.json": encode(chatarena()), "a.json": OTHER}, True),
+    ],
+    ids=["unknown", "text", "setting", "no model", "beside broken", "beside no model"],
+)
 def test_the_next_step_of_unknown_logs_is_named(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], logs: dict[str, bytes], is_told: bool
 ) -> None:
     """Where there is no game at all, and only where another format could be meant."""
-    logs = {"unknown.json": b'{"other": 1}', "unknown.txt": b"White: e4\n", "setting.json": b"[]"}
-    logs |= {"unnamed.json": encode(chatarena())}
+    (tmp_path / "logs").mkdir()
     for name, data in logs.items():
-        (tmp_path / name).write_bytes(data)
-    lake = ["--lake", str(tmp_path / "lake")]
-    steps = {"unknown.json": "docs/interchange.md", "unknown.txt": "docs/interchange.md"}
-    for name in logs:
-        for command in (["convert"], ["ingest", *lake]):
-            code, _, err = run(capfd, command[0], str(tmp_path / name), *command[1:])
-            assert code == 1, name
-            assert ("interchange JSON" in err) is (name in steps), (name, err)
-            assert steps.get(name, "") in err
-            assert err.count("--models-from") == err.count(
-                "`magic ingest` also takes --models-from"
-            )
-            assert ("--model NAME" in err) is (name == "unnamed.json" and command == ["convert"])
-            assert len(err.strip().splitlines()) <= 4
+        (tmp_path / "logs" / name).write_bytes(data)
+    for command in (["convert"], ["ingest", "--jobs", "1", "--lake", str(tmp_path / "lake")]):
+        code, _, err = run(capfd, *command, str(tmp_path / "logs"))
+        assert code == 1
+        assert ("interchange JSON" in err and "docs/interchange.md" in err) is is_told, err
+        assert not is_told or "/a." in err, err
+        if [*logs.values()] == [encode(chatarena())]:
+            assert ("--model NAME" in err) is (command == ["convert"])
 
 
 def test_the_example_is_a_game_to_begin_with(
@@ -741,25 +686,9 @@ def test_the_example_is_a_game_to_begin_with(
     written = run(capfd, "convert", "--example", "-o", str(game))
     assert written == (0, "", f"wrote {game}: 1 game\n")
     assert game.read_text() == out
-    assert run(capfd, "ingest", str(game), "--lake", str(tmp_path / "lake"))[0] == 0
+    assert read_document(json.loads(out)).faults == []
     assert run(capfd, "convert")[0] == 2
     assert run(capfd, "convert", "--example", str(game))[:2] == (2, "")
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("refused", [b"{", encode(chatarena())])
-def test_the_next_step_of_unknown_logs_is_named_beside_refused_ones(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: bytes
-) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    for name, data in {"a.json": refused, "b.json": b'{"other": 1}'}.items():
-        (logs / name).write_bytes(data)
-    for command in (["convert"], ["ingest", "--lake", str(tmp_path / "lake")]):
-        code, _, err = run(capfd, *command, str(logs))
-        assert code == 1
-        assert "docs/interchange.md" in err
-        assert "b.json" in err
 
 
 def test_validate_names_place_rule_and_value(
@@ -778,32 +707,11 @@ def test_validate_names_place_rule_and_value(
     assert rows["d.json"]["json_path"] == "$"
 
 
-def test_converting_and_validating_are_functions_too(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_bytes(json.dumps(PUBLIC_GOOD).encode())
-    (one,) = iter_converted_documents(tmp_path)
-    assert one.line is not None
-    assert one.faults == ()
-    (checked,) = iter_validated_documents(tmp_path)
-    assert checked.faults == ()
-
-
 def test_schema_prints_the_json_schema(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capfd, "schema", "--interchange")
     assert code == 0
     assert json.loads(out) == json.loads(msgspec.json.encode(schema()))
+    described = schema()["$defs"]
+    assert {"Document", "Vote", "TeamVotes"} <= {*described}
+    assert described["Document"]["additionalProperties"] is False
     assert run(capfd, "schema", "votes", "--interchange")[0] == 2
-
-
-def test_an_unknown_act_is_told_with_those_there_are() -> None:
-    document = {
-        "magic_interchange": 1,
-        "system": "lab",
-        "game_type": "werewolf",
-        "is_finished": False,
-        "seats": [{"player": "Wu", "model": "m", "role": "werewolf"}],
-        "events": [{"actor": "Wu", "acts": [{"act": "vote", "target": "Wu"}]}],
-    }
-    fault = fault_of(document)
-    assert fault.json_path == "$.events[0].acts[0].act"
-    assert fault.message.startswith("`act` cannot be 'vote': choose from ")
-    assert "votes" in fault.message

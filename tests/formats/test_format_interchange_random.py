@@ -106,10 +106,3 @@ def assert_held(seed: int, n_of_each: int, n_editions: int) -> None:
 @settings(max_examples=1, phases=PHASES)
 def test_a_document_is_refused_or_good_for_all_that_follows(seed: int) -> None:
     assert_held(seed, 150, n_editions=1)
-
-
-@pytest.mark.long
-@SEEDS
-@settings(max_examples=40, phases=PHASES)
-def test_many_documents_are_refused_or_good_for_all_that_follows(seed: int) -> None:
-    assert_held(seed, 500, len(EDITIONS))

@@ -7,36 +7,24 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from event_tables import ENGINES
 from logs.kaggle import BROKEN_OFF, VILLAGERS_WIN, WEREWOLVES_WIN, event
-from rawlogs import encode
+from rawlogs import encode, fault_of, record_of
 
 from pipeline.formats import read_game
-from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
+from pipeline.game_record import GameRecord
 from pipeline.ingest import ingest
-from pipeline.lake import StoredLake, open_lake
+from pipeline.lake import open_lake
 from pipeline.metrics import metrics
+from pipeline.verify import verify
 
 Log = dict[str, Any]
-N_GAMES = 12
 PLAYS = Path(__file__).resolve().parents[1] / "kaggle_games.py"
 
 
-def game_of(log: Log) -> GameRecord:
-    game = read_game(encode(log))
-    assert game is not None
-    return game
-
-
-def fault_of(log: Log) -> RecordError:
-    with pytest.raises(InvalidDocumentError) as error:
-        read_game(encode(log))
-    return error.value.fault
-
-
 def test_players_and_setting() -> None:
-    game = game_of(VILLAGERS_WIN)
+    game = record_of(VILLAGERS_WIN)
     assert [(s.player, s.model, s.role, s.is_tested, s.is_bot) for s in game.seats][:3] == [
         ("Ann", "alpha", "werewolf", True, False),
         ("Bo", "beta", "villager", True, False),
@@ -55,7 +43,7 @@ def test_an_agent_without_a_name_is_its_language_model() -> None:
     agents[0] |= {"display_name": "", "llms": [{"model_name": "m"}]}
     agents[1] |= {"display_name": "", "llms": [{"model_name": "m"}, {"model_name": "n"}]}
     agents[2] |= {"agent_id": "random"}
-    seats = game_of(log).seats
+    seats = record_of(log).seats
     assert [(s.model, s.is_tested, s.is_bot) for s in seats][:3] == [
         ("m", True, False),
         (None, True, False),
@@ -64,7 +52,7 @@ def test_an_agent_without_a_name_is_its_language_model() -> None:
 
 
 def test_talk_votes_and_abstentions() -> None:
-    game = game_of(VILLAGERS_WIN)
+    game = record_of(VILLAGERS_WIN)
     assert list(zip(game.messages.course.player, game.messages.content, strict=True)) == [
         ("Cy", 'Ann is "it".'),
         ("Ann", "Vote for Cy; not for me."),
@@ -81,14 +69,14 @@ def test_talk_votes_and_abstentions() -> None:
 
 @pytest.mark.parametrize("target", ["-1", -1, None, "", "skip", "no_lynch", "No one", "弃权", "-"])
 def test_a_vote_for_nobody(target: object) -> None:
-    game = game_of(aimed_at(target))
+    game = record_of(aimed_at(target))
     assert game.votes[3].target is None
     assert (len(game.votes), game.faults) == (6, [])
 
 
 @pytest.mark.parametrize("target", ["Player 9", "ann lee", 0, ["Ann"], True])
 def test_a_vote_for_no_player_is_a_fault(target: object) -> None:
-    game = game_of(aimed_at(target))
+    game = record_of(aimed_at(target))
     assert game.votes[3].target is None
     (fault,) = game.faults
     assert (fault.rule, fault.message) == (
@@ -110,13 +98,13 @@ def test_nights() -> None:
     def used(game: GameRecord) -> list[tuple[int, int, str, str | None, str | None]]:
         return [(a.round, a.seat, a.kind, a.target, a.finding) for a in game.abilities]
 
-    assert used(game_of(VILLAGERS_WIN)) == [
+    assert used(record_of(VILLAGERS_WIN)) == [
         (0, 3, "inspect", "Ann", "werewolf"),
         (0, 4, "heal", "Cy", None),
         (0, 1, "attack_vote", "Cy", None),
         (0, 1, "attack", "Cy", None),
     ]
-    game = game_of(WEREWOLVES_WIN)
+    game = record_of(WEREWOLVES_WIN)
     # Where the moderator reveals no role, the seer learns the team.
     assert used(game)[0] == (0, 3, "inspect", "Bo", "villagers")
     assert [(e.round, e.seat, e.cause) for e in game.eliminations] == [
@@ -129,7 +117,7 @@ def test_nights() -> None:
 
 
 def test_a_game_with_a_failed_agent_is_unfinished() -> None:
-    game = game_of(BROKEN_OFF)
+    game = record_of(BROKEN_OFF)
     assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "agent error")
     assert [(s.player, s.model, s.role) for s in game.seats][:2] == [
         ("Ann", "alpha", "werewolf"),
@@ -140,7 +128,7 @@ def test_a_game_with_a_failed_agent_is_unfinished() -> None:
 def test_without_an_end_shuffled_names_have_no_model() -> None:
     log = deepcopy(BROKEN_OFF)
     log["configuration"]["randomize_ids"] = True
-    assert {seat.model for seat in game_of(log).seats} == {None}
+    assert {seat.model for seat in record_of(log).seats} == {None}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +157,7 @@ def test_an_entry_that_breaks_a_rule_is_refused(kind: str, data: Log, rule: str)
 def test_what_somebody_without_a_seat_does_is_a_fault(kind: str, data: Log) -> None:
     log = deepcopy(VILLAGERS_WIN)
     log["info"]["MODERATOR_OBSERVATION"].append([event(kind, 1, **data)])
-    game, whole = game_of(log), game_of(VILLAGERS_WIN)
+    game, whole = record_of(log), record_of(VILLAGERS_WIN)
     (fault,) = game.faults
     assert fault.rule == "whoever acts is a player"
     assert fault.json_path.startswith("$.info.MODERATOR_OBSERVATION[3][0].json_str")
@@ -190,33 +178,27 @@ def test_episodes_of_other_games_are_no_logs() -> None:
 # Games that the package plays
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredLake, Log]:
-    """A lake of games that random players played, and what the package's evaluator counts."""
+def test_games_that_the_package_plays(tmp_path: Path) -> None:
+    """Judgement is what its evaluator calls IRP: votes for a werewolf, of all by villagers."""
     if "KAGGLE_PYTHON" not in os.environ:
         pytest.skip("no kaggle-environments: name a Python that has it in $KAGGLE_PYTHON")
-    folder = tmp_path_factory.mktemp("kaggle")
-    (folder / "logs").mkdir()
-    command = [os.environ["KAGGLE_PYTHON"], str(PLAYS), str(folder / "logs"), str(N_GAMES)]
+    (tmp_path / "logs").mkdir()
+    command = [os.environ["KAGGLE_PYTHON"], str(PLAYS), str(tmp_path / "logs")]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    ingest(folder / "logs", folder / "lake", jobs=1)
-    return open_lake(folder / "lake"), json.loads(printed.splitlines()[-1])
-
-
-def test_all_games_are_read(played: tuple[StoredLake, Log]) -> None:
-    lake, counted = played
-    games = lake.table("games").collect().sort("game_index")
-    words = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
-    assert games["outcome"].to_list() == [words[winner] for winner in counted["winners"]]
+    told = json.loads(printed.splitlines()[-1])
+    ingest(tmp_path / "logs", tmp_path / "lake", jobs=1)
+    lake = open_lake(tmp_path / "lake")
+    assert verify(lake.path).faults.is_empty()
     assert lake.table("quarantine").collect().is_empty()
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_judgement_is_the_evaluators_irp(played: tuple[StoredLake, Log], engine: str) -> None:
-    """Identification of roles by villagers' votes: those for a werewolf, over all by villagers."""
-    lake, counted = played
-    rows = metrics(lake, engine=engine, by=["model", "game_type"], confidence=None)
-    rows = rows.filter(metric="judgement", game_type="werewolf")
-    found = {model: [h, n] for model, h, n in rows.select("model", "hits", "counted").iter_rows()}
-    assert found == counted["irp"]
-    assert len(found) == 3
+    games = lake.table("games").collect()
+    words = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+    of_wolves = games.filter(game_type="werewolf").sort("game_index")
+    assert of_wolves["outcome"].to_list() == [words[winner] for winner in told["winners"]]
+    rates = metrics(lake, metric=["judgement"], by=["model", "game_type"], confidence=None)
+    rates = rates.filter(game_type="werewolf").select("model", "hits", "counted")
+    assert {model: [hits, n] for model, hits, n in rates.iter_rows()} == told["irp"]
+    others = games.filter(pl.col("game_type") != "werewolf")
+    assert dict(others.select("path", "ended_by").iter_rows()) == told["ended_by"]
+    scores = lake.table("players").collect().join(others, on="game_id").sort("seat")
+    found = dict(scores.group_by("path", maintain_order=True).agg("final_score").iter_rows())
+    assert found == told["scores"]

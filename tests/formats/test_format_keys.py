@@ -86,7 +86,7 @@ def in_lines(listed: list[Any], indent: int | None = None) -> bytes:
     return "\n".join(json.dumps(value, indent=indent) for value in listed).encode()
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(10, 20)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
@@ -100,7 +100,7 @@ def test_neither_the_order_of_keys_nor_blanks_matter(
         assert contents(tmp_path, name, data, model_of(format_)) == before
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(20, 30)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
 @pytest.mark.parametrize("name", ["3.txt", "3.log", "3", "3.jsonl", "3.txt.gz"])

@@ -1,115 +1,99 @@
 """A game is held to the words of its own kind: contracts allow those of all games."""
 
 import math
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from rawlogs import encode, public_good
+from rawlogs import public_good, record_of
 
 import pipeline.formats
 from pipeline.events.frames import SEAT_RULE, IdentifiedGame, build_event_frames
-from pipeline.formats import read_game
 from pipeline.formats.sniffer import check_against_game_definition
-from pipeline.game_record import GameRecord, InvalidDocumentError
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 
-
-def with_role(game: GameRecord) -> None:
-    game.seats = [replace(game.seats[0], role="werewolf"), *game.seats[1:]]
-
-
-def with_outcome(game: GameRecord) -> None:
-    game.outcome = "werewolves_won"
-
-
-def with_table(game: GameRecord) -> None:
-    game.events = {"team_vote": []}
-
-
-def with_type(game: GameRecord) -> None:
-    game.game_type = "cabal"
-
-
-def without_outcome(game: GameRecord) -> None:
-    game.outcome = None
-
-
-def unfinished(game: GameRecord) -> None:
-    game.is_finished = False
-
-
-def without_winner(game: GameRecord) -> None:
-    game.results = [replace(one, is_win=None) for one in game.results]
-
-
-def won_though_unfinished(game: GameRecord) -> None:
-    game.is_finished, game.outcome = False, None
+WHOLE = record_of(public_good())
 
 
 @pytest.mark.parametrize(
-    ("change", "rule", "value"),
+    ("changes", "rule", "value"),
     [
-        (with_role, "a role of public_good is one of: player", "'werewolf'"),
-        (with_outcome, "an outcome of public_good is one of: completed", "'werewolves_won'"),
-        (with_table, "a table of public_good is one of: none", "'team_vote'"),
-        (with_type, "the kind of game is known", "'cabal'"),
         (
-            without_outcome,
+            {"seats": [replace(WHOLE.seats[0], role="werewolf"), *WHOLE.seats[1:]]},
+            "a role of public_good is one of: player",
+            "'werewolf'",
+        ),
+        (
+            {"outcome": "werewolves_won"},
+            "an outcome of public_good is one of: completed",
+            "'werewolves_won'",
+        ),
+        (
+            {"events": {"team_vote": []}},
+            "a table of public_good is one of: none",
+            "'team_vote'",
+        ),
+        ({"game_type": "cabal"}, "the kind of game is known", "'cabal'"),
+        (
+            {"outcome": None},
             "an outcome of public_good is one of: completed",
             "there is none, and the game is finished",
         ),
-        (unfinished, "an unfinished game has no outcome", "'completed'"),
+        ({"is_finished": False}, "an unfinished game has no outcome", "'completed'"),
         (
-            without_winner,
+            {"results": [replace(one, is_win=None) for one in WHOLE.results]},
             "a result of a finished game has `is_win` and `win_credit`",
             "is_win None, win_credit 1.0 (player, seat 1)",
         ),
         (
-            won_though_unfinished,
+            {"is_finished": False, "outcome": None},
             "a result of an unfinished game has neither `is_win` nor `win_credit`",
             "is_win True, win_credit 1.0 (player, seat 1)",
         ),
     ],
 )
 def test_what_no_game_of_its_kind_says_is_refused(
-    change: Callable[[GameRecord], None], rule: str, value: str
+    changes: dict[str, Any], rule: str, value: str
 ) -> None:
-    game = read_game(encode(public_good()))
+    game = record_of(public_good())
     check_against_game_definition(game)
-    change(game)
+    for name, changed in changes.items():
+        setattr(game, name, changed)
     with pytest.raises(InvalidDocumentError) as caught:
         check_against_game_definition(game)
     assert (caught.value.fault.rule, caught.value.fault.message) == (rule, value)
 
 
+def broken_rows(*games: GameRecord) -> dict[str, RecordError]:
+    """The first row of each game that breaks a contract, by the game's place."""
+    placed = [
+        IdentifiedGame(game, str(place) * 32, None, "a" * 64, "b" * 32, "source", "path")
+        for place, game in enumerate(games)
+    ]
+    return {
+        game_id[0]: fault for game_id, fault in build_event_frames(placed).invalid_games.items()
+    }
+
+
 @pytest.mark.parametrize(("seat", "rule"), [(0, "seat is at least 1"), (99, SEAT_RULE)])
 def test_a_seat_that_nobody_has_breaks_the_contract_of_its_table(seat: int, rule: str) -> None:
     """Formats that count seats from 0 are told so, and no other game's player has the row."""
-    game = read_game(encode(public_good()))
+    game = record_of(public_good())
     game.contributions[0] = replace(game.contributions[0], seat=seat)
-    identified = [
-        IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
-        for digit in "01"
-    ]
-    broken = build_event_frames(identified).invalid_games
-    assert broken.keys() == {"0" * 32, "1" * 32}
+    broken = broken_rows(game, game)
+    assert broken.keys() == {"0", "1"}
     assert all(rule in fault.rule for fault in broken.values())
 
 
 def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
     """A text of the log is written out and cut; what another game of the batch breaks is not."""
-    games = [read_game(encode(public_good())) for _ in range(3)]
-    identified = [
-        IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
-        for game, digit in zip(games, "012", strict=True)
-        if game is not None
-    ]
-    first, second, _ = (placed.game for placed in identified)
+    games = [record_of(public_good()) for _ in range(3)]
+    first, second, _ = games
     for place in (0, 1):
         first.contributions[place] = replace(first.contributions[place], round=-2 - place)
     second.contributions[0] = replace(second.contributions[0], amount=math.inf)
-    found = build_event_frames(identified).invalid_games
-    assert {game_id[0]: (fault.rule, fault.message) for game_id, fault in found.items()} == {
+    found = broken_rows(*games)
+    assert {place: (fault.rule, fault.message) for place, fault in found.items()} == {
         "0": (
             "the contract of contributions: round is at least 0",
             "a row breaks the contract of contributions: round is at least 0 (round -2 in 2 rows)",
@@ -122,11 +106,10 @@ def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
 
 
 def test_a_text_in_a_fault_is_written_out_and_cut() -> None:
-    game = read_game(encode(public_good()))
+    game = record_of(public_good())
     text = "\x1b[2J\n" + "x" * 10_000
     game.seats[0] = replace(game.seats[0], role=text)
-    identified = IdentifiedGame(game, "0" * 32, None, "a" * 64, "b" * 32, "source", "path")
-    message = build_event_frames([identified]).invalid_games["0" * 32].message
+    message = broken_rows(game)["0"].message
     assert "role '\\x1b[2J\\nxxx" in message
     assert "x..." in message
     assert message.isprintable()

@@ -30,6 +30,7 @@ assert ingest(sys.argv[2], sys.argv[3]).statuses["ingested"] > 0
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow(seconds=3)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_system_can_be_removed(system: str, tmp_path: Path) -> None:

@@ -1,187 +1,10 @@
-"""The archive of TextArena's Avalon: what its logs say, counted once more in plain Python."""
-
-import json
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+"""TextArena's Avalon, one game at a time."""
 
 import pytest
-from event_tables import ENGINES
-from logs.textarena import EVIL, Log, cut_off, good_won, merlin_found, of_one_agent
-from rawlogs import encode, fault_of, game_of
-from real_archives import Archive, ingested, rows, shares, statuses, values
+from logs.textarena import Log, cut_off, good_won, merlin_found, of_one_agent
+from rawlogs import bent, encode, fault_of, game_of
 
 from pipeline.formats import read_game
-
-EVERY_ENGINE = pytest.mark.parametrize("engine", ENGINES)
-BOTS = {"deeprole", "deeprole-llm"}
-Votes = dict[str, str]
-# The number of a mission, a team, and the votes for it.
-Ballot = tuple[int, list[int], Votes]
-
-
-@pytest.fixture(scope="module")
-def archive(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Archive:
-    return ingested(shared / "real" / "textarena-avalon.tar.zst", tmp_path_factory.mktemp("arena"))
-
-
-def agents(log: Any) -> list[str]:
-    return log.get("seat_agents") or [log["agent"]] * len(log["game_info"])
-
-
-def roles(log: Any) -> list[str]:
-    return [info["role"] for info in log["game_info"].values()]
-
-
-def ballots(log: Any) -> Iterator[Ballot]:
-    """The votes as they were said, each under the last team that the engine wrote down."""
-    state: Any = {}
-    said: Votes = {}
-    for row in log["logs"]:
-        text = row["message"]
-        if row["from"] == -1 and text.startswith("<game_state>"):
-            if said:
-                yield state["mission_index"], state["team_proposal"], said
-            state, said = json.loads(text[len("<game_state>") : -len("</game_state>")]), {}
-        elif row["from"] >= 0 and text.startswith("<vote>"):
-            said[str(row["from"])] = text[len("<vote>") : -len("</vote>")]
-
-
-def test_every_document_is_accounted_for(archive: Archive) -> None:
-    """At 96 tables nobody but bots sits: they are read, and no metric counts them."""
-    assert statuses(archive) == {"ingested": 298}
-    faults = rows(archive, "quarantine")
-    assert Counter(fault["rule"] for fault in faults) == {"at least one player is tested": 96}
-    without = {path for path, log in archive.raw.items() if set(agents(log)) <= BOTS}
-    assert {fault["path"] for fault in faults} == without
-
-
-def test_games_are_as_many_as_known(archive: Archive) -> None:
-    games = rows(archive, "games")
-    assert {game["n_players"] for game in games} == {5}
-    assert Counter(game["outcome"] for game in games) == {
-        "quests_failed": 128,
-        "merlin_found": 38,
-        "good_won": 132,
-    }
-    ended_by = Counter(game["ended_by"] for game in games)
-    assert ended_by == {None: 279, "invalid move: Merlin guess not in valid format": 19}
-    for game in games:
-        log = archive.raw[game["path"]]
-        is_good = {pid for pid, role in enumerate(roles(log)) if role not in EVIL}
-        winners = {int(pid) for pid, reward in log["rewards"].items() if reward == 1}
-        assert (winners == is_good) == (game["outcome"] == "good_won"), game["path"]
-
-
-def test_seats_are_of_models_and_bots(archive: Archive) -> None:
-    """28 logs name one agent for all seats."""
-    players = rows(archive, "players")
-    assert {(one["model"], one["is_bot"], one["is_tested"]) for one in players} == {
-        ("tinker-distil", False, True),
-        ("deeprole", True, False),
-        ("deeprole-llm", True, False),
-    }
-    assert sum("seat_agents" not in log for log in archive.raw.values()) == 28
-    for one in players:
-        log = archive.raw[one["path"]]
-        pid = one["seat"] - 1
-        assert (one["model"], one["role"]) == (agents(log)[pid], roles(log)[pid].lower())
-
-
-def test_bots_say_one_of_four_lines(archive: Archive) -> None:
-    talk = [one for one in rows(archive, "messages") if one["phase"] == "talk"]
-    said = {one["content"] for one in talk if one["model"] in BOTS}
-    assert (len(talk), len(said)) == (11_825, 4)
-
-
-def test_every_vote_event_follows_from_its_votes(archive: Archive) -> None:
-    events = [event for log in archive.raw.values() for event in log["vote_events"]]
-    assert len(events) == 5_066
-    for event in events:
-        n_for = list(event["votes"].values()).count("approve")
-        assert (n_for, n_for > 2) == (event["approve_count"], event["passed"])
-
-
-def test_team_votes_are_those_that_were_said(archive: Archive) -> None:
-    """Of 5,066 vote events 2,304 are votes; the others show an older vote under a newer team."""
-    logged: dict[str, list[Ballot]] = {}
-    for vote in rows(archive, "team_votes"):
-        team = [int(name.removeprefix("Player ")) for name in vote["team"]]
-        of_game = logged.setdefault(vote["path"], [])
-        if not of_game or len(of_game[-1][2]) == 5:
-            of_game.append((vote["round"] - 1, team, {}))
-        choice = "approve" if vote["approves"] else "reject"
-        of_game[-1][2][str(vote["seat"] - 1)] = choice
-    assert sum(map(len, logged.values())) == 2_304
-    for path, log in archive.raw.items():
-        assert logged[path] == list(ballots(log)), path
-        events = iter(
-            (e["mission_index"], e["team_proposal"], e["votes"]) for e in log["vote_events"]
-        )
-        assert all(ballot in events for ballot in logged[path]), path  # in this order
-
-
-def test_every_proposal_follows_from_its_votes(archive: Archive) -> None:
-    votes: dict[tuple[str, int, int], list[bool]] = {}
-    for vote in rows(archive, "team_votes"):
-        key = vote["path"], vote["round"], vote["attempt"]
-        votes.setdefault(key, []).append(vote["approves"])
-    teams = rows(archive, "team_proposals")
-    assert Counter(team["is_voted_on"] for team in teams) == {True: 2_304, False: 61}
-    for team in teams:
-        key = team["path"], team["round"], team["attempt"]
-        assert team["is_voted_on"] == (key in votes)
-        is_forced = team["attempt"] == 5
-        assert team["is_approved"] == (is_forced or votes[key].count(True) > 2), key
-
-
-def test_outcomes_follow_from_the_quests(archive: Archive) -> None:
-    quests: dict[str, Counter[bool]] = {}
-    for team in rows(archive, "team_proposals"):
-        if team["is_quest_failed"] is not None:
-            quests.setdefault(team["path"], Counter()).update([team["is_quest_failed"]])
-    for game in rows(archive, "games"):
-        decided = quests[game["path"]]
-        assert (decided[True] == 3) == (game["outcome"] == "quests_failed")
-        assert (decided[False] == 3) == (game["outcome"] != "quests_failed")
-
-
-def test_secrets_are_not_in_the_tables(archive: Archive) -> None:
-    """Who failed a quest, and who of the evil players guessed Merlin, no log says."""
-    assert rows(archive, "quest_plays") == []
-    assert rows(archive, "assassinations") == []
-
-
-def test_instructions_are_for_one_player(archive: Archive) -> None:
-    """The first ten rows say to each what it is; Merlin's instructions are empty in every game."""
-    first = [one for one in rows(archive, "messages") if one["message_index"] < 10]
-    merlin = {
-        one["path"]: one["player"] for one in rows(archive, "players") if one["role"] == "merlin"
-    }
-    n_empty = 0
-    for one in first:
-        assert one["visible_to"] == [f"Player {one['message_index'] % 5}"]
-        n_empty += one["content"] == ""
-        assert one["content"] != "" or one["visible_to"] == [merlin[one["path"]]]
-    assert n_empty == 298
-
-
-@EVERY_ENGINE
-def test_wins_by_role(archive: Archive, engine: str) -> None:
-    played = [
-        (agent, role, (role in EVIL) == (log["rewards"][str(roles(log).index("Minion"))] == 1))
-        for log in archive.raw.values()
-        for agent, role in set(zip(agents(log), roles(log), strict=True))
-        if agent not in BOTS
-    ]
-    wins = shares(((agent, role.lower()), won) for agent, role, won in played)
-    hidden = shares(((agent,), won) for agent, role, won in played if role in EVIL)
-    assert values(archive, "win_rate", ["model", "role"], engine) == pytest.approx(wins)
-    assert values(archive, "deception", ["model"], engine) == pytest.approx(hidden)
-
-
-# One game at a time
 
 
 def test_phases_and_rounds_follow_from_the_state() -> None:
@@ -261,25 +84,18 @@ def test_a_vote_that_was_not_registered_is_a_fault() -> None:
     assert len(game.events["team_votes"]) == 1
 
 
-def bent(*path: object, value: object) -> Log:
-    log = merlin_found()
-    *parents, last = path
-    part: Any = log
-    for key in parents:
-        part = part[key]
-    part[last] = value
-    return log
-
-
 @pytest.mark.parametrize(
     ("log", "json_path"),
     [
-        (bent("seat_agents", value=["model-a"]), "$.seat_agents"),
-        (bent("game_info", "0", "role", value="Jester"), "$.game_info[...].role"),
-        (bent("game_info", "5", value={"role": "Minion"}), "$.seat_agents"),
-        (bent("logs", 3, "from", value=9), "$.logs[3].from"),
-        (bent("logs", 10, "message", value="<game_state>{</game_state>"), "$.logs[10].message"),
-        (bent("rewards", value=[1, -1]), "$.rewards"),
+        (bent(merlin_found(), "seat_agents", value=["model-a"]), "$.seat_agents"),
+        (bent(merlin_found(), "game_info", "0", "role", value="Jester"), "$.game_info[...].role"),
+        (bent(merlin_found(), "game_info", "5", value={"role": "Minion"}), "$.seat_agents"),
+        (bent(merlin_found(), "logs", 3, "from", value=9), "$.logs[3].from"),
+        (
+            bent(merlin_found(), "logs", 10, "message", value="<game_state>{</game_state>"),
+            "$.logs[10].message",
+        ),
+        (bent(merlin_found(), "rewards", value=[1, -1]), "$.rewards"),
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:

@@ -2,27 +2,16 @@
 
 import json
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
-from kaggle_played import played
 from logs.kaggle import IN_TURN, TEAMS, state
-from rawlogs import encode
+from rawlogs import fault_of, record_of
 
-from pipeline.formats import read_game
-from pipeline.game_record import GameRecord, InvalidDocumentError, Usage
+from pipeline.game_record import GameRecord, Usage
 
 Log = dict[str, Any]
 EACH = pytest.mark.parametrize("log", IN_TURN.values(), ids=IN_TURN)
-PLAYS = Path(__file__).resolve().parents[1] / "kaggle_turns.py"
-
-
-def game_of(log: Log) -> GameRecord:
-    game = read_game(encode(log))
-    assert game is not None
-    return game
 
 
 def acts_of(log: Log) -> list[tuple[str, str]]:
@@ -44,7 +33,7 @@ def said(game: GameRecord, *, thoughts: bool = False) -> list[tuple[str, str]]:
 
 @EACH
 def test_actions_rewards_and_names(log: Log) -> None:
-    game = game_of(log)
+    game = record_of(log)
     assert f"open_spiel_{game.game_type}" == log["name"]
     assert said(game) == acts_of(log)
     assert [seat.model for seat in game.seats] == list(TEAMS)
@@ -69,7 +58,7 @@ def test_actions_rewards_and_names(log: Log) -> None:
 )
 def test_how_a_game_ended(name: str, outcome: str, n_rounds: int) -> None:
     """A round has one turn of each player: an offer, and what is said with it."""
-    game = game_of(IN_TURN[name])
+    game = record_of(IN_TURN[name])
     assert (game.outcome, game.n_rounds) == (outcome, n_rounds)
 
 
@@ -77,7 +66,7 @@ def test_what_an_act_is() -> None:
     kinds = {
         name: list(zip(course.round, course.phase, strict=True))
         for name in IN_TURN
-        for course in [game_of(IN_TURN[name]).messages.course]
+        for course in [record_of(IN_TURN[name]).messages.course]
     }
     thought = "reflection"
     assert kinds["bargaining"] == [
@@ -93,7 +82,7 @@ def test_what_an_act_is() -> None:
 
 @EACH
 def test_thoughts_are_reflections_that_nobody_is_shown(log: Log) -> None:
-    game = game_of(log)
+    game = record_of(log)
     assert said(game, thoughts=True) == [
         (player, f"I think of {text}.") for player, text in acts_of(log) if player == "Player 2"
     ]
@@ -125,7 +114,7 @@ def test_forfeits_and_timeouts(
     illegal = {"submission": -1, "failureCategory": "ILLEGAL"}
     ends = zip(({"submission": -1}, illegal), rewards, statuses, strict=True)
     log["steps"][-1] = [state(action, None, reward, status) for action, reward, status in ends]
-    game = game_of(log)
+    game = record_of(log)
     assert (game.ended_by, [result.is_win for result in game.results]) == (ended_by, won)
     credits = [None if one is None else float(one) for one in won]
     assert [result.win_credit for result in game.results] == credits
@@ -155,7 +144,7 @@ def test_at_a_forfeit_nothing_was_done(log: Log, submission: Any, status: str) -
         state({"submission": -1}, None, 1, "DONE") | {"info": kept[0]},
         state(illegal, None, -1, status) | {"info": kept[1]},
     ]
-    game = game_of(log)
+    game = record_of(log)
     assert said(game) == done
     assert (game.is_finished, game.outcome == "agreed", game.faults) == (True, False, [])
     assert [result.is_win for result in game.results] == [True, False]
@@ -173,7 +162,7 @@ def test_what_calls_used_and_who_failed(log: Log) -> None:
         state({"submission": -1}, None, reward, status)
         for reward, status in ((1, "DONE"), (None, "TIMEOUT"))
     ]
-    game = game_of(log)
+    game = record_of(log)
     assert n_calls
     assert list(game.usage) == [Usage(), Usage(7 * n_calls, 2 * n_calls, 0.5 * n_calls)]
     assert game.failures == {2: "timeout"}
@@ -185,9 +174,9 @@ def test_what_calls_used_and_who_failed(log: Log) -> None:
 @EACH
 @pytest.mark.parametrize("odd", [None, 5, [], {}])
 def test_an_act_without_words_costs_only_that_act(log: Log, odd: Any) -> None:
-    log, whole = deepcopy(log), game_of(log)
+    log, whole = deepcopy(log), record_of(log)
     log["steps"][2][0]["info"]["actionSubmittedToString"] = odd
-    game = game_of(log)
+    game = record_of(log)
     assert said(game) == said(whole)[1:]
     assert [fault.json_path for fault in game.faults] == [
         "$.steps[2][0].info.actionSubmittedToString"
@@ -197,36 +186,12 @@ def test_an_act_without_words_costs_only_that_act(log: Log, odd: Any) -> None:
 def test_parameters_that_cannot_be_read_are_left_out() -> None:
     log = deepcopy(IN_TURN["bargaining"])
     log["info"]["openSpielGameStringResolved"] = "x(a=1.2.3,b=.,c=007,d=2,e=Trueish,f=-1,g=x)"
-    assert game_of(log).setting == {"d": 2}
+    assert record_of(log).setting == {"d": 2}
     del log["info"]["openSpielGameStringResolved"]
-    assert game_of(log).setting == {}
+    assert record_of(log).setting == {}
 
 
 def test_an_episode_is_of_two_players() -> None:
     log = deepcopy(IN_TURN["coin_game"])
     log["steps"][1].append(log["steps"][1][0])
-    with pytest.raises(InvalidDocumentError) as error:
-        read_game(encode(log))
-    assert error.value.fault.json_path == "$.steps[1]"
-
-
-# Games that the package plays
-
-
-def test_games_that_the_package_plays(tmp_path: Path) -> None:
-    """Rewards, acts and outcomes against what OpenSpiel's last state says."""
-    counted, lake = played(PLAYS, tmp_path)
-    names = lake.table("games").select("game_id", "path").collect()
-    rows = {
-        table: names.join(lake.table(table).collect(), on="game_id").sort("game_id", by)
-        for table, by in (("games", "game_id"), ("players", "seat"), ("messages", "message_index"))
-    }
-    for path, told in counted.items():
-        of_game = {table: frame.filter(path=path) for table, frame in rows.items()}
-        (game,) = of_game["games"].to_dicts()
-        assert (game["outcome"], game["ended_by"]) == (told["outcome"], told["ended_by"])
-        assert of_game["players"]["model"].to_list() == told["teams"]
-        assert of_game["players"]["final_score"].to_list() == told["rewards"]
-        acts = of_game["messages"].filter(pl.col("phase") != "reflection")
-        assert acts.select("seat", "content").rows() == [tuple(act) for act in told["acts"]]
-    assert {one["outcome"] for one in counted.values()} == {"agreed", "not_agreed", "completed"}
+    assert fault_of(log).json_path == "$.steps[1]"

@@ -9,16 +9,13 @@ from bargainlogs import AGENTS, game as bargain, round_of
 from inspect_logs import chameleon, eval_log, json_log, sample
 from logs.kaggle import FORFEIT, failed, repeated
 from poollogs import PUNISHING, final, init, lines, punish, put, say
-from rawlogs import encode
+from rawlogs import encode, record_of
 
 from pipeline.archives import iter_documents
 from pipeline.events.readings import content_id
-from pipeline.formats import find_splitter, read_game
+from pipeline.formats import find_splitter
 from pipeline.formats.interchange import EXAMPLE, encode_game, schema
-from pipeline.formats.record_builder import sum_usages
 from pipeline.game_record import GameRecord, Usage
-from pipeline.ingest import ingest
-from pipeline.lake import open_lake
 
 NOTHING = Usage()
 # Each with what is read of it as a number, and as a whole one; null is a fault too.
@@ -45,12 +42,6 @@ EVERY_VALUE = pytest.mark.parametrize(
 )
 
 
-def game_of(data: bytes, path: str = "x.json") -> GameRecord:
-    game = read_game(data, None, path)
-    assert game is not None
-    return game
-
-
 def paths(game: GameRecord) -> list[str]:
     return [fault.json_path for fault in game.faults]
 
@@ -67,7 +58,7 @@ def document(**parts: Any) -> dict[str, Any]:
 @EVERY_VALUE
 def test_interchange(value: Any, number: float | None, whole: int | None) -> None:
     names = Usage.__struct_fields__
-    game = game_of(encode(document(**dict.fromkeys(names, value))))
+    game = record_of(encode(document(**dict.fromkeys(names, value))))
     wanted = Usage(whole, whole, number, number)
     assert list(game.usage) == [NOTHING, wanted, NOTHING]
     unread = [name for name in names if getattr(wanted, name) is None]
@@ -77,24 +68,13 @@ def test_interchange(value: Any, number: float | None, whole: int | None) -> Non
 
 def test_what_was_used_is_written_and_is_no_content() -> None:
     """Games are the same content whether their logs say it or not; the schema declares it."""
-    game = game_of(encode(document(failure="timeout", input_tokens=9, cost=0.25)))
-    again = game_of(encode_game(game))
+    game = record_of(encode(document(failure="timeout", input_tokens=9, cost=0.25)))
+    again = record_of(encode_game(game))
     assert (again.usage, again.failures) == (game.usage, {2: "timeout"})
-    assert content_id(game) == content_id(game_of(EXAMPLE.encode()))
+    assert content_id(game) == content_id(record_of(EXAMPLE.encode()))
     seat = schema()["$defs"]["Seat"]["properties"]
     assert seat["input_tokens"] == {"type": ["integer", "null"], "minimum": 0, "default": None}
     assert seat["cost"] == {"type": ["number", "null"], "minimum": 0, "default": None}
-
-
-def test_a_lake_has_it(tmp_path: Path) -> None:
-    """Also beside a game that says nothing."""
-    for name, game in {"a": document(seconds=1.5, failure="timeout"), "b": document()}.items():
-        (tmp_path / f"{name}.json").write_bytes(encode(game | {"system": name}))
-    ingest(tmp_path, tmp_path / "lake")
-    players = open_lake(tmp_path / "lake").table("players").sort("system", "seat").collect()
-    assert players["seconds"].to_list() == [None, 1.5, None, None, None, None]
-    assert players["failure"].to_list() == [None, "timeout", None, None, None, None]
-    assert players.select("cost", "input_tokens", "output_tokens").null_count().row(0) == (6, 6, 6)
 
 
 # Kaggle
@@ -111,17 +91,17 @@ def called(**parts: Any) -> dict[str, Any]:
 
 
 def test_kaggle_adds_up_calls() -> None:
-    game = game_of(encode(called()))
+    game = record_of(encode(called()))
     assert list(game.usage) == [NOTHING, Usage(50, 15, 2.5)]
     assert game.faults == []
-    silent = game_of(encode(called(prompt_tokens=None)))
+    silent = record_of(encode(called(prompt_tokens=None)))
     assert list(silent.usage) == [NOTHING, Usage(None, 15, 2.5)]
     assert silent.faults == []
 
 
 @EVERY_VALUE
 def test_kaggle(value: Any, number: float | None, whole: int | None) -> None:
-    game = game_of(encode(called(generation_tokens=value, duration_secs=value)))
+    game = record_of(encode(called(generation_tokens=value, duration_secs=value)))
     tokens = None if whole is None else 12 + whole
     seconds = None if number is None else 2.0 + number
     other, used = game.usage
@@ -147,7 +127,7 @@ def test_kaggle(value: Any, number: float | None, whole: int | None) -> None:
 )
 def test_who_failed(log: dict[str, Any], failures: dict[int, str]) -> None:
     """Where one ran out of time, the other is left with an error that is not its own."""
-    assert game_of(encode(log)).failures == failures
+    assert record_of(encode(log)).failures == failures
 
 
 # Inspect
@@ -157,7 +137,7 @@ def sampled(folder: Path, game: dict[str, Any] | None = None, **parts: Any) -> G
     log = eval_log([sample(0, game or chameleon(0), **parts)])
     (folder / "x.eval").write_bytes(log)
     (found,) = iter_documents(folder / "x.eval", choose=find_splitter)
-    return game_of(found.data or b"", found.path)
+    return record_of(found.data or b"", found.path)
 
 
 USED = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 9, "total_cost": 0.5}
@@ -180,14 +160,6 @@ def test_inspect_by_role_and_by_the_only_seat_of_a_model(tmp_path: Path) -> None
     assert game.faults == []
 
 
-def test_inspect_does_not_share_out_what_several_used(tmp_path: Path) -> None:
-    game = chameleon(0)
-    for seat in game["seats"]:
-        seat["model"] = "mockllm/model"
-    found = sampled(tmp_path, game, model_usage={"mockllm/model": USED})
-    assert list(found.usage) == [NOTHING] * 3
-
-
 def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
     """Of 9 tokens that the model of the third seat read, a grader read 3; blue's model is unused.
 
@@ -208,7 +180,7 @@ def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
     log = json_log([sample(0, chameleon(0), **usage)], eval=roles)
     (tmp_path / "several.json").write_bytes(log)
     (found,) = iter_documents(tmp_path / "several.json", choose=find_splitter)
-    unknown = game_of(found.data or b"", found.path).usage[2]
+    unknown = record_of(found.data or b"", found.path).usage[2]
     assert (unknown.input_tokens, unknown.output_tokens) == (None, None)
 
 
@@ -323,7 +295,7 @@ def test_pgg_bench(value: Any, number: float | None, whole: int | None) -> None:
         punish(2, 1, 1, 1) | {"response_time_s": 2},
         punish(3, 1, 1, 1),
     ]
-    game = game_of(lines([init(1, **PUNISHING), *events, final(5, 5, 5)]), "x.jsonl")
+    game = record_of(lines([init(1, **PUNISHING), *events, final(5, 5, 5)]), "x.jsonl")
     seconds = None if number is None else 1.5 + number
     assert list(game.usage) == [Usage(seconds=seconds), Usage(seconds=3.5), NOTHING]
     assert paths(game) == (["$[1].response_time_s"] if number is None else [])
@@ -338,15 +310,8 @@ def test_bargain(value: Any, number: float | None, whole: int | None) -> None:
     ends = log["agent_performance"]
     ends["alpha_1"] |= {"avg_response_time": 2.5, "total_requests": value, "total_cost": value}
     ends["beta_2"] |= {"avg_response_time": 2.5}
-    game = game_of(encode(log))
+    game = record_of(encode(log))
     seconds = None if number is None else 2.5 * number
     assert list(game.usage) == [Usage(seconds=seconds, cost=number), NOTHING]
     assert len(game.faults) == 2 * (number is None)
     assert len(game.proposals) > 0
-
-
-def test_a_total_is_known_if_each_part_is() -> None:
-    assert sum_usages([]) == NOTHING
-    assert sum_usages([Usage(1, 2, 0.5, 0.1), Usage(1, None, 0.5, None)]) == Usage(
-        2, None, 1.0, None
-    )

@@ -20,7 +20,7 @@ from pipeline.formats.sniffer import DocumentSniffer
 from pipeline.game_record import InvalidDocumentError
 from pipeline.simulate import simulate
 
-N_MUTANTS = 1_500
+N_MUTANTS = 400
 # What stands in a log in place of a value that belongs there.
 VALUES: list[Any] = [
     *(None, 0, 1, 2, -1, 1.5, 10**30, True, "", "x", [], {}, [""], [1, 2, 3], [1, 0, 1]),
@@ -95,18 +95,12 @@ def mutant(data: bytes, chance: random.Random) -> bytes:
 
 
 def test_simulated_games(logs: list[bytes]) -> None:
-    assert all(
-        DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()).keys for data in logs
-    )
+    looks = [DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()) for data in logs]
+    assert all(look.keys and look.whole_log for look in looks)
     assert {json.loads(told(data))["game_type"] for data in logs} == {
         *("chameleon", "undercover", "cost_sharing", "prisoners_dilemma", "public_good")
     }
     assert_alike(logs)
-
-
-def test_usual_logs_are_decoded_in_one_pass(logs: list[bytes]) -> None:
-    looks = [DocumentSniffer("", data, whole_log_decoders_of_built_in_formats()) for data in logs]
-    assert all(look.keys and look.whole_log for look in looks)
 
 
 def test_mutants(logs: list[bytes]) -> None:
@@ -120,7 +114,7 @@ def test_a_key_twice(logs: list[bytes]) -> None:
     keys = (b'"Player 1": ', b'"0": ', b'"win_flag": ', b'"history": ', b'"game_setting": ')
     twice = [
         data.replace(key, key + value + b", " + key, 1)
-        for data in logs
+        for data in logs[::3]
         for key in keys
         for value in (b"null", b"{}", b'"x"', b'{"model": "x"}')
     ]
@@ -143,6 +137,7 @@ def test_what_games_have_alike_does_not_pile_up(
     assert 0 < most < 5 * record_builder.call_cached.cache_info().currsize
 
 
+@pytest.mark.slow
 def test_public_games(shared: Path) -> None:
     archive = shared / "corpus" / "magic-public.tar.zst"
     found = [document.data for document in iter_documents(archive)]
