@@ -77,11 +77,7 @@ def test_the_page_lists_every_view() -> None:
     assert listed == all_views().keys()
 
 
-def test_the_questions_are_numbered() -> None:
-    assert [int(question.partition(".")[0]) for question in RECIPES] == [*range(1, 10)]
-
-
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("question", RECIPES)
 def test_a_recipe_gives_its_answer(connection: duckdb.DuckDBPyConnection, question: str) -> None:
     shown = answer(connection, question)
