@@ -13,7 +13,6 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.lake import open_or_create_lake
-from pipeline.plugins import DISTRIBUTION
 from pipeline.reports.cite import BENCHMARK_CITATION, TOOL_CITATION
 from pipeline.vocabulary import EDITIONS
 
@@ -84,7 +83,5 @@ def test_the_file_for_citations_agrees() -> None:
     assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [pipeline.__version__]
     assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == [project["license"]]
     assert f"value: pypi:{project['name']}\n" in text
-    assert project["name"] == DISTRIBUTION
-    assert f"Python package {DISTRIBUTION}," in TOOL_CITATION
-    assert "arXiv:2311.08562" in text
-    assert "arXiv:2311.08562" in BENCHMARK_CITATION
+    for said in (text, BENCHMARK_CITATION):
+        assert "arXiv:2311.08562" in said

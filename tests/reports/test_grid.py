@@ -38,6 +38,7 @@ def lake(sample_lake: Path) -> pipeline.Lake:
     return pipeline.open_lake(sample_lake)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("asked", GRIDS, ids=str)
 def test_a_grid_has_the_values_of_metrics(lake: pipeline.Lake, asked: dict[str, Any]) -> None:
     column = asked["columns"]
@@ -95,6 +96,7 @@ def test_percent_has_the_same_values_with_the_best_bold(lake: pipeline.Lake) -> 
     assert len(split_bold_parts(shown.text())) == 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("percent", ["", "true"])
 def test_its_page_leads_to_the_rows_behind_a_value(lake: pipeline.Lake, percent: str) -> None:
     asked = parse_page_parameters(
@@ -114,11 +116,6 @@ def test_its_page_leads_to_the_rows_behind_a_value(lake: pipeline.Lake, percent:
     assert shown
     for one in shown:
         assert lake.evidence(**{name: one[name] for name in ("metric", "model", "where")}).height
-
-
-def test_the_page_says_what_is_wrong(lake: pipeline.Lake) -> None:
-    content = page_definition("leaderboard").content(
-        lake, parse_page_parameters("leaderboard", {"columns": "rol"})
-    )
-    assert "no column `rol`" in content.faults["columns"]
-    assert content.title == "Leaderboard"
+    wrong = parse_page_parameters("leaderboard", {"columns": "rol"})
+    faults = page_definition("leaderboard").content(lake, wrong).faults
+    assert "no column `rol`" in faults["columns"]

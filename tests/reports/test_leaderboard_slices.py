@@ -53,7 +53,7 @@ def values(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, dict[str, An
     return by_model
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("asked", SLICES, ids=str)
 def test_a_slice_has_the_values_of_metrics_and_no_rank(
     lake: pipeline.Lake, whole: pl.Schema, asked: dict[str, Any]
@@ -85,7 +85,7 @@ def test_a_value_of_a_slice_is_that_of_a_loop_over_the_votes(lake: pipeline.Lake
     assert found == {model: sum(hits) / len(hits) for model, hits in votes.items()}
 
 
-@pytest.mark.some(4, 8)
+@pytest.mark.some(2, 6)
 @pytest.mark.parametrize("metric", NAMES)
 @pytest.mark.parametrize("part", [{}, {"game_type": "chameleon"}, {"where": "role = 'undercover'"}])
 def test_rows_are_sorted_by_a_metric(
@@ -110,6 +110,7 @@ def test_the_rank_is_by_win_rate_whatever_is_shown(lake: pipeline.Lake) -> None:
 BY = [{"by": "role"}, {"by": "game_type", "columns": "role"}]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "asked", [*(one for one in SLICES if {*one} <= {"game_type", "where"}), *BY]
 )
@@ -125,6 +126,7 @@ def test_the_page_shows_what_python_gives(lake: pipeline.Lake, asked: dict[str, 
     assert shown.to_dicts() == rows.to_dicts()
 
 
+@pytest.mark.slow
 def test_what_a_value_lacks_is_marked_and_noted(lake_of_formats: Path) -> None:
     lake = pipeline.open_lake(lake_of_formats).for_system("kaggle")
     shown = build_result_table(

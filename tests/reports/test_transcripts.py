@@ -243,7 +243,7 @@ def test_terminal_page_and_report_say_the_same(
     from pipeline.cli import main
     from pipeline.pages.templating import template_environment
 
-    for path in ("ck_arena/0.json", "pgg_bench/0.jsonl", "avalon/0.json", "bargain/0.json"):
+    for path in ("ck_arena/0.json", "pgg_bench/0.jsonl"):
         found = game(lake, path)
         html = plain(found._repr_html_() or "")
         macro = (

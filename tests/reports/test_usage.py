@@ -6,13 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from dilemmas import lake_of_documents
 
-import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.formats.interchange import EXAMPLE
-from pipeline.ingest import ingest
 
 MEASURES = ("input_tokens", "output_tokens", "seconds", "cost")
 
@@ -34,10 +33,7 @@ def games() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def lake(games: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("usage")
-    (top / "games.jsonl").write_text("\n".join(map(json.dumps, games)))
-    ingest(top / "games.jsonl", top / "lake")
-    return pipeline.open_lake(top / "lake")
+    return lake_of_documents(tmp_path_factory.mktemp("usage") / "logs", games)
 
 
 def expected(games: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -63,6 +59,7 @@ def test_sums_and_means(lake: Lake, games: list[dict[str, Any]]) -> None:
         lake.usage(model="model-c")
 
 
+@pytest.mark.slow
 def test_the_command_and_the_pages_show_it(lake: Lake, capsys: Any, tmp_path: Path) -> None:
     asked = ["usage", "--lake", str(lake.path)]
     assert main([*asked, "--format", "json"]) == 0
@@ -82,9 +79,7 @@ def test_names_of_bots(tmp_path: Path) -> None:
     game = json.loads(EXAMPLE)
     game["seats"][0] |= {"is_bot": True}
     game["seats"][1] |= {"model": "unsure", "is_bot": None}
-    (tmp_path / "game.json").write_text(json.dumps(game))
-    ingest(tmp_path / "game.json", tmp_path / "lake")
-    lake = pipeline.open_lake(tmp_path / "lake")
+    lake = lake_of_documents(tmp_path / "logs", [game])
     rows = dict(lake.models().select("model", "is_bot").rows())
     assert rows == {"model-a": False, "model-b": True, "unsure": None}
     assert "model-b" not in lake.leaderboard()["model"].to_list()
