@@ -1,10 +1,9 @@
-"""The Python face of a lake: it answers as what is beneath it, and its help leads there."""
+"""The Python face of a lake: it answers as what is beneath it."""
 
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from pydoc import locate
 
 import polars as pl
 import pytest
@@ -13,29 +12,14 @@ from polars.testing import assert_frame_equal
 import pipeline
 from pipeline.api import Lake
 from pipeline.errors import LakeError, QueryError, UsageError
-from pipeline.lake_methods import LakeWithMethods
 from pipeline.reports.completeness import readability
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
-
-METHODS = {
-    name: one
-    for kind in (LakeWithMethods, Lake)
-    for name, one in vars(kind).items()
-    if callable(one) and name[0] != "_"
-}
 
 
 @pytest.fixture(scope="module")
 def lake(two_models: Lake) -> Lake:
     return two_models
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_help_leads_to_what_is_there(name: str) -> None:
-    named = re.findall(r"`(pipeline\.[\w.]+)`", METHODS[name].__doc__)
-    assert [one for one in named if not callable(locate(one))] == []
-    assert METHODS[name].__doc__
 
 
 @pytest.mark.parametrize(

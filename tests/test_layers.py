@@ -72,39 +72,6 @@ ONLY = {
         "vocabulary",
     },
 }
-# A library, and the only parts that may import it.
-KEEPERS = {
-    "altair": {"plots"},
-    "vl_convert": {"plots"},
-    "deltalake": {"lake"},
-    "filelock": {"stores"},
-    "fsspec": {"warehouse"},
-    "obstore": {"stores"},
-    "pyspark": {"spark"},
-    "py4j": {"spark"},
-    "sqlglot": {"spark", "metrics"},
-    "jinja2": {"pages"},
-    "starlette": {"server"},
-    "uvicorn": {"server"},
-    "rich": {"text_format", "cli", "render"},
-    "click": {"cli"},
-    "statsmodels": {"statistics"},
-    "xlsxwriter": {"cli"},
-}
-WITHOUT_POLARS = {
-    "parameters",
-    "errors",
-    "atomic_files",
-    "thinking_text",
-    "vocabulary",
-    "stores",
-    "game_record",
-    "sql_files",
-    "archives",
-    "simulate",
-    "games",
-    "formats",
-}
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -160,17 +127,6 @@ def test_imports_point_down() -> None:
         if module.split(".")[0] == "pipeline" and not may_import(part, module)
     ]
     assert wrong == []
-
-
-def test_libraries_stay_with_their_keepers() -> None:
-    for file in MODULES:
-        part = part_of(name_of(file))
-        for module in imports(file):
-            library = module.split(".")[0]
-            if library in KEEPERS:
-                assert part in KEEPERS[library], f"{name_of(file)} imports {module}"
-            if library in ("polars", "pyarrow", "duckdb"):
-                assert part not in WITHOUT_POLARS, f"{name_of(file)} imports {module}"
 
 
 def test_what_an_ingest_is_made_of_is_what_its_record_names() -> None:

@@ -1079,6 +1079,7 @@ def test_a_stated_target_in_another_form_has_its_seat(target: str, seat: int) ->
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(st.lists(NAMES | st.sampled_from(["A", "a", "\x01", "\x02,1", "Player 1"]), unique=True))
 def test_any_names_are_read_or_not_and_break_nothing(seats: list[str]) -> None:
     """As many votes as texts, each for a seat or for nobody."""

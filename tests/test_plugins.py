@@ -123,64 +123,50 @@ def test_the_game_and_its_table(told: dict[str, Told]) -> None:
     assert told["verify"].text
 
 
-def test_it_is_part_of_what_an_ingest_records(site: Path) -> None:
+def test_another_version_of_a_package_is_another_code(site: Path, tmp_path: Path) -> None:
+    """What it has read before is read again."""
+    shutil.copytree(site, tmp_path / "site")
+    with (tmp_path / "site" / "stag_hunt" / "trust.sql").open("a") as sql:
+        sql.write("-- changed\n")
     code = "from pipeline.provenance import hash_ingest_code; print(hash_ingest_code())"
-    before = program(site, code)
-    sql = site / "stag_hunt" / "trust.sql"
-    text = sql.read_text()
-    try:
-        sql.write_text(text + "-- changed\n")
-        assert program(site, code) != before
-    finally:
-        sql.write_text(text)
-    assert program(site, code) == before
-    assert program(site.parent, code) != before
+    hashes = [program(place, code) for place in (site, tmp_path / "site", site.parent, site)]
+    assert hashes[0] == hashes[3]
+    assert len({*hashes}) == 3
+
+
+LACKING = "that is not installed: no metric"
 
 
 def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
-    bare = tmp_path / "site"
-    bare.mkdir()
+    """Below numbers and a game of the package stands what is not read, but not below another."""
+    (bare := tmp_path / "site").mkdir()
     of = ("--lake", site.parent / "lake")
-    tables, played, values, verified, ingested = magic(
-        bare,
-        ("tables", *of),
-        ("sql", "SELECT DISTINCT game_type FROM games", *of, *JSON),
-        ("metrics", "--metric", "win_rate", *of, *JSON),
-        ("verify", *of, *JSON),
-        ("ingest", GAMES, *of),
+    (other, *_) = (
+        open_lake(site.parent / "lake")
+        .table("games")
+        .collect()
+        .filter(game_type="undercover")["game_id"]
     )
-    assert tables.text
-    assert "not listed: hunts, because a package is not installed" in tables.err
-    assert "stag_hunt" in {row["game_type"] for row in played.rows}
-    assert values.rows
-    assert {(one["check"], one["severity"]) for one in verified.rows} == {
-        ("not_installed", "warning")
-    }
-    assert "tables of a package that is not installed: hunts" in ingested.refusal
-
-
-def test_numbers_without_a_package_say_what_they_lack(site: Path, tmp_path: Path) -> None:
-    """Below metrics and completeness, and below a game of the package, but not below another."""
-    bare = tmp_path / "site"
-    bare.mkdir()
-    of = ("--lake", site.parent / "lake")
-    games = open_lake(site.parent / "lake").table("games").collect()
-    (other, *_) = games.filter(game_type="undercover")["game_id"]
-    commands = [
+    counting = [
         ("metrics", "--metric", "win_rate", "--system", "magic", *of),
         ("completeness", *of, "--format", "markdown"),
         ("show", "1.json", *of, "--format", "text"),
         ("show", other, *of),
     ]
-    said, of_site = (
-        [f"{told.text}\n{told.err}" for told in magic(place, *commands)] for place in (bare, site)
+    tables, verified, ingested, *told = magic(
+        bare, ("tables", *of), ("verify", *of, *JSON), ("ingest", GAMES, *of), *counting
     )
-    lacking = "that is not installed: no metric"
-    assert [text.count(lacking) for text in said] == [1, 1, 1, 0]
+    assert "not listed: hunts, because a package is not installed" in tables.err
+    assert [(one["check"], one["severity"]) for one in verified.rows] == [
+        ("not_installed", "warning")
+    ]
+    assert "tables of a package that is not installed: hunts" in ingested.refusal
+    said = [f"{one.text}\n{one.err}" for one in told]
+    assert [text.count(LACKING) for text in said] == [1, 1, 1, 0]
     for text in said[:2]:
         assert "the lake has games of stag_hunt, of a package" in text
         assert "their own tables (hunts) are not read" in text
-    assert not any(lacking in text for text in of_site)
+    assert not any(LACKING in one.out + one.err for one in magic(site, *counting))
 
 
 def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: Path) -> None:
@@ -304,39 +290,7 @@ ODD_VOTE = """return GameRecord(
 ODD_SETTING = ODD_VOTE.replace("setting={}", "setting={'x': object()}").replace("None, 5", "None")
 
 
-def faults_beside_games(site: Path, logs: Path) -> list[dict]:
-    """What is quarantined of these logs by an ingest, which has all games beside them."""
-    ingested, quarantine, counted = magic(
-        site,
-        ("ingest", logs, GAMES),
-        ("quarantine", *JSON),
-        ("sql", "SELECT count(*) AS n FROM games", *JSON),
-    )
-    assert ingested.text
-    assert counted.rows == [{"n": N_GAMES}]
-    return quarantine.rows
-
-
-def test_an_error_of_a_format_is_its_package_s(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    reads = ("return look.nothing", "return 7", "raise SystemError('x')", "raise SystemExit(7)")
-    packages = {f"boomer{n}": read for n, read in enumerate((*reads, ODD_VOTE, ODD_SETTING))}
-    (tmp_path / "logs").mkdir()
-    for name, read in packages.items():
-        broken_package(site, "formats", name, FORMAT.format(name=name, read=read), f"bad_{name}")
-        (tmp_path / "logs" / f"{name}.json").write_text(f'{{"{name}": 1}}')
-    faults = {row["path"]: row["message"] for row in faults_beside_games(site, tmp_path / "logs")}
-    assert faults.keys() == {f"{name}.json" for name in packages}
-    for name in packages:
-        message = faults[f"{name}.json"]
-        assert f"the format {name} of the package bad_{name}-magic" in message
-        assert "a bug in magic" not in message
-
-
-def test_a_file_that_a_format_cannot_cut_is_refused_alone(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    text = FORMAT.format(name="boomer", read="return None")
-    text += """
+SPLITTER = """
 def splitter(path, head):
     return cut if head.startswith(b"boom") else None
 
@@ -345,10 +299,35 @@ def cut(content, limit):
     raise AttributeError("oops")
     yield
 """
-    broken_package(site, "formats", "x", text)
-    (tmp_path / "boom.txt").write_text("boom")
-    (fault,) = faults_beside_games(site, tmp_path / "boom.txt")
-    assert "AttributeError: oops; this is a bug in the format boomer" in fault["message"]
+
+
+def test_an_error_of_a_format_is_its_package_s(tmp_path: Path) -> None:
+    """All games beside its files are taken in."""
+    site, logs = tmp_path / "site", tmp_path / "logs"
+    logs.mkdir()
+    reads = ("return look.nothing", "return 7", "raise SystemError('x')", "raise SystemExit(7)")
+    packages = {f"boomer{n}": read for n, read in enumerate((*reads, ODD_VOTE, ODD_SETTING))}
+    for name, read in packages.items():
+        text = FORMAT.format(name=name, read=read)
+        broken_package(site, "formats", name, text, f"bad_{name}")
+        (logs / f"{name}.json").write_text(f'{{"{name}": 1}}')
+    broken_package(site, "formats", "cut", FORMAT.format(name="cut", read="pass") + SPLITTER)
+    (logs / "boom.txt").write_text("boom")
+    ingested, quarantine, counted = magic(
+        site,
+        ("ingest", logs, GAMES),
+        ("quarantine", *JSON),
+        ("sql", "SELECT count(*) AS n FROM games", *JSON),
+    )
+    assert ingested.text
+    assert counted.rows == [{"n": N_GAMES}]
+    faults = {row["path"]: row["message"] for row in quarantine.rows}
+    assert "AttributeError: oops; this is a bug in the format cut" in faults.pop("boom.txt")
+    assert faults.keys() == {f"{name}.json" for name in packages}
+    for name in packages:
+        message = faults[f"{name}.json"]
+        assert f"the format {name} of the package bad_{name}-magic" in message
+        assert "a bug in magic" not in message
 
 
 @pytest.mark.parametrize(

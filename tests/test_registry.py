@@ -1,7 +1,6 @@
 """The registry lists what there is: each name leads to a function, with the options it needs."""
 
 import re
-from importlib import import_module
 from inspect import signature
 
 import click
@@ -13,14 +12,12 @@ from pipeline.api import Lake
 from pipeline.cli.app import app
 from pipeline.cli.options import VIEW_OPTIONS
 from pipeline.lake.stored_lake import LakeView
-from pipeline.pages.content import EDITION_FIELD, VIEW_FIELDS, Field, create_parameters_class
+from pipeline.pages.content import VIEW_FIELDS, Field, create_parameters_class
 from pipeline.registry import (
     COMMANDS,
     COMMANDS_WITHOUT_GAMES,
-    LAKE_COMMANDS,
     OMITTED_VIEW_OPTIONS,
     REPORTS,
-    RESULTS,
     load_result_function,
 )
 
@@ -32,22 +29,6 @@ REPORTS_WITHOUT_ARGUMENTS = [
         for one in [*signature(load_result_function(name)).parameters.values()][1:]
     )
 ]
-
-
-@pytest.mark.parametrize("name", RESULTS)
-def test_a_result_is_where_the_registry_says(name: str) -> None:
-    assert load_result_function(name).__name__ == name
-    if table := RESULTS[name].table:
-        assert callable(getattr(import_module(f"pipeline.render.{table}"), name))
-
-
-def test_notes_name_the_lake_behind_commands_that_read_one() -> None:
-    context = click.Context(app)
-    for name in COMMANDS:
-        made = app.get_command(context, name)
-        assert made is not None
-        options = {param.name for param in made.params}
-        assert (name in LAKE_COMMANDS) is ("lake" in options and "lakes" not in options), name
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -77,15 +58,6 @@ def test_view_options_are_those_of_a_lake() -> None:
 def test_a_field_of_a_page_cannot_hide_a_view_option(option: str) -> None:
     with pytest.raises(TypeError, match=f"`{option}` is a view option of all pages"):
         create_parameters_class(Field(option, "Another"))
-
-
-@pytest.mark.parametrize("name", pages.NAMES)
-def test_a_page_that_counts_has_the_fields_of_the_view(name: str) -> None:
-    parameters = pages.page_definition(name).parameters
-    fields = {field.name for field in parameters.FIELDS}
-    has_editions = EDITION_FIELD in parameters.FIELDS
-    assert not parameters.IS_OF_SYSTEM or "system" in fields
-    assert has_editions <= ("failures" in fields)
 
 
 @pytest.mark.some(3)

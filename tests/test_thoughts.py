@@ -123,16 +123,12 @@ def read_by_duckdb(texts: list[tuple[str, str]]) -> list[tuple[str, bool]]:
 
 def test_python_and_sql_read_the_same() -> None:
     """SQL leaves the quotation marks around a text in JSON."""
-    texts = [text for text, _, _ in TEXTS]
-    found = read_by_duckdb([("clue", text) for text in texts])
+    found = read_by_duckdb([("clue", text) for text, _, _ in TEXTS])
     assert [said.strip('"').strip() for said, _ in found] == [expected for _, expected, _ in TEXTS]
     assert [thinks for _, thinks in found] == [thinks for _, _, thinks in TEXTS]
-
-
-def test_python_and_sql_read_the_same_in_a_phase() -> None:
-    texts = [(phase, text) for phase, text, _ in OF_PHASES]
-    expected = [answer for _, _, answer in OF_PHASES]
-    assert [said.replace('\n"', "\n").strip('"') for said, _ in read_by_duckdb(texts)] == expected
+    found = read_by_duckdb([(phase, text) for phase, text, _ in OF_PHASES])
+    answers = [said.replace('\n"', "\n").strip('"') for said, _ in found]
+    assert answers == [answer for _, _, answer in OF_PHASES]
 
 
 PIECES = st.lists(
@@ -166,17 +162,15 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@given(st.lists(st.text() | PIECES | st.none(), min_size=1))
-def test_many_texts_are_read_as_each_alone(texts: list[str | None]) -> None:
+@given(
+    st.lists(st.text() | PIECES | st.none(), min_size=1),
+    st.sampled_from(["clue", "vote", "contribution"]),
+)
+def test_many_texts_are_read_as_each_alone(texts: list[str | None], phase: str) -> None:
     """Also those that the search for signs passes over, and no text."""
-    for phase in ("clue", "vote", "contribution"):
-        alone = [text and remove_thoughts(text, phase) for text in texts]
-        assert (
-            text_parsing.remove_thoughts_before_answers(
-                pl.Series(texts, dtype=pl.String), phase
-            ).to_list()
-            == alone
-        )
+    alone = [text and remove_thoughts(text, phase) for text in texts]
+    column = pl.Series(texts, dtype=pl.String)
+    assert text_parsing.remove_thoughts_before_answers(column, phase).to_list() == alone
 
 
 @pytest.mark.parametrize(
@@ -282,6 +276,7 @@ def rationality(lake: StoredLake, edition: str, engine: str) -> dict[str, tuple[
     return {f"{model} {kind}": (hits, counted) for model, kind, hits, counted in named.iter_rows()}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_audited_reads_the_answer_alone(lakes: tuple[StoredLake, StoredLake], engine: str) -> None:
     """By its engine all cooperate, and mostly put in the 1 of `round 1`; not so the answers."""
@@ -292,17 +287,15 @@ def test_audited_reads_the_answer_alone(lakes: tuple[StoredLake, StoredLake], en
     as_played = rationality(thinking, "paper", engine)
     assert as_played != by_answer
     assert {hits for name, (hits, _) in as_played.items() if "dilemma" in name} == {0}
-
-
-def test_evidence_of_audited_is_what_the_answers_say(lakes: tuple[StoredLake, StoredLake]) -> None:
     columns = ["term", "what", "hit", "compared_with"]
-    found = [
+    shown = [
         evidence(lake, "rationality", edition="audited").select(columns).sort(columns)
         for lake in lakes
     ]
-    assert found[0].equals(found[1])
+    assert shown[0].equals(shown[1])
 
 
+@pytest.mark.slow
 def test_the_audit_names_the_messages_with_thoughts(
     lakes: tuple[StoredLake, StoredLake],
 ) -> None:

@@ -66,10 +66,9 @@ def test_a_model_without_an_area_is_named(tmp_path: Path) -> None:
     named = "– sim-atlas: no area: "
     [note] = [note for note in lake.present("radar").notes if note.startswith(named)]
     assert "cooperation: nothing to count: agreements" in note
-    assert "without an area: sim-atlas" in plots.chart_to_svg(lake.plot_radar())
-    page = lake.page("radar").html
-    assert "without an area: sim-atlas" in page.partition("<table")[0]
-    assert named in page.partition("<table")[2]
+    picture, _, table = lake.page("radar").html.partition("<table")
+    assert "without an area: sim-atlas" in picture
+    assert named in table
     with pytest.raises(UsageError, match="no area to plot: it needs at least 3 metrics"):
         plots.plot_radar(alone)
 
@@ -80,12 +79,10 @@ def test_an_area_is_made_of_the_metrics_that_the_lake_has(tmp_path: Path) -> Non
     lake = _lake_of(tmp_path, "chameleon")
     axes = ["judgement", "reasoning", "deception", "self_awareness"]
     rows = lake.radar().drop_nulls("area")
-    assert rows.height > 0
-    for row in rows.iter_rows(named=True):
-        first, second, third, fourth = (100 * row[name] for name in axes)
-        assert row["area"] == pytest.approx((first + third) * (second + fourth) / 2)
-        assert row["ci_low"] < row["area"] < row["ci_high"]
-    assert lake.radar(model=rows["model"][0])["area"][0] == rows["area"][0]
+    row = rows.row(0, named=True)
+    first, second, third, fourth = (100 * row[name] for name in axes)
+    assert row["area"] == pytest.approx((first + third) * (second + fourth) / 2)
+    assert lake.radar(model=row["model"])["area"].item() == row["area"]
     named = "areas are of Judgement, Reasoning, Deception, Self-Awareness: no model has"
     assert any(note.startswith(named) for note in lake.present("radar").notes)
     svg = plots.chart_to_svg(plots.plot_radar(rows))
@@ -100,8 +97,6 @@ def test_fewer_than_three_metrics_make_no_picture(
     """Public Good alone has no metric over all types: values stay in the table."""
     lake = _lake_of(tmp_path, "public_good")
     assert lake.radar()["area"].null_count() == 2
-    notes = lake.present("radar").notes
-    assert any(note.startswith("no model has an area: it needs at least 3") for note in notes)
     assert main(["radar", "--lake", str(tmp_path / "lake"), "--format", "svg"]) == 2
     out, err = capfdbinary.readouterr()
     assert out == b""

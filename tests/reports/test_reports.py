@@ -1,8 +1,7 @@
 """Comparisons, completeness, plans and differences, on lakes written by hand."""
 
-import sys
+from collections import Counter
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import polars as pl
@@ -10,10 +9,6 @@ import pytest
 from event_tables import ENGINES, Frames, lake_of, results_of, table
 from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
-
-import lost_games
 
 from pipeline.column import polars_schema
 from pipeline.errors import UsageError
@@ -156,15 +151,6 @@ MISSING = [("whole", s, 0, 0.0) for s in range(4)] + [
 ]
 
 
-def test_completeness_counts_settings_that_any_model_played():
-    found = completeness(lake_with(MISSING)).rows(named=True)
-    result = {row["model"]: row for row in found}
-    of_lacking = {name: result["lacking"][name] for name in ("expected", "found", "finished")}
-    assert of_lacking == {"expected": 4, "found": 3, "finished": 2}
-    assert result["lacking"]["n_unfinished"] == 1
-    assert (result["whole"]["is_complete"], result["lacking"]["is_complete"]) == (True, False)
-
-
 def replayed(**times: list[int]) -> Frames:
     """Models with so many finished games of each setting, every one of them won."""
     rows = [
@@ -174,13 +160,6 @@ def replayed(**times: list[int]) -> Frames:
         for replay in range(n)
     ]
     return Frames({"results": results_of(rows)})
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("name", lost_games.LOSSES)
-def test_bounds_hold_the_value_of_all_games(name):
-    """Dropping the games that a model lost took its win rate from .45 to 1, bounds 1 to 1."""
-    assert lost_games.simulate(name, 2)[:3] == (2, 2, 0)
 
 
 def test_bounds_are_beside_the_model_that_finished_most():
@@ -254,31 +233,6 @@ def test_models_are_asked_for_by_name():
 AS_CIVILIAN = {"game_type": "undercover", "role": "civilian"}
 AS_UNDERCOVER = {"game_type": "undercover", "role": "undercover"}
 AS_NEGOTIATOR = {"game_type": "cost_sharing"}
-VOTES = """
-game | seat | role     | is_correct | parse_status
-1    | 1    | civilian | yes        | ok
-1    | 2    | civilian | no         | unreadable
-2    | 1    | civilian | no         | ok
-2    | 2    | civilian | no         | outage
-3    | 1    | civilian | no         | ambiguous
-"""
-
-
-def test_bounds_move_unreadable_misses_and_add_outages():
-    """1 hit of 4 counted, one of which is unreadable, and an outage: 1/5 to 3/5.
-
-    The ambiguous one counts as it was registered in both.
-    """
-    text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no\n3 | civilian | no"
-    tables = {"votes": VOTES, "results": text}
-    lake = Frames(
-        {name: table(name, rows, game_type="undercover") for name, rows in tables.items()},
-    )
-    row = readability(lake).filter(metric="judgement").row(0, named=True)
-    assert (row["value"], row["value_min"], row["value_max"]) == (1 / 4, 1 / 5, 3 / 5)
-    assert (row["n_unreadable"], row["n_ambiguous"], row["n_outages"]) == (3, 1, 1)
-    assert row["n_missing"] == 0
-    assert metrics(lake, metric="judgement", by=())["n_unreadable"].to_list() == [3]
 
 
 UNDECIDED = """
@@ -413,6 +367,10 @@ def test_bounds_are_the_least_and_the_most_of_all_that_could_be(name, edition):
         assert row["value"] == (value if value is None else pytest.approx(value)), row
         bounds = (row["value_min"], row["value_max"])
         assert bounds == pytest.approx((min(values), max(values))), row
+        statuses = Counter(status for _, status in models[row["model"]])
+        assert row["n_unreadable"] == statuses.total() - statuses["ok"], row
+        assert row["n_ambiguous"] == statuses["ambiguous"], row
+        assert row["n_outages"] == statuses["outage"], row
 
 
 def alone(rows):
@@ -619,6 +577,14 @@ def test_games_in_which_a_model_holds_every_seat_are_counted_beside_its_win_rate
         *(
             ({"difference": n}, r"win_rate is impossible: .* are within 0\.\.1")
             for n in (1.01, -2, float("inf"), float("nan"))
+        ),
+        *(
+            ({"n_pairs": n}, f"n_pairs must be {said}")
+            for n, said in (
+                (0, "1 or more"),
+                (10**400, "1000000 or less"),
+                *((n, "a whole number") for n in (1.5, float("nan"), "3", True, None)),
+            )
         ),
         ({"power": 1}, "the power must be less than 1 and greater"),
         ({"confidence": 1}, "the confidence must be between 0 and 1, for example 0.95, not 1"),

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.api import Game, Lake, open_lake
+from pipeline.cli import main
 from pipeline.reports.transcript_items import (
     Action,
     ActionLine,
@@ -235,33 +236,24 @@ def test_a_round_begins_once() -> None:
 
 
 @pytest.mark.slow
-def test_terminal_page_and_report_say_the_same(
-    lake: Lake, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("path", ["ck_arena/0.json", "pgg_bench/0.jsonl"])
+def test_terminal_and_page_say_the_same(
+    path: str, lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each heading, line of what was done, and mark of a game stands in all of its forms."""
-    pytest.importorskip("jinja2")
-    from pipeline.cli import main
-    from pipeline.pages.templating import template_environment
-
-    for path in ("ck_arena/0.json", "pgg_bench/0.jsonl"):
-        found = game(lake, path)
-        html = plain(found._repr_html_() or "")
-        macro = (
-            template_environment().get_template("transcript.html").make_module({"NULL": "–"}).done
-        )
-        assert main(["show", path, "--lake", str(lake.path)]) == 0
-        printed = capsys.readouterr().out
-        for part in found.items:
-            assert f"{part.heading}  {part.phase_and_round}".rstrip() in printed
-            assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
-            assert plain(str(macro(part))) in html
-            for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
-                assert mark.text_with_sign in printed
-                assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
-            for done in part.actions:
-                assert done.line in printed
-                assert done.line in html
-            assert part.title in found.text
+    """Each heading, line of what was done, and mark of a game stands in both."""
+    found = game(lake, path)
+    html = plain(found._repr_html_() or "")
+    assert main(["show", path, "--lake", str(lake.path)]) == 0
+    printed = capsys.readouterr().out
+    for part in found.items:
+        assert f"{part.heading}  {part.phase_and_round}".rstrip() in printed
+        assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
+        for done in part.actions:
+            assert done.line in printed
+            assert done.line in html
+        for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
+            assert mark.text_with_sign in printed
+            assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
 
 
 def plain(html: str) -> str:

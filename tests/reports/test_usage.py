@@ -70,11 +70,6 @@ def test_the_command_and_the_pages_show_it(lake: Lake, capsys: Any, tmp_path: Pa
         assert "US dollars" in page.html
 
 
-def test_it_is_in_no_ranking(lake: Lake) -> None:
-    for rows in (lake.leaderboard(), lake.metrics()):
-        assert not {"cost", "seconds", *MEASURES} & set(rows.columns)
-
-
 def test_names_of_bots(tmp_path: Path) -> None:
     game = json.loads(EXAMPLE)
     game["seats"][0] |= {"is_bot": True}
