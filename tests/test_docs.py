@@ -77,6 +77,10 @@ def commands(page: str) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in asked]
 
 
+def test_the_file_for_citations_has_the_version() -> None:
+    assert f"\nversion: {pipeline.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", commands(README), ids=" ".join)
 def test_readme_command(words: list[str], magic: Magic) -> None:

@@ -12,7 +12,7 @@ from pipeline.api import Lake
 from pipeline.cli.app import app
 from pipeline.cli.options import VIEW_OPTIONS
 from pipeline.lake.stored_lake import LakeView
-from pipeline.pages.content import VIEW_FIELDS, Field, create_parameters_class
+from pipeline.pages.content import VIEW_FIELDS
 from pipeline.registry import (
     COMMANDS,
     COMMANDS_WITHOUT_GAMES,
@@ -52,12 +52,6 @@ def test_view_options_are_those_of_a_lake() -> None:
     assert {*VIEW_OPTIONS} == {*LakeView.__struct_fields__}
     assert {field.name for field in VIEW_FIELDS} <= {*VIEW_OPTIONS}
     assert {*VIEW_OPTIONS} - {"system"} <= {*signature(pipeline.open_lake).parameters}
-
-
-@pytest.mark.parametrize("option", [field.name for field in VIEW_FIELDS])
-def test_a_field_of_a_page_cannot_hide_a_view_option(option: str) -> None:
-    with pytest.raises(TypeError, match=f"`{option}` is a view option of all pages"):
-        create_parameters_class(Field(option, "Another"))
 
 
 @pytest.mark.some(3)

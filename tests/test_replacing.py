@@ -88,16 +88,6 @@ def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_catalogue_through_a_link(lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    link = tmp_path / "link.duckdb"
-    link.symlink_to("in/real.duckdb")
-    assert main(["catalog", "--lake", str(lake), "-o", str(link)]) == 0
-    assert link.is_symlink()
-    assert [file.name for file in (tmp_path / "in").iterdir()] == ["real.duckdb"]
-
-
-@pytest.mark.slow
 def test_a_pipe_is_written_to(lake: Path, tmp_path: Path) -> None:
     """As in `-o >(gzip)`; a device would even be gone, had a file taken its place."""
     pipe = tmp_path / "report.md"

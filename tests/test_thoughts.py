@@ -1,13 +1,13 @@
 """What a model writes before its answer: not read in any format, and found by the audit."""
 
-import json
+from pathlib import Path
 from time import process_time
 
 import duckdb
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
-from rawlogs import fault_of, game_of
+from rawlogs import encode, fault_of, game_of, prisoners_dilemma, public_good
 
 from pipeline import sql_files
 from pipeline.events import text_parsing
@@ -17,7 +17,6 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.audit import audit
-from pipeline.simulate import simulate
 from pipeline.thinking_text import remove_thoughts
 
 # Each with its answer, and whether it holds thoughts.
@@ -247,25 +246,25 @@ def test_a_thought_does_nothing() -> None:
 THOUGHTS = "<think>In round 1 I could cooperate or defect, or put in 3.</think>\n"
 
 
+def magic_lake(folder: Path, before: str) -> StoredLake:
+    """Games of two models, with this text before what players decide."""
+    folder.mkdir()
+    for model in ("x", "y"):
+        for build in (prisoners_dilemma, public_good):
+            log = build(model=model, tested="Player 2")
+            for row in log["history"]:
+                if row["visible_to"] == "Moderator":
+                    row["content"] = before + row["content"]
+            (folder / f"{model}-{build.__name__}.json").write_bytes(encode(log))
+    ingest(folder, folder / "lake", jobs=1)
+    return open_lake(folder / "lake")
+
+
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredLake, StoredLake]:
-    """The same games twice: as they are, and with thoughts before what players decide."""
+    """The same games twice: as they are, and with thoughts."""
     top = tmp_path_factory.mktemp("thoughts")
-    results = simulate(top / "logs", models=2, games=2, seed=9).results
-    for log in sorted(results.glob("p*/*/*.json")):
-        games = json.loads(log.read_bytes())
-        if "history" not in games:
-            continue
-        for name, before in (("plain", ""), ("thinking", THOUGHTS)):
-            for row in games["history"]:
-                if row["visible_to"] == "Moderator":
-                    row["content"] = before + row["content"].removeprefix(THOUGHTS)
-            place = top / name / log.relative_to(results)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(json.dumps(games), encoding="utf-8")
-    for name in ("plain", "thinking"):
-        ingest(top / name, top / f"{name}-lake", jobs=1)
-    return open_lake(top / "plain-lake"), open_lake(top / "thinking-lake")
+    return magic_lake(top / "plain", ""), magic_lake(top / "thinking", THOUGHTS)
 
 
 def rationality(lake: StoredLake, edition: str, engine: str) -> dict[str, tuple[float, float]]:

@@ -1,7 +1,6 @@
 """How to cite: what is said is true of the lake, and the same wherever it is said."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,13 +74,3 @@ def test_a_system_of_any_name_is_quoted(lake: Lake) -> None:
     assert re.sub(r"\{\}|\{[\[\]*]\}", "", note).count("{") == 0
     assert cited.bibtex.count("{") == cited.bibtex.count("}")
     assert re.findall(r"^@", cited.bibtex, re.MULTILINE) == ["@", "@"]
-
-
-def test_the_file_for_citations_agrees() -> None:
-    text = (TOP / "CITATION.cff").read_text()
-    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [pipeline.__version__]
-    assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == [project["license"]]
-    assert f"value: pypi:{project['name']}\n" in text
-    for said in (text, BENCHMARK_CITATION):
-        assert "arXiv:2311.08562" in said

@@ -118,12 +118,6 @@ def test_an_end_next_to_0_has_its_sign_explained(low: float, high: float, shown:
     assert NEXT_TO_0 in build_result_table("compare", ends).notes
 
 
-def test_the_margin_is_said_with_what_undecided_means() -> None:
-    rows = compare(lake_of_wins({"A": [0, 1], "B": [1, 1]}), margin=0.1)
-    notes = build_result_table("compare", rows, margin=0.1).notes
-    assert any("within -0.1..0.1; undecided means that neither" in note for note in notes)
-
-
 @pytest.mark.parametrize(
     ("settings", "enough"),
     [

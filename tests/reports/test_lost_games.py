@@ -69,12 +69,8 @@ def test_values_are_marked_in_every_table(lake: pipeline.Lake) -> None:
         for text in (shown.text(), shown.markdown(), shown.latex(), shown.html()):
             assert text.count("*") - text.count("**") >= 2, text
     assert build_result_table("compare", compared).visible_fields[1].cell_texts == ["1.000 *"]
-    assert "1.000 *" in build_result_table("compare", pairs).text()
-    assert SAID in build_result_table("metrics", lake.metrics(metric="win_rate", by="model")).html()
     complete = lake.metrics(metric="win_rate", by="model", model="orion")
     assert "*" not in build_result_table("metrics", complete).text()
-    contrast = lake.contrast("nova", "round", metric="rationality")
-    assert build_result_table("contrast", contrast).notes
 
 
 @pytest.mark.some(3)

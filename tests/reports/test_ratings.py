@@ -108,11 +108,11 @@ def test_intervals_hold_what_is_true() -> None:
 
 def test_the_better_model_is_ranked_first() -> None:
     true = {
-        (side, one): place / 2
+        (side, one): float(place)
         for side in ("hidden", "civilian")
         for place, one in enumerate(MODELS)
     }
-    found = rate_sides(arena(np.random.default_rng(1), true, 200, 8), 0.95)
+    found = rate_sides(arena(np.random.default_rng(1), true, 120, 8), 0.95)
     for side in ("hidden", "civilian"):
         assert found.filter(side=side)["model"].to_list() == MODELS[::-1]
         assert found.filter(side=side)["rank"].to_list() == [1, 2, 3, 4, 5, 6]

@@ -7,12 +7,10 @@ from random import Random
 import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of, results_of, table
-from hypothesis import HealthCheck, given, settings, strategies as st
-from random_tables import event_tables
 
 from pipeline.column import polars_schema
 from pipeline.errors import UsageError
-from pipeline.metrics import metric_spec, metrics
+from pipeline.metrics import metrics
 from pipeline.metrics.registry import ORIGIN_COLUMNS
 from pipeline.render import build_result_table
 from pipeline.reports import ranking
@@ -109,16 +107,6 @@ def test_without_two_models_there_are_no_pairs(rows):
 def test_two_models_are_compared_once(pairs, message):
     with pytest.raises(UsageError, match=message):
         compare(lake_with(APART), *pairs)
-
-
-def test_letters_are_shared_by_those_not_told_apart():
-    rows = [
-        (model, s, 0, float(s < won))
-        for model, won in (("A", 40), ("B", 37), ("C", 2))
-        for s in range(40)
-    ]
-    found = leaderboard(lake_with(rows)).select("model", "group_letters")
-    assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
 
 
 @pytest.mark.parametrize(("most", "family"), [(3, 3), (2, None)])
@@ -488,21 +476,6 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
     assert result["rationality"]["n_outages"] == 1
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(tables=event_tables(), edition=st.sampled_from(EDITIONS))
-@pytest.mark.slow
-def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, edition):
-    for row in readability(Frames(tables), edition=edition).iter_rows(named=True):
-        least, value, most = row["value_min"], row["value"], row["value_max"]
-        declared = metric_spec(row["metric"], edition)
-        if value is None:
-            is_unknown = row["n_unknown"] + row["n_outages"] > 0
-            assert least is most is None or (is_unknown and 0 <= least <= most <= declared.high)
-            continue
-        assert -1e-12 <= least <= value + 1e-12
-        assert value - 1e-12 <= most <= declared.high + 1e-12
-
-
 def test_a_model_that_lacks_some_settings_is_ranked_by_its_value():
     found = leaderboard(lake_with(MISSING))
     result = found.select(
@@ -543,8 +516,14 @@ def test_letters_have_the_size_of_their_family():
     """That of the models asked for: of fewer models fewer pairs are compared."""
     rows = [(model, s, 0, float(s < won)) for model, won in MODELS.items() for s in range(20)]
     lake = lake_with(rows)
-    for models, size in ((None, 3), (["good", "bad"], 1), (["good"], 0)):
-        assert leaderboard(lake, model=models)["family"].unique().to_list() == [size]
+    for models, size, letters in (
+        (None, 3, ["a", "a", "b"]),
+        (["good", "bad"], 1, ["a", "b"]),
+        (["good"], 0, ["a"]),
+    ):
+        board = leaderboard(lake, model=models)
+        assert board["family"].unique().to_list() == [size]
+        assert board["group_letters"].to_list() == letters
 
 
 SELF_PLAY = """
@@ -593,8 +572,4 @@ def test_games_in_which_a_model_holds_every_seat_are_counted_beside_its_win_rate
 )
 def test_a_plan_is_for_what_can_be_planned(asked, message):
     with pytest.raises(UsageError, match=message):
-        plan(lake_with(APART), "win_rate", **{"difference": 0.1, **asked})
-
-
-def test_a_plan_is_made_for_the_greatest_difference():
-    assert plan(lake_with(APART), "win_rate", -1.0)["settings"].item() >= 2
+        plan(lake_with(APART), "win_rate", **{"difference": -1.0, **asked})

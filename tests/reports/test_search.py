@@ -15,7 +15,6 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import row_stream
-from pipeline.lake.maintain import maintain
 from pipeline.reports.documents import (
     CONTEXT_CHARACTERS,
     MAX_WORD_LENGTH,
@@ -122,21 +121,6 @@ def test_a_search_goes_on_in_the_state_that_it_began_in(lake: Lake, tmp_path: Pa
     assert set(places(whole.rows)) < set(places(lake.search(["a"], limit=10**6).rows))
     with pytest.raises(LakeError, match="no ingest 99"):
         lake.search("x", after="99.0")
-
-
-@pytest.mark.slow
-def test_upkeep_changes_the_order_and_loses_nothing(tmp_path: Path) -> None:
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(tmp_path / model, model), tmp_path / "lake")
-    before = pipeline.open_lake(tmp_path / "lake")
-    first = before.search(["vote"], limit=2)
-    maintain(tmp_path / "lake")
-    after = pipeline.open_lake(tmp_path / "lake")
-    whole = before.search(["vote"], limit=10**6)
-    assert places(first.rows) + places(
-        after.search(["vote"], after=first.key, limit=10**6).rows
-    ) == places(whole.rows)
-    assert set(places(after.search(["vote"], limit=10**6).rows)) == set(places(whole.rows))
 
 
 @given(st.integers(0, 400), st.sampled_from([1, 7, 10_000]))

@@ -1,8 +1,10 @@
 """What models used, held against a plain loop over the games as they were written."""
 
 import json
+from itertools import product
 from pathlib import Path
 from random import Random
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -20,14 +22,11 @@ MEASURES = ("input_tokens", "output_tokens", "seconds", "cost")
 def games() -> list[dict[str, Any]]:
     """In each some seats say some of it, and zero is an amount."""
     dice = Random(5)
-    games = []
-    for number in range(40):
-        game = json.loads(EXAMPLE) | {"game_index": number}
+    games = [json.loads(EXAMPLE) | {"game_index": number} for number in range(40)]
+    for number, game in enumerate(games):
         for seat in game["seats"]:
-            for name in MEASURES[: 1 + number % 3]:  # nobody says what it cost
-                if dice.random() < 0.8:
-                    seat[name] = dice.choice((0, 7, 12, 1000))
-        games.append(game)
+            said = [name for name in MEASURES[: 1 + number % 3] if dice.random() < 0.8]
+            seat |= {name: dice.choice((0, 7, 12, 1000)) for name in said}  # nobody says the cost
     return games
 
 
@@ -38,15 +37,12 @@ def lake(games: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) 
 
 def expected(games: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     rows = []
-    for model in ("model-a", "model-b"):
-        for measure in MEASURES:
-            used = []
-            for game in games:
-                own = [seat.get(measure) for seat in game["seats"] if seat["model"] == model]
-                used += [sum(own)] if None not in own else []
-            if used:
-                total = float(sum(used))
-                rows.append((model, measure, len(used), len(games), total, total / len(used)))
+    for model, measure in product(("model-a", "model-b"), MEASURES):
+        seats = [[one for one in game["seats"] if one["model"] == model] for game in games]
+        known = [own for own in seats if all(measure in seat for seat in own)]
+        used = [sum(seat[measure] for seat in own) for own in known]
+        if used:
+            rows.append((model, measure, len(used), len(games), sum(used), mean(used)))
     return rows
 
 

@@ -4,6 +4,7 @@ The rule is that of docs/metrics.md. Here it is counted again, game by game.
 """
 
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from statistics import median_high, median_low
 from typing import NamedTuple
@@ -69,67 +70,59 @@ def lake_of(games: list[Played]) -> Frames:
 
 
 Numbers = dict[tuple[str, str], tuple[int, int, int]]
+# Of a model, a competition and a setting: whether each game is finished.
+Games = dict[tuple[str, str, object], list[bool]]
+
+
+def wanted_of(there: Games, model: str, competition: str, of: object) -> int:
+    """How many games of a setting are expected of a model."""
+    begun = there.get((model, competition, of), [])
+    if isinstance(of, str):  # nobody else can play it
+        return int(bool(begun))
+    others = [games for (_, c, one), games in there.items() if (c, one) == (competition, of)]
+    mine = [games for (m, c, _), games in there.items() if (m, c) == (model, competition)]
+    most = max(map(sum, mine), default=0)
+    finished = [n for games in others if (n := sum(games))] or [1]
+    low, high = median_low(finished), median_high(finished)
+    wanted = min(max(most, low), high)
+    if all(begun):
+        return wanted
+    own = [
+        games
+        for (m, c, one), games in there.items()
+        if (m, c) == (model, competition) and isinstance(one, int)
+    ]
+    whole = max((sum(games) for games in (*others, *own) if all(games)), default=-1)
+    enough = max(high, most) if whole >= sum(begun) else len(begun)
+    return max(wanted, min(len(begun), enough))
 
 
 def counted(games: list[Played], expected: int | None = None) -> Numbers:
     """Missing, expected and replayed games of each model and competition, counted one by one."""
-    there: dict[tuple[str, str, object], list[bool]] = defaultdict(list)
+    there: Games = defaultdict(list)
     for number, game in enumerate(games):
+        of = f"own {number}" if game.setting is None else game.setting
         for role in game.roles:
-            of = f"own {number}" if game.setting is None else game.setting
             there[game.model, OF_ROLE[role][1], of].append(game.is_finished)
-    models = {model for model, _, _ in there}
+    models, competitions = ({key[place] for key in there} for place in (0, 1))
     found: Numbers = {}
-    wanted: dict[tuple[str, str, object], int] = {}
-    for competition in {competition for _, competition, _ in there}:
-        for model in models:
-            mine = {
-                of: games for (m, c, of), games in there.items() if (m, c) == (model, competition)
-            }
-            most = max((sum(games) for games in mine.values()), default=0)
-            for of in {of for _, c, of in there if c == competition}:
-                key = model, competition, of
-                if str(of).startswith("own"):
-                    if of in mine:
-                        wanted[key] = 1
-                    continue
-                others = {
-                    m: there[m, competition, of] for m in models if (m, competition, of) in there
-                }
-                finished = [n for games in others.values() if (n := sum(games))] or [1]
-                low, high = median_low(finished), median_high(finished)
-                wanted[key] = min(max(most, low), high)
-                begun = mine.get(of, [])
-                if sum(begun) == len(begun):
-                    continue
-                whole = [
-                    sum(one)
-                    for one in (
-                        *others.values(),
-                        *(g for o, g in mine.items() if isinstance(o, int)),
-                    )
-                    if all(one)
-                ]
-                is_played_again = max(whole, default=-1) >= sum(begun)
-                enough = max(high, most) if is_played_again else len(begun)
-                wanted[key] = max(wanted[key], min(len(begun), enough))
-    for model in models:
-        for competition in {competition for _, competition, _ in there}:
-            numbers = [0, 0, 0]
-            for (m, c, of), n in wanted.items():
-                if (m, c) != (model, competition):
-                    continue
-                done = sum(there.get((m, c, of), []))
-                often = median_low([wanted[o, c, of] for o in models if (o, c, of) in there])
-                numbers[0] += max(n - done, 0)
-                numbers[1] += n
-                numbers[2] += max(done - often, 0) if (m, c, of) in there else 0
-            if expected is not None:
-                done = sum(
-                    sum(g) for (m, c, _), g in there.items() if (m, c) == (model, competition)
-                )
-                numbers[:2] = max(expected - done, 0), expected
-            found[model, competition] = tuple(numbers)
+    for model, competition in product(models, competitions):
+        numbers = [0, 0, 0]
+        for of in {of for _, c, of in there if c == competition}:
+            n = wanted_of(there, model, competition, of)
+            n_done = sum(there.get((model, competition, of), []))
+            often = [
+                wanted_of(there, *key)
+                for other in models
+                if (key := (other, competition, of)) in there
+            ]
+            numbers[0] += max(n - n_done, 0)
+            numbers[1] += n
+            numbers[2] += max(n_done - median_low(often), 0)
+        if expected is not None:
+            mine = [games for (m, c, _), games in there.items() if (m, c) == (model, competition)]
+            numbers[:2] = max(expected - sum(map(sum, mine)), 0), expected
+        found[model, competition] = tuple(numbers)
     return found
 
 
