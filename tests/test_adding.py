@@ -81,7 +81,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 JSON = ("--format", "json")
 OF_SILENCE = ("metrics", "--metric", "silence", *JSON)
-IN_RELEASE = ("metrics", "--edition", "release")
 ASKED = {
     "clue_length": ("metrics", "--metric", "clue_length", "--metric-file", "copy/clue_length.py"),
     "polars": OF_SILENCE,
@@ -89,8 +88,7 @@ ASKED = {
     "evidence": ("evidence", "silence"),
     "view": ("sql", "SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'"),
     "leaderboard": ("leaderboard",),
-    "release": IN_RELEASE,
-    "split": (*IN_RELEASE, "--model", "sim-atlas", "--format", "magic-json"),
+    "release": ("metrics", "--edition", "release"),
     "fines": ("sql", "SELECT player, round, paid, parse_status FROM fines"),
     "hares": ("sql", "SELECT DISTINCT weight, game_type FROM hares"),
     "roles": ("sql", "SELECT role, side FROM roles WHERE game_type = 'stag_hunt'"),
@@ -131,14 +129,9 @@ def test_the_metric(told: dict[str, Told]) -> None:
     assert len(told["evidence"].rows) == counted
     assert told["view"].rows == [{"n": counted}]
     assert "silence" in told["leaderboard"].rows[0]
+    assert "silence" not in {row["metric"] for row in told["release"].rows}
     in_letters = [row["value"] for row in told["clue_length"].rows if row["value"] is not None]
     assert min(in_letters) > 1
-
-
-def test_the_metric_is_not_in_what_is_frozen(told: dict[str, Told]) -> None:
-    assert "silence" not in {row["metric"] for row in told["release"].rows}
-    (line,) = told["split"].rows
-    assert len(line["train_split"]) == 9
 
 
 def test_the_format_the_game_and_the_table(told: dict[str, Told]) -> None:

@@ -67,16 +67,6 @@ def test_a_table_has_the_columns_of_its_base_first() -> None:
     assert not Base.defined_rules()
 
 
-def test_a_column_declared_anew_keeps_its_place() -> None:
-    class Other(Base):
-        """One row whose key may come again."""
-
-        key = Column(pl.String())
-
-    assert list(Other.columns()) == ["key", "word"]
-    assert not Other.primary_key()
-
-
 def test_rows_that_keep_their_contract() -> None:
     kept = rows(
         {},

@@ -199,14 +199,6 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
-def test_every_place_that_is_named_exists(page: str) -> None:
-    """Placeholders are in capitals, such as NAME.py."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    named = re.findall(r"`((?:pipeline|sql|tests|docs)/[\w/.-]+)`", text)
-    assert [one for one in named if "NAME" not in one and not (ROOT / one).exists()] == []
-
-
 def test_sample_is_what_its_command_writes(tmp_path: Path) -> None:
     simulate(tmp_path / "sample", models=4, games=4, seed=1)
     assert contents(tmp_path / "sample") == contents(ROOT / "data" / "sample")

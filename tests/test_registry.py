@@ -54,7 +54,7 @@ def test_view_options_are_those_of_a_lake() -> None:
     assert {*VIEW_OPTIONS} - {"system"} <= {*signature(pipeline.open_lake).parameters}
 
 
-@pytest.mark.some(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTS_WITHOUT_ARGUMENTS)
 def test_a_page_has_every_column_of_its_command(two_models: Lake, name: str) -> None:
     parameters = pages.parse_page_parameters(name, {})

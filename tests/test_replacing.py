@@ -14,7 +14,6 @@ import pytest
 from pipeline.atomic_files import atomic_write
 from pipeline.cli.app import main
 from pipeline.errors import PipelineError
-from pipeline.ingest import ingest
 
 TOP = Path(__file__).resolve().parents[1]
 MAGIC = [sys.executable, "-m", "pipeline"]
@@ -27,14 +26,6 @@ COMMANDS = [
     ["catalog", "-o", "mine.duckdb"],
 ]
 FULL_AT = 1 << 12  # bytes of a file: less than any of these has
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of some games of the sample."""
-    place = tmp_path_factory.mktemp("replacing") / "lake"
-    ingest(TOP / "data" / "sample" / "results" / "undercover", place)
-    return place
 
 
 def on_a_full_disk(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -53,10 +44,12 @@ def on_a_full_disk(command: list[str], folder: Path) -> subprocess.CompletedProc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_full_disk_leaves_the_old_file(command: list[str], lake: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_file(
+    command: list[str], sample_lake: Path, tmp_path: Path
+) -> None:
     out = tmp_path / next(one for one in command if "." in one)
     out.write_bytes(OLD)
-    run = on_a_full_disk([*MAGIC, *command, "--lake", str(lake)], tmp_path)
+    run = on_a_full_disk([*MAGIC, *command, "--lake", str(sample_lake)], tmp_path)
     assert run.returncode == 1
     assert run.stderr.startswith("magic: ")
     assert run.stderr.count("\n") == 1
@@ -88,18 +81,18 @@ def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_pipe_is_written_to(lake: Path, tmp_path: Path) -> None:
+def test_a_pipe_is_written_to(sample_lake: Path, tmp_path: Path) -> None:
     """As in `-o >(gzip)`; a device would even be gone, had a file taken its place."""
     pipe = tmp_path / "report.md"
     os.mkfifo(pipe)
     read: list[str] = []
     reader = Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
     reader.start()
-    assert main(["report", "--lake", str(lake), "-o", str(pipe)]) == 0
+    assert main(["report", "--lake", str(sample_lake), "-o", str(pipe)]) == 0
     reader.join()
     assert read[0].startswith("# ")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert main(["catalog", "--lake", str(lake), "-o", str(pipe)]) == 1
+    assert main(["catalog", "--lake", str(sample_lake), "-o", str(pipe)]) == 1
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 

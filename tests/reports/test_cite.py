@@ -57,9 +57,7 @@ def test_the_command_prints_it(lake: Lake, capsys: pytest.CaptureFixture[str]) -
         ("software", "magic-pipeline"),
         ("misc", "magic"),
     ]
-    assert entries.count("{") == entries.count("}")
     assert lake.cite().sentence in entries
-    assert "2311.08562" in entries
 
 
 def test_a_system_of_any_name_is_quoted(lake: Lake) -> None:

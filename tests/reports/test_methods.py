@@ -86,7 +86,6 @@ def test_a_mean_over_copies_knows_no_more_than_one(lake: pipeline.Lake) -> None:
             assert (mean["method"], mean["n_settings"]) == (one["method"], one["n_settings"])
 
 
-@pytest.mark.slow
 def test_a_mean_is_that_of_the_differences(public_lake: pipeline.Lake) -> None:
     rows = pipeline.open_lake(public_lake.path).compare_with("pgm", margin=0.2)
     own = rows.filter(pl.col("n_models") == 1, method="paired by setting")

@@ -63,7 +63,6 @@ def test_signs_in_the_name_of_a_model(tmp_path: Path) -> None:
     assert found.select("model", "other", "difference").rows() == [("h:pgm", "h", 1.0)]
 
 
-@pytest.mark.slow
 def test_a_name_that_either_lake_has_is_not_lacking(tmp_path: Path, capsys: Any) -> None:
     old = lake_of_documents(tmp_path / "old", (game(n, {"a": 0, "b": 1}) for n in range(3)))
     new = lake_of_documents(tmp_path / "new", (game(n, {"x/a": 0, "b": 1}) for n in range(3)))

@@ -91,20 +91,6 @@ def test_an_area_is_made_of_the_metrics_that_the_lake_has(tmp_path: Path) -> Non
     assert "Rationality" not in svg
 
 
-@pytest.mark.slow
-def test_fewer_than_three_metrics_make_no_picture(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    """Public Good alone has no metric over all types: values stay in the table."""
-    lake = _lake_of(tmp_path, "public_good")
-    assert lake.radar()["area"].null_count() == 2
-    assert main(["radar", "--lake", str(tmp_path / "lake"), "--format", "svg"]) == 2
-    out, err = capfdbinary.readouterr()
-    assert out == b""
-    assert b"metrics with a value here: none" in err
-    assert "<svg" not in lake.page("radar").html
-
-
 def texts_of(chart: Any) -> list[str]:
     nodes = ET.fromstring(plots.chart_to_svg(chart)).iter()
     return [part for node in nodes if node.tag.endswith("}text") for part in node.itertext()]

@@ -72,15 +72,6 @@ def test_one_term_without_common_settings_is_enough_to_be_unpaired():
     assert leaderboard(lake)["group_letters"].to_list() == ["a", "b"]
 
 
-def test_a_family_is_of_one_metric_or_of_the_whole_answer():
-    rows = APART + [("C", s, 0, s / 20) for s in range(20)]
-    pairs = compare(lake_with(rows))
-    result = pairs.filter(pl.col("p_value").is_not_null())
-    assert set(result["metric"]) == {"win_rate"}
-    assert set(result["family"]) == {3}
-    assert pairs.filter(metric="judgement")["reason"].str.contains("nothing to count").all()
-
-
 @pytest.mark.parametrize("rows", [[], [("A", 0, 0, 1.0)]], ids=["no model", "one model"])
 def test_without_two_models_there_are_no_pairs(rows):
     found = compare(lake_with(rows))

@@ -74,12 +74,8 @@ def test_slices_are_those_of_the_metrics():
     typed = compare(lake, ("A", "B"), metric="win_rate", by=["game_type"], game_type="all")
     whole = compare(lake, ("A", "B"), metric="win_rate")
     assert_frame_equal(typed.drop("game_type"), whole)
-    for asked, reason in (
-        ({"game_type": "chess"}, "no game type"),
-        ({"by": "kind"}, "cannot group"),
-    ):
-        with pytest.raises(UsageError, match=reason):
-            compare(lake, ("A", "B"), **asked)
+    with pytest.raises(UsageError, match="cannot group"):
+        compare(lake, ("A", "B"), by="kind")
 
 
 def test_a_group_that_one_model_lacks_has_a_reason():

@@ -1,22 +1,17 @@
 """A transcript has what was done in its place, in a line an act, whatever system ran the game."""
 
-import re
-from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.cli import main
 from pipeline.reports.transcript_items import (
     Action,
     ActionLine,
     TranscriptItem,
-    describe_hit,
     format_action,
     format_action_lines,
-    hit_sign,
     player_table,
     rounds_started_by_items,
     transcript_items as parts_of,
@@ -233,29 +228,3 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
 def test_a_round_begins_once() -> None:
     assert list(rounds_started_by_items([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
     assert list(rounds_started_by_items([None, 1, 1])) == [None, None, None]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["ck_arena/0.json", "pgg_bench/0.jsonl"])
-def test_terminal_and_page_say_the_same(
-    path: str, lake: Lake, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each heading, line of what was done, and mark of a game stands in both."""
-    found = game(lake, path)
-    html = plain(found._repr_html_() or "")
-    assert main(["show", path, "--lake", str(lake.path)]) == 0
-    printed = capsys.readouterr().out
-    for part in found.items:
-        assert f"{part.heading}  {part.phase_and_round}".rstrip() in printed
-        assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
-        for done in part.actions:
-            assert done.line in printed
-            assert done.line in html
-        for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
-            assert mark.text_with_sign in printed
-            assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
-
-
-def plain(html: str) -> str:
-    """The text of HTML, with one space between words."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
