@@ -98,7 +98,6 @@ def texts_of(chart: Any) -> list[str]:
 
 def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
     rows = lake.radar().drop_nulls("area")
-    assert rows.height > 1
     chart = plots.plot_radar(rows)
     texts = texts_of(chart)
     for title in ORDER:
