@@ -6,7 +6,7 @@ given for the whole table, else with what is plain (tested, finished, read witho
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
@@ -219,6 +219,30 @@ def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) 
             writer.write(rows.slice(start, size))
             writer.close()
     return lake
+
+
+def results_of(
+    rows: Iterable[tuple[str, int, int, float | None]],
+    game_type: str = "public_good",
+    first: int = 1,
+) -> pl.DataFrame:
+    """Results of (model, setting, index, win credit) in games numbered from `first`.
+
+    Without a credit a game is unfinished.
+    """
+    text = ["game | model | setting_id | game_index | win_credit | is_finished"]
+    text += [
+        f"{number} | {model} | f{setting:031x} | {index} | {'-' if won is None else won} | "
+        f"{'no' if won is None else 'yes'}"
+        for number, (model, setting, index, won) in enumerate(rows, first)
+    ]
+    return table("results", "\n".join(text), game_type=game_type)
+
+
+def lake_of_wins(wins: Mapping[str, Sequence[float]], first: int = 1) -> Frames:
+    """Each model's games, won or not, one in each setting from 0 on."""
+    rows = [(model, s, 0, won) for model, own in wins.items() for s, won in enumerate(own)]
+    return Frames({"results": results_of(rows, first=first)})
 
 
 def answers(metric: str, text: str) -> pl.DataFrame:

@@ -4,6 +4,7 @@ For tests of what a process loads only once, such as packages: to start it anew 
 """
 
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -25,15 +26,32 @@ class Told(NamedTuple):
     out: str
     err: str
 
+    @property
+    def text(self) -> str:
+        """What it printed, if it is well."""
+        assert self.code == 0, self.err
+        return self.out
 
-def commands(
-    site: Path, asked: Sequence[Sequence[str]], *, with_queries_apart: bool = False
-) -> list[Told]:
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows that it printed as JSON."""
+        return json.loads(self.text)
+
+    @property
+    def refusal(self) -> str:
+        """What it says, if it fails as it should: one line."""
+        assert (self.code, self.out) == (1, ""), self.err
+        (line,) = self.err.splitlines()
+        return line
+
+
+def commands(site: Path, *asked: Sequence[object], with_queries_apart: bool = False) -> list[Told]:
     """What came of commands, one after the other in a process with packages in the folder `site`.
 
     It is in the folder that has that one. Queries have a process of their own only if asked for.
     """
-    return _forked(_run_commands, site, asked, with_queries_apart)
+    words = [[*map(str, command)] for command in asked]
+    return _forked(_run_commands, site, words, with_queries_apart)
 
 
 def program(site: Path, code: str) -> str:

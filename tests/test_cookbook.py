@@ -77,22 +77,12 @@ def test_the_page_lists_every_view() -> None:
     assert listed == all_views().keys()
 
 
-def test_the_questions_are_numbered() -> None:
-    assert [int(question.partition(".")[0]) for question in RECIPES] == [*range(1, 10)]
-
-
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("question", RECIPES)
 def test_a_recipe_gives_its_answer(connection: duckdb.DuckDBPyConnection, question: str) -> None:
     shown = answer(connection, question)
     assert shown.count("\n") > 2, "an answer has rows"
     assert (RECIPES[question]["answer"] or "").lstrip("\n") == shown, RENEW
-
-
-@pytest.mark.parametrize("question", RECIPES)
-def test_a_recipe_says_in_which_order_its_rows_are(question: str) -> None:
-    """Otherwise the next version of DuckDB may answer in another one."""
-    assert "ORDER BY" in RECIPES[question]["query"].rpartition("\n)")[2]
 
 
 def write_answers(lake: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("verify",), ("sql", "FROM games LIMIT 1")])
 def test_libraries_say_nothing_in_the_end(sample_lake: Path, arguments) -> None:
     command = [sys.executable, "-m", "pipeline", *arguments, "--lake", str(sample_lake)]

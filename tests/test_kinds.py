@@ -69,11 +69,6 @@ def test_a_mistake_names_the_kind_and_its_package(mistake: str) -> None:
         assert str(raised.value) == f"the game `hunt`{of_package}: {mistake}"
 
 
-def test_kinds_without_mistakes() -> None:
-    for kind in (KIND, of_columns(PREY | TARGET), *games.game_definitions().values()):
-        check_definition(kind, OWN_PACKAGE)
-
-
 @pytest.mark.parametrize("name", ["votes", "documents", "roles"])
 def test_a_table_of_every_lake_is_no_table_of_a_kind(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -10,11 +10,9 @@ from pipeline import provenance
 @pytest.mark.parametrize(
     ("file", "is_part"),
     [
-        ("formats/systems/aiwolf.py", True),
         ("formats/magic/log.py", True),
         ("game_record.py", True),
         ("pages/value_pages.py", False),
-        ("reports/audit.py", False),
         ("cli/app.py", False),
         ("api.py", False),
     ],

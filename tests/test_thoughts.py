@@ -1,13 +1,13 @@
 """What a model writes before its answer: not read in any format, and found by the audit."""
 
-import json
+from pathlib import Path
 from time import process_time
 
 import duckdb
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
-from rawlogs import fault_of, game_of
+from rawlogs import encode, fault_of, game_of, prisoners_dilemma, public_good
 
 from pipeline import sql_files
 from pipeline.events import text_parsing
@@ -17,7 +17,6 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.audit import audit
-from pipeline.simulate import simulate
 from pipeline.thinking_text import remove_thoughts
 
 # Each with its answer, and whether it holds thoughts.
@@ -123,16 +122,12 @@ def read_by_duckdb(texts: list[tuple[str, str]]) -> list[tuple[str, bool]]:
 
 def test_python_and_sql_read_the_same() -> None:
     """SQL leaves the quotation marks around a text in JSON."""
-    texts = [text for text, _, _ in TEXTS]
-    found = read_by_duckdb([("clue", text) for text in texts])
+    found = read_by_duckdb([("clue", text) for text, _, _ in TEXTS])
     assert [said.strip('"').strip() for said, _ in found] == [expected for _, expected, _ in TEXTS]
     assert [thinks for _, thinks in found] == [thinks for _, _, thinks in TEXTS]
-
-
-def test_python_and_sql_read_the_same_in_a_phase() -> None:
-    texts = [(phase, text) for phase, text, _ in OF_PHASES]
-    expected = [answer for _, _, answer in OF_PHASES]
-    assert [said.replace('\n"', "\n").strip('"') for said, _ in read_by_duckdb(texts)] == expected
+    found = read_by_duckdb([(phase, text) for phase, text, _ in OF_PHASES])
+    answers = [said.replace('\n"', "\n").strip('"') for said, _ in found]
+    assert answers == [answer for _, _, answer in OF_PHASES]
 
 
 PIECES = st.lists(
@@ -166,17 +161,15 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@given(st.lists(st.text() | PIECES | st.none(), min_size=1))
-def test_many_texts_are_read_as_each_alone(texts: list[str | None]) -> None:
+@given(
+    st.lists(st.text() | PIECES | st.none(), min_size=1),
+    st.sampled_from(["clue", "vote", "contribution"]),
+)
+def test_many_texts_are_read_as_each_alone(texts: list[str | None], phase: str) -> None:
     """Also those that the search for signs passes over, and no text."""
-    for phase in ("clue", "vote", "contribution"):
-        alone = [text and remove_thoughts(text, phase) for text in texts]
-        assert (
-            text_parsing.remove_thoughts_before_answers(
-                pl.Series(texts, dtype=pl.String), phase
-            ).to_list()
-            == alone
-        )
+    alone = [text and remove_thoughts(text, phase) for text in texts]
+    column = pl.Series(texts, dtype=pl.String)
+    assert text_parsing.remove_thoughts_before_answers(column, phase).to_list() == alone
 
 
 @pytest.mark.parametrize(
@@ -253,25 +246,25 @@ def test_a_thought_does_nothing() -> None:
 THOUGHTS = "<think>In round 1 I could cooperate or defect, or put in 3.</think>\n"
 
 
+def magic_lake(folder: Path, before: str) -> StoredLake:
+    """Games of two models, with this text before what players decide."""
+    folder.mkdir()
+    for model in ("x", "y"):
+        for build in (prisoners_dilemma, public_good):
+            log = build(model=model, tested="Player 2")
+            for row in log["history"]:
+                if row["visible_to"] == "Moderator":
+                    row["content"] = before + row["content"]
+            (folder / f"{model}-{build.__name__}.json").write_bytes(encode(log))
+    ingest(folder, folder / "lake", jobs=1)
+    return open_lake(folder / "lake")
+
+
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredLake, StoredLake]:
-    """The same games twice: as they are, and with thoughts before what players decide."""
+    """The same games twice: as they are, and with thoughts."""
     top = tmp_path_factory.mktemp("thoughts")
-    results = simulate(top / "logs", models=2, games=2, seed=9).results
-    for log in sorted(results.glob("p*/*/*.json")):
-        games = json.loads(log.read_bytes())
-        if "history" not in games:
-            continue
-        for name, before in (("plain", ""), ("thinking", THOUGHTS)):
-            for row in games["history"]:
-                if row["visible_to"] == "Moderator":
-                    row["content"] = before + row["content"].removeprefix(THOUGHTS)
-            place = top / name / log.relative_to(results)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(json.dumps(games), encoding="utf-8")
-    for name in ("plain", "thinking"):
-        ingest(top / name, top / f"{name}-lake", jobs=1)
-    return open_lake(top / "plain-lake"), open_lake(top / "thinking-lake")
+    return magic_lake(top / "plain", ""), magic_lake(top / "thinking", THOUGHTS)
 
 
 def rationality(lake: StoredLake, edition: str, engine: str) -> dict[str, tuple[float, float]]:
@@ -282,6 +275,7 @@ def rationality(lake: StoredLake, edition: str, engine: str) -> dict[str, tuple[
     return {f"{model} {kind}": (hits, counted) for model, kind, hits, counted in named.iter_rows()}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_audited_reads_the_answer_alone(lakes: tuple[StoredLake, StoredLake], engine: str) -> None:
     """By its engine all cooperate, and mostly put in the 1 of `round 1`; not so the answers."""
@@ -292,17 +286,15 @@ def test_audited_reads_the_answer_alone(lakes: tuple[StoredLake, StoredLake], en
     as_played = rationality(thinking, "paper", engine)
     assert as_played != by_answer
     assert {hits for name, (hits, _) in as_played.items() if "dilemma" in name} == {0}
-
-
-def test_evidence_of_audited_is_what_the_answers_say(lakes: tuple[StoredLake, StoredLake]) -> None:
     columns = ["term", "what", "hit", "compared_with"]
-    found = [
+    shown = [
         evidence(lake, "rationality", edition="audited").select(columns).sort(columns)
         for lake in lakes
     ]
-    assert found[0].equals(found[1])
+    assert shown[0].equals(shown[1])
 
 
+@pytest.mark.slow
 def test_the_audit_names_the_messages_with_thoughts(
     lakes: tuple[StoredLake, StoredLake],
 ) -> None:

@@ -1,7 +1,6 @@
 """How to cite: what is said is true of the lake, and the same wherever it is said."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.lake import open_or_create_lake
-from pipeline.plugins import DISTRIBUTION
 from pipeline.reports.cite import BENCHMARK_CITATION, TOOL_CITATION
 from pipeline.vocabulary import EDITIONS
 
@@ -59,9 +57,7 @@ def test_the_command_prints_it(lake: Lake, capsys: pytest.CaptureFixture[str]) -
         ("software", "magic-pipeline"),
         ("misc", "magic"),
     ]
-    assert entries.count("{") == entries.count("}")
     assert lake.cite().sentence in entries
-    assert "2311.08562" in entries
 
 
 def test_a_system_of_any_name_is_quoted(lake: Lake) -> None:
@@ -76,15 +72,3 @@ def test_a_system_of_any_name_is_quoted(lake: Lake) -> None:
     assert re.sub(r"\{\}|\{[\[\]*]\}", "", note).count("{") == 0
     assert cited.bibtex.count("{") == cited.bibtex.count("}")
     assert re.findall(r"^@", cited.bibtex, re.MULTILINE) == ["@", "@"]
-
-
-def test_the_file_for_citations_agrees() -> None:
-    text = (TOP / "CITATION.cff").read_text()
-    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [pipeline.__version__]
-    assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == [project["license"]]
-    assert f"value: pypi:{project['name']}\n" in text
-    assert project["name"] == DISTRIBUTION
-    assert f"Python package {DISTRIBUTION}," in TOOL_CITATION
-    assert "arXiv:2311.08562" in text
-    assert "arXiv:2311.08562" in BENCHMARK_CITATION

@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from event_tables import assert_same
 
 import pipeline
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES
-from pipeline.pages.templating import page_definition, parse_page_parameters
 from pipeline.render import build_result_table
 
 WITHOUT_RANK = ("rank", "group_letters", "family", "n_games", "missing_competitions")
@@ -53,7 +53,7 @@ def values(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, dict[str, An
     return by_model
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("asked", SLICES, ids=str)
 def test_a_slice_has_the_values_of_metrics_and_no_rank(
     lake: pipeline.Lake, whole: pl.Schema, asked: dict[str, Any]
@@ -74,18 +74,7 @@ def test_a_slice_has_the_values_of_metrics_and_no_rank(
     assert notes[0].endswith("a slice has no rank and no letters")
 
 
-def test_a_value_of_a_slice_is_that_of_a_loop_over_the_votes(lake: pipeline.Lake) -> None:
-    votes: dict[str, list[bool]] = {}
-    for row in lake.table("votes").collect().to_dicts():
-        is_counted = row["is_tested"] and row["is_finished"] and row["parse_status"] != "outage"
-        if is_counted and row["role"] == "civilian" and row["round"] == 1:
-            votes.setdefault(row["model"], []).append(row["is_correct"])
-    rows = lake.leaderboard(metric="judgement", where="role = 'civilian' AND round = 1")
-    found = dict(rows.select("model", "judgement").iter_rows())
-    assert found == {model: sum(hits) / len(hits) for model, hits in votes.items()}
-
-
-@pytest.mark.some(4, 8)
+@pytest.mark.some(2, 6)
 @pytest.mark.parametrize("metric", NAMES)
 @pytest.mark.parametrize("part", [{}, {"game_type": "chameleon"}, {"where": "role = 'undercover'"}])
 def test_rows_are_sorted_by_a_metric(
@@ -110,21 +99,15 @@ def test_the_rank_is_by_win_rate_whatever_is_shown(lake: pipeline.Lake) -> None:
 BY = [{"by": "role"}, {"by": "game_type", "columns": "role"}]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "asked", [*(one for one in SLICES if {*one} <= {"game_type", "where"}), *BY]
 )
 def test_the_page_shows_what_python_gives(lake: pipeline.Lake, asked: dict[str, str]) -> None:
-    of_system = lake.for_single_system()
-    shown = (
-        page_definition("leaderboard")
-        .content(of_system, parse_page_parameters("leaderboard", asked))
-        .rows
-    )
-    rows = lake.leaderboard(**asked)
-    assert shown.columns == rows.columns
-    assert shown.to_dicts() == rows.to_dicts()
+    assert_same(lake.page("leaderboard", **asked).rows, lake.leaderboard(**asked))
 
 
+@pytest.mark.slow
 def test_what_a_value_lacks_is_marked_and_noted(lake_of_formats: Path) -> None:
     lake = pipeline.open_lake(lake_of_formats).for_system("kaggle")
     shown = build_result_table(

@@ -106,13 +106,15 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
         assert row["model"] == f"{row['other']}, role civilian"
         of = dict(values.filter(model=row["other"]).select("role", "value").iter_rows())
         assert (row["value"], row["other_value"]) == (of["civilian"], of["non_chameleon"])
+    with pytest.raises(UsageError, match=r"the condition `side = 1\) OR \(side = 2` cannot"):
+        lake.compare_with("role=civilian", metric="reasoning", where="side = 1) OR (side = 2")
     numbers = lake.compare_with("n_rounds=3", metric="reasoning")
     assert numbers.filter(n_models=1).height == 4
     same = lake.compare_with("n_rounds=3.0", metric="reasoning", where="n_rounds > 0 -- all")
     assert_frame_equal(same.drop("model"), numbers.drop("model"))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("method", "reason"),
     [
@@ -120,8 +122,6 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
         ("rule=3", "no column rule"),
         ("n_rounds=x", "^`n_rounds` is a number, not `x`$"),
         ("n_rounds=2 OR n_rounds=3", "^`n_rounds` is a number, not `2 OR n_rounds=3`$"),
-        ("n_rounds=3 -- ", "`n_rounds` is a number"),
-        ("n_rounds=", "`n_rounds` is a number"),
         ("is_correct=1", "^`is_correct` is true or false, not `1`$"),
         (
             "role=x' OR 'a' = 'a",
@@ -136,21 +136,12 @@ def test_what_is_no_method_is_refused(lake: pipeline.Lake, method: str, reason: 
         lake.compare_with(method, metric="reasoning")
 
 
-def test_a_condition_beside_a_method_is_one_by_itself(lake: pipeline.Lake) -> None:
-    asked = {"metric": "reasoning", "where": "n_rounds = 2) OR (n_rounds = 3"}
-    with pytest.raises(
-        UsageError, match=r"the condition `n_rounds = 2\) OR \(n_rounds = 3` cannot"
-    ):
-        lake.compare_with("role=civilian", **asked)
-
-
+@pytest.mark.slow
 def test_the_command_and_the_page_show_the_mean(
     lake: pipeline.Lake, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", "--with", "pgm", "--lake", str(lake.path), "--metric", "win_rate"]) == 0
-    text, err = capfd.readouterr()
-    assert "mean of 2" in text
-    assert "None" not in text + err
+    assert "mean of 2" in capfd.readouterr().out
     assert main(["compare", "one", "--with", "pgm", "--lake", str(lake.path)]) == 2
     for method, shown in (
         ("pgm", "mean of 2"),

@@ -1,56 +1,32 @@
 """Names that stand for something else too, or for nothing, and games that nobody finished."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from dilemmas import dilemma, lake_of_documents
 
-from pipeline.api import Lake, open_lake
+from pipeline.api import open_lake
 from pipeline.cli import main
 from pipeline.errors import MetricError, UsageError
-from pipeline.ingest import ingest
 from pipeline.metrics import judgement
 from pipeline.metrics.registry import Metric, Rows, Term
 from pipeline.text_format import printable_group_value
 from pipeline.vocabulary import GameType
 
 
-def dilemma(
-    number: int, scores: dict[str | None, int], prompt: str | None = None, **more: Any
-) -> dict[str, Any]:
-    """A finished Prisoner's Dilemma of these models, of which the higher score wins."""
-    seats = [
-        {"player": player, "model": model, "score": score}
-        for player, (model, score) in zip("ABCD", scores.items(), strict=False)
-    ]
-    return {
-        "magic_interchange": 1,
-        "system": "lab",
-        "game_type": "prisoners_dilemma",
-        "setting": {"prompt": prompt, "n": number},
-        "is_finished": True,
-        "game_index": number,
-        "seats": seats,
-        "events": [],
-    } | more
-
-
-def lake_of(place: Path, *games: dict[str, Any]) -> Lake:
-    logs = place.with_suffix(".jsonl")
-    logs.write_text("\n".join(map(json.dumps, games)), encoding="utf-8")
-    ingest(logs, place)
-    return open_lake(place)
+def game(number: int, scores: dict[str | None, int], prompt: str | None = None) -> dict[str, Any]:
+    return dilemma(scores, setting={"prompt": prompt, "n": number}, game_index=number)
 
 
 def test_an_empty_text_is_a_column_like_others(tmp_path: Path) -> None:
     prompts = ["", None, "v2", "", None, "v2"]
     games = (
-        dilemma(number, {"m": int(prompt is not None), "q": int(prompt is None)}, prompt)
+        game(number, {"m": int(prompt is not None), "q": int(prompt is None)}, prompt)
         for number, prompt in enumerate(prompts)
     )
-    lake = lake_of(tmp_path / "lake", *games)
+    lake = lake_of_documents(tmp_path / "logs", games)
     asked = {"columns": "setting.prompt", "metric": "win_rate"}
     rows = lake.leaderboard(**asked)
     assert rows.select("model", '""', "v2", "–").rows() == [("m", 1, 1, 0), ("q", 0, 0, 1)]
@@ -61,9 +37,10 @@ def test_an_empty_text_is_a_column_like_others(tmp_path: Path) -> None:
     assert [printable_group_value(group) for group in ("", None, "v2")] == ['""', "–", "v2"]
 
 
+@pytest.mark.slow
 def test_a_model_without_a_name_is_on_the_page(tmp_path: Path) -> None:
-    games = (dilemma(number, {None: 1, "m": 0}) for number in range(3))
-    lake = lake_of(tmp_path / "lake", *games)
+    games = (game(number, {None: 1, "m": 0}) for number in range(3))
+    lake = lake_of_documents(tmp_path / "logs", games)
     ranks = lake.leaderboard().select("rank", "model", "win_rate").rows()
     assert ranks == [(1, "m", 0.0), (None, None, 1.0)]
     page = lake.page("leaderboard")
@@ -73,26 +50,22 @@ def test_a_model_without_a_name_is_on_the_page(tmp_path: Path) -> None:
     assert lake.page("metric", metric="win_rate", where="game_index < 2").rows.height == 2
 
 
-def test_a_model_whose_name_ends_with_a_system(tmp_path: Path) -> None:
-    games = (dilemma(number, {"a": 0, "a@lab": 1, "b": 0}) for number in range(3))
-    lake = lake_of(tmp_path / "lake", *games)
-    found = lake.compare(("a@lab", "b"), metric="win_rate")
-    assert found.select("model", "value", "other_value").rows() == [("a@lab", 1.0, 0.0)]
+def test_signs_in_the_name_of_a_model(tmp_path: Path) -> None:
+    """A system is after `@`, and a method after any sign: a name may have both in itself."""
+    names = dict.fromkeys(["h:pgm", "h", "a@lab", "g"], 0)
+    games = (game(n, names | {"h:pgm": 1}) for n in range(3))
+    lake = lake_of_documents(tmp_path / "logs", games)
+    found = lake.compare(("h:pgm", "a@lab"), metric="win_rate")
+    assert found.select("other", "value", "other_value").rows() == [("a@lab", 1.0, 0.0)]
     with pytest.raises(UsageError, match="only `compare` takes a model of a system"):
         lake.plan(model=["a@lab", "b@lab"])
-
-
-def test_what_a_method_is_written_after(tmp_path: Path) -> None:
-    names = ["h:pgm", "h", "g/pgm", "g"]
-    games = (dilemma(n, dict.fromkeys(names, 0) | {"h:pgm": 1}) for n in range(3))
-    lake = lake_of(tmp_path / "lake", *games)
     found = lake.compare_with("pgm", metric="win_rate")
     assert found.select("model", "other", "difference").rows() == [("h:pgm", "h", 1.0)]
 
 
 def test_a_name_that_either_lake_has_is_not_lacking(tmp_path: Path, capsys: Any) -> None:
-    old = lake_of(tmp_path / "old", *(dilemma(n, {"a": 0, "b": 1}) for n in range(3)))
-    new = lake_of(tmp_path / "new", *(dilemma(n, {"x/a": 0, "b": 1}) for n in range(3)))
+    old = lake_of_documents(tmp_path / "old", (game(n, {"a": 0, "b": 1}) for n in range(3)))
+    new = lake_of_documents(tmp_path / "new", (game(n, {"x/a": 0, "b": 1}) for n in range(3)))
     names = tmp_path / "names.toml"
     names.write_text('[models]\n"x/a" = "a"\n"x/c" = "c"\n')
     assert main(["diff", str(old.path), str(new.path), "--names", str(names)]) == 0
@@ -115,8 +88,9 @@ def length(weight: float) -> Metric:
     return Metric(terms=terms, rows=(LENGTH,), high=max(weight, 1))
 
 
+@pytest.mark.slow
 def test_what_is_no_share_is_not_in_percent(tmp_path: Path) -> None:
-    lake = lake_of(tmp_path / "lake", *(dilemma(n, {"abc": 0, "b": 1}) for n in range(3)))
+    lake = lake_of_documents(tmp_path / "logs", (game(n, {"abc": 0, "b": 1}) for n in range(3)))
     for weight, shown, note in ((100, "3.000", "their own unit"), (1, "3.0", "in percent")):
         mine = lake.with_metric(length(weight), name="letters_of_it")
         table = mine.present("leaderboard", metric="letters_of_it", percent=True)
@@ -139,8 +113,8 @@ def chameleon(number: int, failure: str | None, *, is_correct: bool) -> dict[str
     ]
     guess = {"act": "guesses", "guess": "w" if is_correct else "v", "is_correct": is_correct}
     return dilemma(
-        number,
         {},
+        game_index=number,
         game_type="chameleon",
         setting={"code": "w", "n": number},
         seats=seats,
@@ -150,11 +124,12 @@ def chameleon(number: int, failure: str | None, *, is_correct: bool) -> dict[str
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_a_guess_of_a_game_that_was_failed_counts_for_nobody(tmp_path: Path, engine: str) -> None:
     games = [chameleon(0, None, is_correct=True)]
     games += [chameleon(n, "timeout", is_correct=False) for n in (1, 2)]
-    lake = lake_of(tmp_path / "lake", *games)
+    lake = lake_of_documents(tmp_path / "logs", games)
     lost = lake.with_failures("loss")
     asked: dict[str, Any] = {"metric": "deception", "by": "model", "engine": engine}
     found = [

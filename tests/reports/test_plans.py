@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from event_tables import Frames, table
+from event_tables import Frames, results_of
 
 from pipeline.errors import UsageError
 from pipeline.render import build_result_table
@@ -17,14 +17,13 @@ from pipeline.statistics.pairs import t_test_power
 
 def lake(wins: dict[str, list[int]], replays: int = 1, first: dict[str, int] | None = None) -> Any:
     """Each model's games, won or not, in settings from the `first` on, each played so often."""
-    text, number = ["game | model | setting_id | game_index | win_credit | is_finished"], 0
-    for model, hits in wins.items():
-        for setting, hit in enumerate(hits * replays):
-            number += 1
-            of_model = setting % len(hits) + (first or {}).get(model, 0)
-            index = setting // len(hits)
-            text.append(f"{number} | {model} | f{of_model:031x} | {index} | {hit} | yes")
-    return Frames({"results": table("results", "\n".join(text), game_type="public_good")})
+    rows = [
+        (model, setting + (first or {}).get(model, 0), index, hit)
+        for model, hits in wins.items()
+        for index in range(replays)
+        for setting, hit in enumerate(hits)
+    ]
+    return Frames({"results": results_of(rows)})
 
 
 WINS = {"A": [1, 1, 1, 0] * 5, "B": [1, 1, 0, 0] * 5, "C": [1, 0, 0, 0] * 5}
@@ -91,9 +90,17 @@ def test_without_models_each_is_planned_with_the_next_one(
     assert every.select("model", "other").rows() == list(combinations(order, 2))
 
 
-def test_two_models_are_not_all_pairs() -> None:
-    with pytest.raises(UsageError, match="not both"):
-        plan(lake(WINS), pairs=[("A", "B")], all_pairs=True)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"pairs": [("A", "B")], "all_pairs": True}, "not both"),
+        ({"pairs": [("A", "A")]}, "A is named twice"),
+        ({"pairs": [("A", "Z")]}, "no game of Z"),
+    ],
+)
+def test_what_names_no_pairs_is_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan(lake(WINS), **asked)
 
 
 def test_what_has_no_rank_is_no_neighbour() -> None:
@@ -148,22 +155,6 @@ def test_what_has_no_plan_says_why(
     assert row["reason"] == reason
     assert (row["settings"], row["n_more"], row["games"]) == (None, None, None)
     assert f"– A and B: {reason}" in build_result_table("plan", rows).notes
-
-
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([("A", "A")], "A is named twice"),
-        ([("A", "Z")], "no game of Z"),
-        ([("A", "B"), ("B", "A")], "specify each pair only once"),
-    ],
-)
-def test_pairs_are_refused_as_compare_refuses_them(
-    pairs: list[tuple[str, str]], message: str
-) -> None:
-    for ask in (lambda: plan(lake(WINS), pairs=pairs), lambda: compare(lake(WINS), *pairs)):
-        with pytest.raises(UsageError, match=message):
-            ask()
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import shutil
 import xml.etree.ElementTree as ET
+from math import pi, sin
 from pathlib import Path
+from typing import Any
 
-import polars as pl
 import pytest
 
 import pipeline
@@ -12,7 +13,6 @@ from pipeline import plots
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.metrics import TITLES
 from pipeline.reports.ranking import RADAR_AXES
 from pipeline.simulate import simulate
 
@@ -37,59 +37,53 @@ def _lake_of(top: Path, *kept: str, without: str = "-") -> pipeline.Lake:
     return pipeline.open_lake(top / "lake")
 
 
-def test_axes_are_in_the_papers_order() -> None:
-    assert tuple(TITLES[name] for name in RADAR_AXES) == ORDER
-
-
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", ["paper", "release"])
 def test_values_are_those_of_the_leaderboard(lake: pipeline.Lake, edition: str) -> None:
     rows, board = lake.radar(edition=edition), lake.leaderboard(edition=edition)
     names = ["model", *RADAR_AXES, "win_rate", "n_missing", "is_complete"]
     assert rows.select(names).equals(board.select(names))
     assert rows["edition"].unique().to_list() == [edition]
-    valued = rows.drop_nulls("area")
-    assert valued.select((pl.col("ci_low") < pl.col("area")).all()).item()
-    assert valued.select((pl.col("ci_high") > pl.col("area")).all()).item()
+    wide = lake.radar(edition=edition, confidence=0.99)
+    assert wide["area"].equals(rows["area"])
+    for row, wider in zip(rows.to_dicts(), wide.to_dicts(), strict=True):
+        if row["area"] is not None:
+            axes = [100 * row[name] for name in RADAR_AXES]
+            neighbours = zip(axes, axes[1:] + axes[:1], strict=True)
+            doubled = sum(one * other for one, other in neighbours)
+            assert row["area"] == pytest.approx(sin(2 * pi / len(axes)) / 2 * doubled)
+            ends = [each[name] for name in ("ci_low", "ci_high") for each in (wider, row)]
+            assert ends[0] < ends[1] < row["area"] < ends[3] < ends[2]
 
 
-def test_a_wider_confidence_is_a_wider_interval(lake: pipeline.Lake) -> None:
-    narrow, wide = lake.radar(confidence=0.8), lake.radar(confidence=0.99)
-    assert narrow["area"].equals(wide["area"])
-    assert (narrow["ci_low"] > wide["ci_low"]).all()
-    assert lake.radar(model="sim-cedar").height == 1
-
-
+@pytest.mark.slow
 def test_a_model_without_an_area_is_named(tmp_path: Path) -> None:
     """One model lacks the games of two metrics: the other model's area has all seven metrics."""
     lake = _lake_of(tmp_path, without="airportfee/sim-atlas*")
     rows = lake.radar()
-    [other] = rows.drop_nulls("area")["model"]
-    assert other != "sim-atlas"
+    assert rows.drop_nulls("area").height == 1
     alone = lake.radar(model="sim-atlas")
     assert alone.select("area", "ci_low", "ci_high").row(0) == (None, None, None)
-    assert alone["reasons"][0].to_list() != []
     named = "– sim-atlas: no area: "
     [note] = [note for note in lake.present("radar").notes if note.startswith(named)]
     assert "cooperation: nothing to count: agreements" in note
-    assert "without an area: sim-atlas" in plots.chart_to_svg(lake.plot_radar())
-    page = lake.page("radar").html
-    assert "without an area: sim-atlas" in page.partition("<table")[0]
-    assert named in page.partition("<table")[2]
+    picture, _, table = lake.page("radar").html.partition("<table")
+    assert "without an area: sim-atlas" in picture
+    assert named in table
     with pytest.raises(UsageError, match="no area to plot: it needs at least 3 metrics"):
         plots.plot_radar(alone)
 
 
+@pytest.mark.slow
 def test_an_area_is_made_of_the_metrics_that_the_lake_has(tmp_path: Path) -> None:
     """Chameleon alone has four: their area is half of the product of both sums of opposite axes."""
     lake = _lake_of(tmp_path, "chameleon")
     axes = ["judgement", "reasoning", "deception", "self_awareness"]
     rows = lake.radar().drop_nulls("area")
-    assert rows.height > 0
-    for row in rows.iter_rows(named=True):
-        first, second, third, fourth = (100 * row[name] for name in axes)
-        assert row["area"] == pytest.approx((first + third) * (second + fourth) / 2)
-        assert row["ci_low"] < row["area"] < row["ci_high"]
-    assert lake.radar(model=rows["model"][0])["area"][0] == rows["area"][0]
+    row = rows.row(0, named=True)
+    first, second, third, fourth = (100 * row[name] for name in axes)
+    assert row["area"] == pytest.approx((first + third) * (second + fourth) / 2)
+    assert lake.radar(model=row["model"])["area"].item() == row["area"]
     named = "areas are of Judgement, Reasoning, Deception, Self-Awareness: no model has"
     assert any(note.startswith(named) for note in lake.present("radar").notes)
     svg = plots.chart_to_svg(plots.plot_radar(rows))
@@ -97,56 +91,38 @@ def test_an_area_is_made_of_the_metrics_that_the_lake_has(tmp_path: Path) -> Non
     assert "Rationality" not in svg
 
 
-def test_fewer_than_three_metrics_make_no_picture(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    """Public Good alone has no metric over all types: values stay in the table."""
-    lake = _lake_of(tmp_path, "public_good")
-    assert lake.radar()["area"].null_count() == 2
-    notes = lake.present("radar").notes
-    assert any(note.startswith("no model has an area: it needs at least 3") for note in notes)
-    assert main(["radar", "--lake", str(tmp_path / "lake"), "--format", "svg"]) == 2
-    out, err = capfdbinary.readouterr()
-    assert out == b""
-    assert b"metrics with a value here: none" in err
-    assert "<svg" not in lake.page("radar").html
+def texts_of(chart: Any) -> list[str]:
+    nodes = ET.fromstring(plots.chart_to_svg(chart)).iter()
+    return [part for node in nodes if node.tag.endswith("}text") for part in node.itertext()]
 
 
 def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
     rows = lake.radar().drop_nulls("area")
-    assert rows.height > 1
-    svg = plots.chart_to_svg(plots.plot_radar(rows))
-    nodes = list(ET.fromstring(svg).iter())
-    texts = [part for node in nodes if node.tag.endswith("}text") for part in node.itertext()]
+    chart = plots.plot_radar(rows)
+    texts = texts_of(chart)
     for title in ORDER:
         assert texts.count(title) == rows.height
     for model in rows["model"]:
         assert texts.count(model) == 2  # its panel and its bar
+    nodes = ET.fromstring(plots.chart_to_svg(chart)).iter()
     labels = [label for node in nodes if "area " in (label := node.get("aria-label") or "")]
     for row in rows.iter_rows(named=True):
         said = f"{row['model']}: area {row['area']:,.0f}; Judgement {100 * row['judgement']:.1f}, "
         assert any(label.startswith(said) for label in labels)
     assert "metrics in percent; grey: the other models" in texts
-    one = plots.chart_to_svg(plots.plot_radar(rows.head(1)))
-    assert "other models" not in one
 
 
+@pytest.mark.slow
 def test_the_outer_ring_is_100_and_a_value_above_is_marked(lake: pipeline.Lake) -> None:
     """Its number stands beside the dot, and the polygon of any other value ends within the ring."""
     rows = lake.radar().drop_nulls("area").head(1)
-    said = "a dot has its value, above 100, beside it"
-    numbers = {"rationality": 1.7, "deception": 1.1249}
-    for above in ({"rationality": 1.7}, numbers):
-        changed = {name: above.get(name, 1.0) for name in numbers}
-        svg = plots.chart_to_svg(plots.plot_radar(rows.with_columns(**changed)))
-        nodes = [node for node in ET.fromstring(svg).iter() if node.tag.endswith("}text")]
-        texts = [part for node in nodes for part in node.itertext()]
-        shown = [texts.count(f"{100 * value:.0f}") for value in numbers.values()]
-        assert shown == [int(name in above) for name in numbers]
-        assert (said in texts) is bool(above)
+    texts = texts_of(plots.plot_radar(rows.with_columns(rationality=1.7, deception=0.77)))
+    assert [texts.count(value) for value in ("170", "77")] == [1, 0]
+    assert "a dot has its value, above 100, beside it" in texts
 
 
-def test_the_command_prints_rows_or_the_picture(
+@pytest.mark.slow
+def test_the_command_and_the_page_show_rows_and_the_picture(
     sample_lake: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     def run(*more: str) -> str:
@@ -155,17 +131,10 @@ def test_the_command_prints_rows_or_the_picture(
 
     assert run("--format", "svg").startswith("<svg")
     lake = pipeline.open_lake(sample_lake)
-    assert run("--format", "csv").startswith(
-        "model,area,ci_low,ci_high,small_sample_terms,judgement,"
-    )
+    page = lake.page("radar")
+    assert page.rows.equals(lake.radar())
+    assert "<svg" in page.html
     table = run("--edition", "release", "--model", "sim-delta")
     row = lake.radar(edition="release", model="sim-delta").row(0, named=True)
     assert f"{row['area']:,.0f} ({row['ci_low']:,.0f} to {row['ci_high']:,.0f})" in table
     assert f"{100 * row['win_rate']:.1f}" in table
-
-
-def test_the_page_has_it(lake: pipeline.Lake) -> None:
-    page = lake.page("radar")
-    assert page.rows.equals(lake.radar())
-    for said in ("do not rank models by area", "Self-Awareness", "<svg"):
-        assert said in page.html

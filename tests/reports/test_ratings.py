@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +71,6 @@ def arena(dice: np.random.Generator, true: Strengths, n_settings: int, n_games: 
     )
 
 
-def star(dice: np.random.Generator, true: Strengths, n_settings: int) -> Any:
-    """Each model on both sides against one opponent, as in MAgIC."""
-    games = []
-    for s in range(n_settings):
-        for one in MODELS:
-            games.append(played(dice, true, f"h{s}", [one], ["-opponent", "-opponent"]))
-            games.append(played(dice, true, f"c{s}", ["-opponent"], [one, "-opponent"]))
-    return seats(games)
-
-
-def lost(dice: np.random.Generator, true: Strengths) -> Any:
-    """An arena, and a second kind of game that every hidden side lost."""
-    won_none = arena(dice, true, 12, 5).with_columns(
-        game_id="w" + pl.col("game_id"), game_type=pl.lit("werewolf"), hit=0.0
-    )
-    return pl.concat([arena(dice, true, 12, 20), won_none])
-
-
 def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
     """The ratings that the strengths come to: what is estimated, in place of an estimate."""
 
@@ -103,23 +86,14 @@ def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
         return rate_sides(rows, 0.95)
 
 
-DESIGNS = {
-    "an arena of many settings": lambda dice, true: arena(dice, true, 200, 1),
-    "an arena of few settings": lambda dice, true: arena(dice, true, 12, 20),
-    "an arena with a kind that was always lost": lost,
-    "one opponent": lambda dice, true: star(dice, true, 20),
-}
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("design", DESIGNS)
-def test_intervals_hold_what_is_true(design: str) -> None:
+@pytest.mark.slow
+def test_intervals_hold_what_is_true() -> None:
     """In at least .92 of cases, where no model won all or none of its games."""
     n_held = n_known = 0
     for seed in range(40):
         dice = np.random.default_rng(seed)
         true = strengths(dice, [*MODELS, "-opponent"])
-        rows = DESIGNS[design](dice, true)
+        rows = arena(dice, true, 12, 20)
         found = rate_sides(rows, 0.95)
         if found["odds"].has_nulls():
             continue
@@ -134,11 +108,11 @@ def test_intervals_hold_what_is_true(design: str) -> None:
 
 def test_the_better_model_is_ranked_first() -> None:
     true = {
-        (side, one): place / 2
+        (side, one): float(place)
         for side in ("hidden", "civilian")
         for place, one in enumerate(MODELS)
     }
-    found = rate_sides(arena(np.random.default_rng(1), true, 500, 8), 0.95)
+    found = rate_sides(arena(np.random.default_rng(1), true, 120, 8), 0.95)
     for side in ("hidden", "civilian"):
         assert found.filter(side=side)["model"].to_list() == MODELS[::-1]
         assert found.filter(side=side)["rank"].to_list() == [1, 2, 3, 4, 5, 6]
@@ -152,7 +126,10 @@ def test_two_models_have_the_odds_of_their_games() -> None:
     (row,) = rate_sides(seats(games), 0.95).rows(named=True)
     assert row["odds"] == pytest.approx(11 / 5)
     assert (row["n_games"], row["n_settings"], row["opponent"]) == (16, 16, "-z")
-    assert row["ci_low"] < 1 < row["odds"] < row["ci_high"]
+    # A game is a cluster: the squares of what each deviates by, over the information of all.
+    error = sqrt(10 * 5**2 + 4 * 11**2 + 2 * 3**2) / 16 / (11 * 5 / 16)
+    for end in (row["odds"] / row["ci_low"], row["ci_high"] / row["odds"]):
+        assert 1.96 * error < log(end) < 1.3 * 1.96 * error
 
 
 def close(one: pl.DataFrame, other: pl.DataFrame) -> None:
@@ -181,7 +158,7 @@ def test_pools_that_no_game_links_are_not_ranked_together() -> None:
         for n in range(6)
     ]
     found = rate_sides(seats(games), 0.95)
-    assert found.filter(side="hidden").select("pool", "rank", "model").n_unique("pool") == 4
+    assert found.filter(side="hidden").n_unique("pool") == 4
     assert set(found["rank"]) == {1}
     games += [(f"t{n}", ["a"], ["d"], float(n % 2)) for n in range(6)]
     assert rate_sides(seats(games), 0.95).filter(side="hidden").n_unique("pool") < 4
@@ -328,8 +305,7 @@ def test_a_fit_that_ends_nowhere_gives_no_odds(monkeypatch: pytest.MonkeyPatch) 
 
 def test_no_games() -> None:
     assert {*RATING_COLUMNS} <= {*rate_sides(seats([]), 0.95).columns}
-    alone = rate_sides(seats([("s", ["a"], ["a"], 1.0)]), 0.95)
-    assert alone.is_empty()
+    assert rate_sides(seats([("s", ["a"], ["a"], 1.0)]), 0.95).is_empty()
 
 
 @pytest.fixture(scope="module")
@@ -347,11 +323,11 @@ def test_a_lake_a_command_and_a_page(lake: Path, capsys: Any) -> None:
     assert_same(opened.page("ratings").rows, rows)
     assert main(["ratings", "--lake", str(lake), "--game-type", "werewolf"]) == 0
     assert "only odds of one side" in capsys.readouterr().err
-    for wrong in ({"game_type": "chess"}, {"confidence": 1.0}):
-        with pytest.raises(UsageError):
-            opened.ratings(**wrong)
+    with pytest.raises(UsageError, match="no game type chess"):
+        opened.ratings(game_type="chess")
 
 
+@pytest.mark.slow
 def test_without_the_extra(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "pipeline.plugins.find_spec",

@@ -1,7 +1,5 @@
 """A transcript has what was done in its place, in a line an act, whatever system ran the game."""
 
-import re
-from html import unescape
 from pathlib import Path
 
 import polars as pl
@@ -12,10 +10,8 @@ from pipeline.reports.transcript_items import (
     Action,
     ActionLine,
     TranscriptItem,
-    describe_hit,
     format_action,
     format_action_lines,
-    hit_sign,
     player_table,
     rounds_started_by_items,
     transcript_items as parts_of,
@@ -232,38 +228,3 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
 def test_a_round_begins_once() -> None:
     assert list(rounds_started_by_items([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
     assert list(rounds_started_by_items([None, 1, 1])) == [None, None, None]
-
-
-@pytest.mark.slow
-def test_terminal_page_and_report_say_the_same(
-    lake: Lake, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each heading, line of what was done, and mark of a game stands in all of its forms."""
-    pytest.importorskip("jinja2")
-    from pipeline.cli import main
-    from pipeline.pages.templating import template_environment
-
-    for path in ("ck_arena/0.json", "pgg_bench/0.jsonl", "avalon/0.json", "bargain/0.json"):
-        found = game(lake, path)
-        html = plain(found._repr_html_() or "")
-        macro = (
-            template_environment().get_template("transcript.html").make_module({"NULL": "–"}).done
-        )
-        assert main(["show", path, "--lake", str(lake.path)]) == 0
-        printed = capsys.readouterr().out
-        for part in found.items:
-            assert f"{part.heading}  {part.phase_and_round}".rstrip() in printed
-            assert f"{part.title} {part.phase_and_round.replace('_', ' ')}".rstrip() in html
-            assert plain(str(macro(part))) in html
-            for mark in (*part.marks, *(mark for done in part.actions for mark in done.marks)):
-                assert mark.text_with_sign in printed
-                assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.display_text}" in html
-            for done in part.actions:
-                assert done.line in printed
-                assert done.line in html
-            assert part.title in found.text
-
-
-def plain(html: str) -> str:
-    """The text of HTML, with one space between words."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
