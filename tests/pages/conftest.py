@@ -2,12 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile import ATTACKS, ESCAPES
 from servers import Served, here, start, stop
+from visits import Visit
 
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
@@ -78,3 +80,23 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def attacked(hostile: Path) -> Iterator[Served]:
     with here(hostile) as found:
         yield found
+
+
+@pytest.fixture
+def visits(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Opens a tab that visits a server; in the end nothing may have gone wrong in any."""
+    opened = []
+
+    def visit(served: Served, width: int = 1280, height: int = 850, **options: object) -> Visit:
+        window = {"width": width, "height": height}
+        opened.append(Visit(browser, served, viewport=window, **options))
+        return opened[-1]
+
+    yield visit
+    for one in opened:
+        one.end()
+
+
+@pytest.fixture
+def visit(visits: Callable[..., Visit], served_apart: Served) -> Visit:
+    return visits(served_apart, permissions=["clipboard-read", "clipboard-write"])

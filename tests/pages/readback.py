@@ -1,6 +1,13 @@
-"""What stands on a page, read back out of its HTML."""
+"""Pages made without a server, and what stands on them, read back out of their HTML."""
 
 from html.parser import HTMLParser
+from typing import Any
+
+import polars as pl
+
+from pipeline.pages import compute_page_content, parse_page_parameters, render_page_fragment
+from pipeline.pages.content import PageContent
+from pipeline.pages.templating import page_link
 
 
 class Cells(HTMLParser):
@@ -46,3 +53,26 @@ def table(text: str, name: str) -> list[list[dict[str, str]]]:
 
 def number(text: str | None) -> float | None:
     return float(text) if text else None
+
+
+def content_of(lake: Any, page: str, **given: str) -> PageContent:
+    return compute_page_content(page, lake, parse_page_parameters(page, given))
+
+
+def html(lake: Any, page: str, **given: str) -> str:
+    asked = parse_page_parameters(page, given)
+    content = compute_page_content(page, lake, asked)
+    return str(render_page_fragment(page, content, asked, page_link))
+
+
+def pages_of(lake: Any, page: str, **given: str) -> pl.DataFrame:
+    """The rows of all pages of a list, from the first to the last."""
+    parts: list[pl.DataFrame] = []
+    after: str | None = ""
+    while after is not None:
+        shown = content_of(lake, page, **given, after=after)
+        assert not shown.faults
+        parts.append(shown.rows)
+        after = shown.after
+    assert len(parts) > 1, "all rows are on one page"
+    return pl.concat(parts)

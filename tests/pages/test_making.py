@@ -13,7 +13,6 @@ from pipeline.server import app as making_pages
 from pipeline.server.app import THREAD_POOL_SIZES, PageCache, PageRequest, Reply, error_reply
 
 PAGE = Reply(200, "A page", "text")
-ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
 Asked = Callable[[PageCache, Lake], Coroutine[Any, Any, None]]
 
 
@@ -114,28 +113,5 @@ def test_pages_are_kept_up_to_a_size_and_not_if_they_failed(
         for _ in range(2):
             assert await making.get_or_render(opened, task(n="wrong"), "long") == slow.reply
         assert len(slow.asked) == 13
-
-    run(lake, asked)
-
-
-@pytest.mark.slow
-def test_endless_queries_leave_search_alone(lake: Path) -> None:
-    async def asked(making: PageCache, opened: Lake) -> None:
-        queries = [f"{ENDLESS} WHERE a.range > {i}" for i in range(4)]
-        endless = [
-            asyncio.create_task(
-                making.get_or_render(opened, PageRequest("sql", "html", {"query": query}), "free")
-            )
-            for query in queries
-        ]
-        await asyncio.sleep(1)
-        search = PageRequest("search", "json", {"words": "I"})
-        async with asyncio.timeout(15):
-            made = await making.get_or_render(opened, search, "search")
-        assert made is not None
-        assert made.status == 200
-        assert not any(one.done() for one in endless)
-        for one in endless:
-            one.cancel()
 
     run(lake, asked)

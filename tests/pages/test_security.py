@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from servers import TOP, Served, check_headers, here, start, stop
+from servers import TOP, Served, check_headers, here, start
 
 from pipeline import __version__
 from pipeline.cli import main
@@ -22,9 +22,8 @@ SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/nothing", "/static/style.css", "/static/nothing", "/leaderboard.json"),
-        *("/leaderboard.csv", "/leaderboard.xml", "/leaderboard?where=nonsense", "/game?game=x"),
-        *("/leaderboard?edition=x", "/leaderboard?unknown=1", "/static/../app.py", "/a/b/c"),
+        *("/", "/nothing", "/static/style.css", "/static/nothing", "/tables.json"),
+        *("/tables.csv", "/game?game=x", "/tables?unknown=1", "/static/../app.py"),
     ],
 )
 def test_every_answer_has_the_headers(served: Served, path: str) -> None:
@@ -122,19 +121,6 @@ def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_within_a_second(lake: Path) -> None:
-    """Once in three tries, since other tests may have the processors."""
-    for _ in range(3):
-        served = start(lake)
-        assert served.get("/tables").status == 200
-        began = time.monotonic()
-        assert stop(served) == 0
-        if time.monotonic() - began < 1:
-            return
-    raise AssertionError("the server took longer than a second to end")
-
-
-@pytest.mark.slow
 def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
     served = start(lake)
     assert served.get("/leaderboard").status == 200
@@ -186,6 +172,7 @@ def test_a_link_with_a_token_keeps_its_target(beyond: tuple[Served, str]) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("queries_here")
 def test_without_words_of_the_browser_a_query_is_asked_about(beyond: tuple[Served, str]) -> None:
     """On plain http, browsers do not say from where a link led here."""
     served, token = beyond
@@ -211,7 +198,8 @@ def test_the_address_can_be_opened(host: str, shown: str | None) -> None:
 
 
 @pytest.mark.slow
-def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> None:
+def test_another_state_and_another_lake_show_without_a_restart(tmp_path: Path) -> None:
+    """Also if both lakes have as many ingests: nothing of the first one is left in a cache."""
     sample = TOP / "data" / "sample" / "results"
     ingest(sample / "undercover", tmp_path / "lake")
     with here(tmp_path / "lake") as served:
@@ -222,19 +210,11 @@ def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> Non
         assert after["ingest"] == 2
         assert after["rows"] != before["rows"]
         assert "after ingest 2" in served.get("/games").text
-
-
-@pytest.mark.slow
-def test_another_lake_in_its_place_shows_without_a_restart(tmp_path: Path) -> None:
-    """Also if both have as many ingests: nothing of the first one is left in a cache."""
-    sample = TOP / "data" / "sample" / "results"
-    ingest(sample / "undercover", tmp_path / "lake")
-    with here(tmp_path / "lake") as served:
-        for game_type in ("undercover", "chameleon"):
-            rows = served.json("/games.json")["rows"]
-            assert {row["game_type"] for row in rows} == {game_type}
-            shutil.rmtree(tmp_path / "lake")
-            ingest(sample / "chameleon", tmp_path / "lake")
+        shutil.rmtree(tmp_path / "lake")
+        for game_type in ("public_good", "chameleon"):
+            ingest(sample / game_type, tmp_path / "lake")
+        types = {row["game_type"] for row in served.json("/games.json")["rows"]}
+        assert types == {"public_good", "chameleon"}
 
 
 def test_what_cannot_be_served_is_said(
