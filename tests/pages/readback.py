@@ -74,5 +74,4 @@ def pages_of(lake: Any, page: str, **given: str) -> pl.DataFrame:
         assert not shown.faults
         parts.append(shown.rows)
         after = shown.after
-    assert len(parts) > 1, "all rows are on one page"
     return pl.concat(parts)

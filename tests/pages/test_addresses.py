@@ -1,12 +1,10 @@
 """Every link of a page is an address that the page behind it takes; a late search says so."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-import pipeline
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.pages import NAMES, compute_page_content, parse_page_parameters, render_page_fragment
@@ -27,11 +25,6 @@ ASKED: dict[str, list[dict[str, str]]] = {
 PAGES = [(name, given) for name in NAMES for given in ASKED.get(name, [{}])]
 
 
-@pytest.fixture(scope="module")
-def lake(lake: Path) -> Lake:
-    return pipeline.open_lake(lake)
-
-
 def test_a_wrong_choice_is_answered_with_the_choices() -> None:
     with pytest.raises(UsageError, match="no edition `x`: choose from paper, release, audited"):
         parse_page_parameters("leaderboard", {"edition": "x"})
@@ -42,10 +35,10 @@ def test_a_wrong_choice_is_answered_with_the_choices() -> None:
 @pytest.mark.some(8, 8)
 @pytest.mark.parametrize(("name", "given"), PAGES)
 def test_a_page_leads_to_addresses_that_are_there(
-    name: str, given: dict[str, str], lake: Lake
+    name: str, given: dict[str, str], opened: Lake
 ) -> None:
     if "game" in given:
-        given = {**given, "game": lake.games(limit=1)["game_id"].item()}
+        given = {**given, "game": opened.games(limit=1)["game_id"].item()}
     followed = []
 
     def link(page: str, element_id: str = "", **asked: Any) -> str:
@@ -55,7 +48,7 @@ def test_a_page_leads_to_addresses_that_are_there(
         return f"/{page}#{element_id}"
 
     asked = parse_page_parameters(name, given)
-    render_page_fragment(name, compute_page_content(name, lake, asked), asked, link)
+    render_page_fragment(name, compute_page_content(name, opened, asked), asked, link)
     assert followed
 
 
@@ -63,9 +56,9 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def test_a_search_that_ran_out_of_time_says_so(lake: Lake) -> None:
+def test_a_search_that_ran_out_of_time_says_so(opened: Lake) -> None:
     asked = parse_page_parameters("search", {"words": "vote"})
-    made = compute_page_content("search", lake, asked)
+    made = compute_page_content("search", opened, asked)
     late = msgspec.structs.replace(made, parts={**made.parts, "stopped": "time"})
     assert "stopped after 10 seconds" in render_page_fragment(
         "search", late, asked, lambda *_, **__: None

@@ -120,6 +120,7 @@ def test_what_was_begun_leads_to_its_game(lake: Lake) -> None:
 
 
 def test_pages_lose_no_row(lake: Lake) -> None:
+    assert missing(lake).height > ROWS_PER_PAGE
     assert pages_of(lake, "missing").equals(missing(lake))
     counts = content_of(lake, "missing").competitions
     assert sum(counts.values()) == missing(lake)["n_missing"].sum()
