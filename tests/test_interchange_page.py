@@ -20,7 +20,6 @@ from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.verify import verify
 
 PAGE = (Path(__file__).parents[1] / "docs" / "interchange.md").read_text(encoding="utf-8")
 
@@ -113,9 +112,3 @@ def test_metrics_are_those_of_the_file(lake: StoredLake, table: Path, engine: st
     found = metrics(lake, metric="rationality", engine=engine, by=["model", "game_type"])
     value = found.filter(pl.col("game_type") == "prisoners_dilemma")["value"].item()
     assert value == pytest.approx(n_defect / len(actions))
-
-
-@pytest.mark.slow
-def test_the_lake_is_whole(lake: StoredLake) -> None:
-    faults = verify(lake.path).faults
-    assert faults.is_empty(), faults.rows()

@@ -29,7 +29,7 @@ SPACE = "{http://www.w3.org/2000/svg}"
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Games of three models, of which one has a hostile name."""
     top = tmp_path_factory.mktemp("plots")
-    simulated = simulate(top / "logs", models=3, games=4, seed=2)
+    simulated = simulate(top / "logs", models=3, games=1, seed=2)
     evil = EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00").replace('"', '\\"')
     for log in simulated.results.rglob("*.json"):
         log.write_text(log.read_text().replace(simulated.models[0], evil))
@@ -159,7 +159,7 @@ CHARTS: dict[str, Callable[[Lake], object]] = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", CHARTS)
 def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
     svg = plots.chart_to_svg(CHARTS[name](lake), "own")
@@ -228,6 +228,7 @@ assert "rfc3987_syntax" in sys.modules
     assert not run.returncode, run.stderr
 
 
+@pytest.mark.slow
 def test_the_scale_ends_at_what_the_games_of_the_lake_can_reach(tmp_path: Path) -> None:
     """Without Chameleon, Deception is a share of wins: its value 1 is at the end of the scale."""
     roles = {"Ann": "undercover", "Bob": "civilian", "Cid": "civilian"}
