@@ -14,7 +14,6 @@ import pytest
 import zstandard
 from rawlogs import games_of
 
-from pipeline.conversion import iter_validated_documents
 from pipeline.formats import read_game
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
@@ -79,12 +78,6 @@ def lake(games: Path) -> StoredLake:
     return open_lake(games.parent / "lake")
 
 
-def test_every_game_of_the_script_is_valid(games: Path) -> None:
-    checked = list(iter_validated_documents(games))
-    assert len(checked) == 190
-    assert [one for one in checked if one.faults] == []
-
-
 def test_the_tables_have_the_numbers_of_the_file(lake: StoredLake, table: Path) -> None:
     """Choices, points, texts and who won, counted with Python's own loops over the CSV."""
     rows = rows_of(table)
@@ -100,7 +93,7 @@ def test_the_tables_have_the_numbers_of_the_file(lake: StoredLake, table: Path) 
     assert {(choice, payoff): n for choice, payoff, n in counted.iter_rows()} == choices
     assert lake.table("messages").collect().height == n_texts == 2660
     results = lake.table("results").collect()
-    assert (results.height, results["is_win"].sum()) == (2 * len(rows), n_wins)
+    assert (results.height, results["is_win"].sum()) == (2 * len(rows), n_wins) == (380, n_wins)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

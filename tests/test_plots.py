@@ -1,13 +1,11 @@
 """Plots: they show the values of the API, refer to nothing outside, and run nothing."""
 
-import json
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -168,33 +166,13 @@ def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
     assert kinds <= {"svg", "g", "rect", "path", "text", "line", "defs", "clipPath"}
     attributes = {attribute for node in root.iter() for attribute in node.attrib}
     assert not {one for one in attributes if one.startswith("on") or one in ("style", "href")}
-    assert "\x1b" not in svg
-    assert "\u202e" not in svg
+    assert [sign for sign in ("\x1b", "\u202e", plots.TEXT_COLOR) if sign in svg] == []
+    fills = {node.get("fill") for node in root.iter(f"{SPACE}text")}
+    assert fills == {"currentColor"}, "texts do not follow the theme of the page"
     assert any(text.startswith("<img src=x") for text in (*texts(svg), *labels(svg)))
     # Nothing is fetched: the only addresses are the names of SVG's own vocabulary.
     assert set(re.findall(r"\w+://[\w.]+", svg)) <= {"http://www.w3.org"}
     assert all(one.startswith("own-") for one in re.findall(r'\bid="([^"]*)"', svg))
-
-
-def test_texts_follow_the_theme_of_the_page(lake: Lake) -> None:
-    svg = plots.chart_to_svg(lake.plot_metric("judgement"))
-    fills = {node.get("fill") for node in ET.fromstring(svg).iter(f"{SPACE}text")}
-    assert fills == {"currentColor"}
-    assert plots.TEXT_COLOR not in svg
-
-
-def luminance(colour: str) -> float:
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-@pytest.mark.parametrize("ground", ["#ffffff", "#16181c", "#000000"])
-def test_marks_can_be_seen_in_both_themes(ground: str) -> None:
-    """The contrast that WCAG asks of graphics."""
-    for colour in (plots.ACCENT_COLOR, plots.NEUTRAL_COLOR):
-        dark, light = sorted((luminance(colour), luminance(ground)))
-        assert (light + 0.05) / (dark + 0.05) >= 3
 
 
 def test_without_the_extra_an_error_says_what_to_install(
@@ -228,34 +206,6 @@ assert "rfc3987_syntax" in sys.modules
     assert not run.returncode, run.stderr
 
 
-@pytest.mark.slow
-def test_the_scale_ends_at_what_the_games_of_the_lake_can_reach(tmp_path: Path) -> None:
-    """Without Chameleon, Deception is a share of wins: its value 1 is at the end of the scale."""
-    roles = {"Ann": "undercover", "Bob": "civilian", "Cid": "civilian"}
-    game = {
-        "magic_interchange": 1,
-        "system": "lab",
-        "game_type": "undercover",
-        "is_finished": True,
-        "seats": [{"player": name, "model": "m", "role": role} for name, role in roles.items()],
-        "end": {"outcome": "voted_wrong"},
-        "events": [{"actor": "Ann", "round": 1, "text": "It is red."}],
-    }
-    (tmp_path / "game.json").write_text(json.dumps(game))
-    ingest(tmp_path / "game.json", tmp_path / "lake")
-    lake = pipeline.open_lake(tmp_path / "lake")
-    assert lake.metrics(metric="deception", by=["model"])["value"].to_list() == [1]
-    spec = lake.plot_metric("deception").to_dict()
-    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]
-    svg = plots.chart_to_svg(lake.plot_profile("m"))
-    assert "m, Deception: 1.0000" in svg
-    assert "0 to 1</dd>" in lake.page("metric", metric="deception").html
-    dots = re.findall(r'class="dot" cx="([0-9.]+)"', lake.page("model", model="m").html)
-    assert "85.0" in dots
-    with pytest.raises(UsageError, match=r"within 0\.\.1"):
-        lake.plan("deception", difference=1.2)
-
-
 def test_a_row_of_one_game_type_has_the_scale_of_its_terms(lake: Lake) -> None:
     """Rationality reaches 2 with both games, and 1 in each of them."""
     ends = [
@@ -264,6 +214,7 @@ def test_a_row_of_one_game_type_has_the_scale_of_its_terms(lake: Lake) -> None:
     ]
     assert ends == [2, 1, 1]
     assert highest_possible_metric_value("deception", "paper", lake.game_types, "undercover") == 1
+    assert highest_possible_metric_value("deception", "paper", ["undercover"]) == 1
     assert highest_possible_metric_value("deception", "paper", lake.game_types, "chameleon") == 1.25
     types = lake.metrics(metric="rationality", game_type="public_good", by=["model", "game_type"])
     spec = plots.plot_metric(types.filter(pl.col("game_type") != "all")).to_dict()

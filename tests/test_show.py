@@ -18,6 +18,7 @@ from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.transcript import Transcript, transcript
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS
 
 EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
@@ -128,20 +129,6 @@ def test_text_and_markdown_have_every_message_and_what_was_counted(
         )
 
 
-@pytest.mark.slow
-def test_json_is_every_row(capsysbinary, place, transcripts):
-    for game, result in [*transcripts.items()][::2]:
-        found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
-        assert list(found) == [*GAME_TABLES, "counted"]
-        assert {name: len(rows) for name, rows in found.items()} == {
-            **{name: result.tables[name].height for name in GAME_TABLES},
-            "counted": result.counted.height,
-        }
-        assert [m["content"] for m in found["messages"]] == result.tables["messages"][
-            "content"
-        ].to_list()
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 @pytest.mark.parametrize("seat", [[], ["--seat", "1"]])
@@ -185,16 +172,19 @@ def test_no_such_seat(lake, games):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("edition", ["release", "audited"])
-def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, lake, games):
-    for game in games[:2]:
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_json_is_every_row_with_the_marks_of_an_edition(
+    edition, capsysbinary, place, lake, transcripts
+):
+    for game, result in [*transcripts.items()][:2]:
         asked = (game, "--edition", edition)
-        found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))["counted"]
-        expected = transcript(lake, game, edition=edition).counted
-        assert [(one["metric"], one["hit"]) for one in found] == expected.select(
-            "metric", "hit"
-        ).rows()
-        assert {(one["edition"], one["system"]) for one in found} <= {(edition, "magic")}
+        found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))
+        assert list(found) == [*GAME_TABLES, "counted"]
+        n_rows = {name: len(found[name]) for name in GAME_TABLES}
+        assert n_rows == {name: result.tables[name].height for name in GAME_TABLES}
+        expected = transcript(lake, game, edition=edition).counted.select("metric", "hit")
+        assert [(one["metric"], one["hit"]) for one in found["counted"]] == expected.rows()
+        assert {(one["edition"], one["system"]) for one in found["counted"]} <= {(edition, "magic")}
         assert f"What the metrics counted, edition {edition}" in shown(capsysbinary, place, *asked)
 
 

@@ -126,18 +126,3 @@ def test_pages_are_accessible_and_fit(browser: Any, site: Path) -> None:
         found += [(name, theme, *one) for one in grave(tab)]
     tab.close()
     assert (found, wide, foreign, errors) == ([], [], [], [])
-
-
-def test_search_works_from_disk(browser: Any, site: Path) -> None:
-    tab = browser.new_page()
-    tab.goto((site / "index.html").as_uri())
-    tab.keyboard.press("Control+k")
-    tab.wait_for_function("document.activeElement !== document.body")
-    tab.keyboard.type("quarantined documents")
-    for _ in range(60):  # the index is read in the background
-        tab.wait_for_timeout(250)
-        tab.keyboard.press("Enter")
-        if "reliability.html" in tab.url:
-            break
-    assert "reliability.html" in tab.url
-    tab.close()

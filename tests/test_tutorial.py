@@ -112,15 +112,3 @@ def test_tutorial_word_for_word(clone: Path) -> None:
     for step, output in zip(steps, printed, strict=False):
         if step.shown:
             assert is_shown(step.shown, output), f"{step.commands}printed\n{output}"
-
-
-def test_the_sentence_has_the_numbers_shown() -> None:
-    """The quoted sentence rounds what the blocks above it show."""
-    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    quoted = " ".join(re.findall(r"^> (.*)$", page, re.MULTILINE))
-    shown = " ".join(block.shown for block in blocks(page))
-    numbers = {abs(float(word)) for word in re.findall(r"(?<![\d.])-?\d*\.\d+(?![\d.])", shown)}
-    rounded = {f"{number:.{digits}f}" for number in numbers for digits in (2, 3)}
-    values = re.findall(r"(?<![\d.])0\.\d+(?![\d.])", quoted)
-    assert len(values) >= 8
-    assert [value for value in values if value not in rounded] == []

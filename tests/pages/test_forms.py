@@ -35,22 +35,25 @@ def rows_of(text: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        *(("/leaderboard.{}?unknown=1", 400), ("/games.{}?outcome=x", 400)),
-        ("/evidence.{}?model=sim-atlas&model=sim-delta", 400),
-        *(("/nothing.{}", 404), ("/a/b/c.{}", 404), ("/sql.{}?query=SELEC", 400)),
-        *(("/completeness.{}?expected=9223372036854775808", 400), ("/game.{}?game=x", 400)),
-        (f"/tables.{{}}?x={'x' * 17_000}", 414),
+        *(("/leaderboard{}?unknown=1", 400), ("/games{}?outcome=x", 400)),
+        ("/evidence{}?model=sim-atlas&model=sim-delta", 400),
+        *(("/nothing{}", 404), ("/a/b/c{}", 404), ("/sql{}?query=SELEC", 400)),
+        *(("/completeness{}?expected=9223372036854775808", 400), ("/game{}?game=x", 400)),
+        *(("/metric{}?metric=..", 400), ("/tables{}?table=../votes", 400)),
+        *(("/audit{}?kind=x", 400), ("/sql{}?query=DROP+TABLE+votes", 400)),
+        (f"/tables{{}}?x={'x' * 17_000}", 414),
     ],
 )
 def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, status: int) -> None:
-    as_json, as_text = served.get(path.format("json")), served.get(path.format("csv"))
-    assert as_json.status == status
+    as_json, as_text = served.get(path.format(".json")), served.get(path.format(".csv"))
+    for answer in (as_json, as_text, served.get(path.format(""))):
+        assert answer.status == status
+        assert "a defect of the server" not in answer.text
+        assert "content-disposition" not in answer.headers
     assert as_json.headers["content-type"].startswith("application/json")
     said = json.loads(as_json.text)
     assert said.get("error") or said["faults"]
-    assert as_text.status == status
     assert as_text.headers["content-type"] == "text/plain; charset=utf-8"
-    assert "content-disposition" not in as_text.headers
     assert len(as_text.text.strip()) > 10
 
 
@@ -62,23 +65,6 @@ def test_a_query_runs_whatever_was_plotted_before(served: Served) -> None:
     assert page.status == 200
     assert "<li>no plot: no column z to plot" in page.text
     assert served.json(f"/sql.json?{asked}")["rows"] == [{"one": 1, "n": n} for n in range(2000)]
-
-
-@pytest.mark.slow
-def test_the_leaderboard_is_split_by_any_column_once(served: Served) -> None:
-    lake_types = served.json("/leaderboard.json")["choices"]["game_type"][1:]
-    by_type = served.json("/leaderboard.json?by=game_type,game_type,model")["rows"]
-    assert {row["game_type"] for row in by_type} == set(lake_types)
-    for row in by_type:
-        asked = urlencode({"game_type": row["game_type"]})
-        (own,) = (
-            one
-            for one in served.json(f"/leaderboard.json?{asked}")["rows"]
-            if one["model"] == row["model"]
-        )
-        assert {name: row[name] for name in own} == own
-    assert served.get("/leaderboard?by=model").status == 200
-    assert served.get("/metric?by=role,role").status == 200
 
 
 @pytest.mark.usefixtures("queries_here")
@@ -175,11 +161,13 @@ def test_a_copy_of_findings_has_all(opened: Lake, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("pipeline.pages.list_pages.ROWS_PER_PAGE", 5)
     whole = opened.findings("silent_analyses")
     assert whole.height > 5
-    shown = content_of(opened, "audit", kind="silent_analyses").frame("findings")
-    assert_frame_equal(shown, whole.head(5))
+    shown = content_of(opened, "audit", kind="silent_analyses")
+    assert_frame_equal(shown.frame("findings"), whole.head(5))
     for frame, rows in (("findings", whole), ("", opened.audit())):
         asked = parse_page_parameters("audit", {"kind": "silent_analyses", "frame": frame})
         assert_frame_equal(pl.concat(all_rows_in_parts("audit", opened, asked)), rows)
+    with pytest.raises(UsageError, match="no frame title"):
+        shown.frame("title")
 
 
 def test_a_search_that_stopped_gives_no_csv(opened: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

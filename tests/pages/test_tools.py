@@ -73,19 +73,13 @@ def test_a_table_is_filtered_and_counted(visit: Visit) -> None:
     tools.get_by_label("Filter rows").fill("")
     assert len(names(tab, "#by-type")) == 8
     tab = visit.go("/games")
-    tools = tab.locator(".tools")
-    assert tools.locator(".place").inner_text() == "50 rows on this page"
-    assert tools.get_by_label("Filter this page only").is_visible()
-    assert tab.locator("#games thead button").count() == 0
+    assert tab.locator(".tools .place").inner_text() == "50 rows on this page"
+    assert tab.get_by_label("Filter this page only").is_visible()
     assert tab.locator(".pager").inner_text().startswith("Rows 1 to 50; more follow")
-    while tab.get_by_role("link", name="Next page").count():
-        address = tab.url
-        tab.get_by_role("link", name="Next page").click()
-        tab.wait_for_url(lambda new, old=address: new != old)
-        tab.locator("h1:focus").wait_for()
-        assert tab.evaluate("scrollY") == 0
-    n_games = len(visit.served.get("/games.csv").text.splitlines()) - 1
-    assert f" to {n_games} of {n_games}" in tab.locator(".pager").inner_text()
+    tab.get_by_role("link", name="Next page").click()
+    tab.locator("h1:focus").wait_for()
+    assert tab.evaluate("scrollY") == 0
+    assert tab.locator(".pager").inner_text().startswith("Rows 51 to 100; more follow")
 
 
 def test_each_table_is_copied(visit: Visit) -> None:
@@ -108,13 +102,11 @@ def test_a_link_opens_after_the_token(visits: Visits, beyond: tuple[Served, str]
     tab = visit.go("/games?game_type=chameleon")
     assert "Token needed" in tab.title()
     assert grave(tab) == []
-    tab.get_by_label("Token").fill("another")
-    tab.get_by_role("button", name="Open /games").click()
-    tab.get_by_text("The token is wrong").wait_for()
-    tab.get_by_label("Token").fill(token)
-    tab.get_by_role("button", name="Open /games").click()
-    tab.wait_for_url("**/games?game_type=chameleon")
-    tab.locator("#games").wait_for(timeout=120_000)
+    for text, found in (("another", "text=The token is wrong"), (token, "#games")):
+        tab.get_by_label("Token").fill(text)
+        tab.get_by_role("button", name="Open /games").click()
+        tab.locator(found).wait_for(timeout=120_000)
+    assert tab.url.endswith("/games?game_type=chameleon")
     visit.errors = [one for one in visit.errors if "401" not in one]
 
 
@@ -140,11 +132,8 @@ def test_hints_are_for_the_keyboard_and_for_a_finger(visits: Visits, served_apar
     tab.locator("span.none[title]").first.tap()
     assert hint.count() == 1
     assert visit.fits()
-    tab.locator("h1").tap()
-    assert hint.count() == 0
     tab.get_by_role("button", name="Details").tap()
     assert " settings" in tab.locator("td .cell").first.inner_text()
-    assert tab.locator("td[data-title='Letters']").first.is_visible()
     assert visit.fits()
     assert grave(tab) == []
 
@@ -164,19 +153,6 @@ def test_a_phone_shows_the_menu_and_the_first_value(
     tab.get_by_role("button", name="Menu").click()
     tab.get_by_role("link", name="SQL").click()
     tab.wait_for_url("**/sql")
-
-
-def test_a_print_names_the_lake_and_cuts_nothing(visit: Visit) -> None:
-    tab = visit.go("/leaderboard?game_type=chameleon")
-    tab.locator(".tools").wait_for()
-    tab.emulate_media(media="print")
-    assert "after ingest 1 of 20" in tab.locator(".printed").inner_text()
-    assert "game type chameleon" in tab.locator("h1").inner_text()
-    for hidden in (".menu", ".tools", ".bar-form", ".theme"):
-        assert not tab.locator(hidden).first.is_visible()
-    region = tab.locator(".scroll").first
-    assert region.evaluate("one => getComputedStyle(one).overflow") == "visible"
-    assert region.evaluate("one => getComputedStyle(one).maxHeight") == "none"
 
 
 def test_on_a_phone_nothing_is_tabbed_to_that_cannot_be_seen(
@@ -212,23 +188,13 @@ def test_only_what_is_wide_and_long_is_in_a_box_which_fades_where_it_goes_on(
     assert tab.evaluate(BOXES) == [[box, True] for box in of_sql]
 
 
-def test_forced_colours_tell_the_page_that_is_shown(visits: Visits, served: Served) -> None:
-    visit = visits(served, forced_colors="active")
-    tab = visit.go("/tables")
-    border = "e => getComputedStyle(e).borderBottomColor"
-    others = tab.locator(".menu a:not([aria-current])")
-    colours = {others.nth(at).evaluate(border) for at in range(others.count())}
-    assert len(colours) == 1
-    assert tab.locator(".menu a[aria-current]").evaluate(border) not in colours
-
-
-@pytest.mark.parametrize("query", ["FROM games LIMIT 2", "SELECT repeat('wide', 99), * FROM votes"])
-def test_a_wide_result_is_printed_with_all_of_its_columns(
-    visits: Visits, served: Served, query: str
-) -> None:
+def test_a_print_names_the_lake_and_has_all_columns(visits: Visits, served: Served) -> None:
     visit = visits(served, width=1030, height=700)  # a sheet's
-    tab = visit.go("/sql?query=" + quote(query))
+    tab = visit.go("/sql?query=" + quote("SELECT repeat('wide', 99), * FROM votes"))
     tab.emulate_media(media="print")
+    assert "after ingest 1 of 20" in tab.locator(".printed").inner_text()
+    for hidden in (".menu", ".tools", ".theme"):
+        assert not tab.locator(hidden).first.is_visible(), hidden
     assert visit.fits()
     n_columns = tab.locator("#result thead th").count()
     assert tab.evaluate(SEEN, "#result tr:first-child td") == n_columns > 8
