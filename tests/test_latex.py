@@ -90,11 +90,6 @@ def test_any_text_is_printed_as_it_is(text: str) -> None:
     assert not re.search("--|''|,,|``|[?!]`", escaped)
 
 
-def test_a_row_cannot_begin_with_an_argument() -> None:
-    *_, row, _ = latex.table(Table("", pl.DataFrame({"x": ["[1em]"]})))
-    assert row == "{[}1em{]} \\\\\n"
-
-
 def test_numbers_have_a_minus_and_powers_of_ten() -> None:
     numbers = pl.DataFrame({"a": [-0.5], "b": [2.5e-05], "c": [12], "d": [None]})
     (*_, row, _) = latex.table(Table("", numbers))

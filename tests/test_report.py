@@ -181,6 +181,8 @@ def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
             wanted = [] if expected[name] is None else [e for e in ends if e is not None]
             assert numbers(cell) == wanted
     assert SMALL_SAMPLE_NOTE in shown(page.section("leaderboard"))
+    assert lake.cite().sentence in shown(page.section("top"))
+    assert lake.cite().bibtex.strip() in shown(page.section("cite"))
 
 
 @pytest.mark.slow
@@ -315,12 +317,6 @@ def test_an_edition_has_its_report(lake: Lake) -> None:
     commands = re.findall(r"<code>(magic (?:show|evidence)[^<]*)</code>", text)
     assert commands
     assert [one for one in commands if "--edition release" not in one] == []
-
-
-@pytest.mark.slow
-def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
-    assert lake.cite().sentence in shown(page.section("top"))
-    assert lake.cite().bibtex.strip() in shown(page.section("cite"))
 
 
 # --- in a browser -------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import cycle
 from pathlib import Path
@@ -18,7 +16,6 @@ from accessibility import grave
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-CONFIG = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
 # A page of each kind: long tables, folded blocks, much code, a picture, formulas, the first page.
 KINDS = (
     *("index", "tutorial", "howto/index", "howto/compare", "commands", "tables", "formulas"),
@@ -68,18 +65,9 @@ def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path) for path in site.rglob("*.html")}
 
 
-def in_navigation(entries: list[object]) -> Iterator[str]:
-    for entry in entries:
-        if isinstance(entry, str):
-            yield entry
-        elif isinstance(entry, dict):
-            for below in entry.values():
-                yield from in_navigation(below if isinstance(below, list) else [below])
-
-
 def test_every_page_is_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
     built = {path.relative_to(site).with_suffix(".md").as_posix() for path in pages}
-    listed = list(in_navigation(CONFIG["nav"]))
+    listed = re.findall(r'"([^"]*\.md)"', (ROOT / "zensical.toml").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(built)
 
 

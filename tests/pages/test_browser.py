@@ -190,8 +190,7 @@ def test_the_theme_is_switched_and_kept(visit: Visit) -> None:
     for _ in range(2):
         tab.get_by_role("button", name="Theme").click()
     assert tab.get_by_role("button", name="Theme: dark").is_visible()
-    dark = tab.evaluate(paper)
-    assert dark != light
+    assert (dark := tab.evaluate(paper)) != light
     visit.go("/games")
     assert tab.evaluate(paper) == dark
 

@@ -17,14 +17,6 @@ Visits = Callable[..., Visit]
 
 SEEN = "where => [...document.querySelectorAll(where)].filter(one => one.checkVisibility()).length"
 
-# The boxes of a page that show only a part of what is in them, and whether they fade at their end.
-BOXES = """() => [...document.querySelectorAll('main *')].filter(one =>
-    getComputedStyle(one).overflowY != 'visible'
-    && one.clientHeight > 1 && one.scrollHeight > one.clientHeight + 2).map(one => {
-        const end = getComputedStyle(one, '::after');
-        const fades = end.position == 'sticky' && end.backgroundImage.includes('gradient');
-        return [one.classList[0], fades];
-    })"""
 # The height of a plot's smallest text on the screen, and the pairs of texts that overlap.
 TEXTS = """svg => {
     const texts = [...svg.querySelectorAll('text')].filter(one => one.textContent.trim());
@@ -37,11 +29,6 @@ TEXTS = """svg => {
             Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)]));
     return [Math.min(...sizes), pairs.filter(([, , x, y]) => x > 2 && y > 4)];
 }"""
-
-
-def names(tab: "playwright.Page", table: str) -> list[str]:
-    texts: list[str] = tab.locator(f"{table} tbody tr:visible th").all_inner_texts()
-    return texts
 
 
 def test_a_table_is_sorted_both_ways_and_as_it_was(visit: Visit) -> None:
@@ -69,9 +56,10 @@ def test_a_table_is_filtered_and_counted(visit: Visit) -> None:
     assert tools.locator(".place").inner_text() == "8 rows"
     tools.get_by_label("Filter rows").fill("atlas CHAM")
     assert tools.locator(".place").inner_text() == "1 of 8 rows"
-    assert names(tab, "#by-type") == ["sim-atlas"]
+    names = tab.locator("#by-type tbody tr:visible th")
+    assert names.all_inner_texts() == ["sim-atlas"]
     tools.get_by_label("Filter rows").fill("")
-    assert len(names(tab, "#by-type")) == 8
+    assert names.count() == 8
     tab = visit.go("/games")
     assert tab.locator(".tools .place").inner_text() == "50 rows on this page"
     assert tab.get_by_label("Filter this page only").is_visible()
@@ -155,15 +143,6 @@ def test_a_phone_shows_the_menu_and_the_first_value(
     tab.wait_for_url("**/sql")
 
 
-def test_on_a_phone_nothing_is_tabbed_to_that_cannot_be_seen(
-    visits: Visits, served: Served
-) -> None:
-    """Headings are not shown where each row is a card."""
-    tab = visits(served, width=390, height=740).go("/radar")
-    assert tab.locator("thead th").count()
-    assert tab.evaluate(SEEN, "thead :is(th, a, button)") == 0
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_texts_of_a_radar_are_readable_and_do_not_overlap(
     visits: Visits, served: Served, width: int
@@ -174,18 +153,6 @@ def test_texts_of_a_radar_are_readable_and_do_not_overlap(
     smallest, overlapping = drawing.evaluate(TEXTS)
     assert smallest >= 11
     assert overlapping == []
-
-
-@pytest.mark.parametrize(("width", "of_sql"), [(390, ["columns"]), (1280, ["columns", "scroll"])])
-def test_only_what_is_wide_and_long_is_in_a_box_which_fades_where_it_goes_on(
-    visits: Visits, served: Served, width: int, of_sql: list[str]
-) -> None:
-    """A box that ends at the line between two rows looks as if there were no more."""
-    visit = visits(served, width=width, height=800)
-    for path in ("/completeness", "/games", "/evidence?metric=judgement", "/leaderboard"):
-        assert visit.go(path).evaluate(BOXES) == []
-    tab = visit.go("/sql?query=FROM votes")
-    assert tab.evaluate(BOXES) == [[box, True] for box in of_sql]
 
 
 def test_a_print_names_the_lake_and_has_all_columns(visits: Visits, served: Served) -> None:

@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl, urlsplit
 import polars as pl
 import pytest
 from readback import content_of, html, number, pages_of, table
-from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
@@ -92,37 +91,24 @@ SLICE = {"game_type": "undercover", "where": "seat < 3", "by": "role", "margin":
 def test_compare(opened: Lake, given: dict[str, str]) -> None:
     text = html(opened, "compare", model="sim-atlas", other="sim-delta", **given)
     asked: dict[str, Any] = {name: one for name, one in given.items() if name != "margin"}
-    rows = opened.compare(
-        ("sim-atlas", "sim-delta"),
-        margin=float(given["margin"]) if "margin" in given else None,
-        **asked,
-    )
+    rows = opened.compare(("sim-atlas", "sim-delta"), **asked)
     if "game_type" in given:  # of other games there is nothing to compare
         kept = [n for n in NAMES if given["game_type"] in metric_spec(n).game_types]
         rows = rows.filter(pl.col("metric").is_in(kept))
     columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
     columns += ["n_settings", "common_value", "other_common_value"]
-    cells = [re.findall(r'<data[^>]* value="([^"]*)"', row) for row in _rows_of(text, "compare")]
     # What is null, as the values on common settings of an unpaired comparison, is not there.
     expected = [[one for one in row if one is not None] for row in rows.select(columns).iter_rows()]
-    assert len(cells) == len(expected)
-    assert [list(map(float, c[: len(e)])) for c, e in zip(cells, expected, strict=True)] == expected
+    (body,) = re.findall('<table id="compare".*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    lines = re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+    for line, wanted in zip(lines, expected, strict=True):
+        shown = map(float, re.findall(r'<data[^>]* value="([^"]*)"', line))
+        assert list(shown)[: len(wanted)] == wanted
     assert ("Verdict" in text) == ("margin" in given)
-    apart = opened.settings_apart(
-        "sim-atlas",
-        "sim-delta",
-        rows["metric"][0],
-        game_type=given.get("game_type"),
-        where=given.get("where"),
-    )
+    filters = {name: asked[name] for name in ("game_type", "where") if name in asked}
+    apart = opened.settings_apart("sim-atlas", "sim-delta", rows["metric"][0], **filters)
     differences = [number(one[4].get("data")) for one in table(text, "apart")[1:]]
     assert differences == apart["difference"].to_list()
-
-
-def _rows_of(text: str, name: str) -> list[str]:
-    """The rows of a table's body, as HTML."""
-    (body,) = re.findall(rf'<table id="{name}".*?<tbody>(.*?)</tbody>', text, re.DOTALL)
-    return re.findall(r"<tr.*?</tr>", body, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -356,19 +342,17 @@ def test_a_list_is_not_sorted_by_what_has_no_order(opened: Lake) -> None:
     assert content_of(opened, "games", sort="n_rounds", after='["x"]').faults.keys() == {"after"}
 
 
-def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
-    values = served.json("/metric.json?metric=judgement&by=role")["rows"]
-    counted = {(row["model"], row["role"]): row["counted"] for row in values}
-    cells = [
-        cell
-        for row in table(served.get("/leaderboard?by=role").text, "leaderboard")[1:]
-        for cell in row
-        if cell["metric"] == "judgement" and cell.get("value")
-    ]
+def test_a_cell_leads_to_as_many_rows_as_it_counts(opened: Lake) -> None:
+    values = opened.metrics(metric="judgement", by=["model", "role"])
+    counted = {
+        (model, role): n for model, role, n in values.select("model", "role", "counted").rows()
+    }
+    rows = table(html(opened, "leaderboard", by="role"), "leaderboard")[1:]
+    cells = [cell for row in rows for cell in row if cell["metric"] == "judgement"]
+    cells = [cell for cell in cells if cell.get("value")]
     for cell in cells:
-        address = urlsplit(cell["href"])
-        asked = dict(parse_qsl(address.query))
-        found = served.json(f"{address.path}.json?{address.query}")
+        asked = dict(parse_qsl(urlsplit(cell["href"]).query))
         role = asked["where"].split("'")[1]
-        assert len(found["rows"]) == counted[asked["model"], role] > 0
+        found = content_of(opened, "evidence", **asked).rows
+        assert found.height == counted[asked["model"], role] > 0
     assert len(cells) == sum(map(bool, counted.values())) > 0
