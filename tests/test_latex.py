@@ -10,10 +10,8 @@ from hypothesis import given, strategies as st
 
 from pipeline import open_lake
 from pipeline.cli import main
-from pipeline.ingest import ingest
 from pipeline.render import latex
 from pipeline.render.table import Table
-from pipeline.simulate import simulate
 
 WORDS = {
     "textbackslash": "\\",
@@ -101,22 +99,10 @@ def test_signs_that_need_another_engine_are_announced() -> None:
     assert "LuaLaTeX" not in table_text("Zoë – „a“ …")
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Games of models whose names LaTeX would obey."""
-    top = tmp_path_factory.mktemp("latex")
-    simulated = simulate(top / "logs", models=2, games=1, seed=5)
-    for log in simulated.results.rglob("*.json"):
-        text = log.read_text().replace(simulated.models[0], r"a_b%\\input{x} & 100$")
-        log.write_text(text)
-    ingest(simulated.results, top / "lake")
-    return top / "lake"
-
-
-def test_metrics_are_those_of_the_api(lake: Path, capsysbinary: Any) -> None:
-    assert main(["metrics", "--lake", str(lake), "--format", "latex"]) == 0
+def test_metrics_are_those_of_the_api(sample_lake: Path, capsysbinary: Any) -> None:
+    assert main(["metrics", "--lake", str(sample_lake), "--format", "latex"]) == 0
     headings, *cells = table_of(capsysbinary.readouterr().out.decode())
-    rows = open_lake(lake).metrics()
+    rows = open_lake(sample_lake).metrics()
     value = headings.index("value")
     assert [typeset(row[headings.index("model")]) for row in cells] == rows["model"].to_list()
     shown = [number(row[value].split(" ")[0]) for row in cells]

@@ -93,7 +93,7 @@ def numbers(cell: dict[str, Any]) -> list[float]:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Games of three models with names and words of an enemy; one lacks some games."""
     top = tmp_path_factory.mktemp("report")
-    simulated = simulate(top / "logs", models=3, games=3, seed=8)
+    simulated = simulate(top / "logs", models=3, games=2, seed=8)
     evil = json.dumps(EVIL)[1:-1]
     for place, log in enumerate(sorted(simulated.results.rglob("*.json"))):
         text = log.read_text().replace(simulated.models[0], evil)

@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlencode
 
 import pytest
 from polars.testing import assert_frame_equal
 from readback import content_of, html
-from servers import TOP, Served, here
+from servers import TOP, Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
@@ -21,18 +20,17 @@ HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake of two ingests."""
-    lake = tmp_path_factory.mktemp("grown") / "lake"
-    ingest(SAMPLE / "undercover", lake)
-    ingest(SAMPLE / "chameleon", lake)
-    with here(lake) as served:
-        yield served
+    place = tmp_path_factory.mktemp("grown") / "lake"
+    ingest(SAMPLE / "undercover", place)
+    ingest(SAMPLE / "chameleon", place)
+    return open_lake(place)
 
 
-def test_the_root_leads_to_the_leaderboard_that_is_asked_for(grown: Served) -> None:
+def test_the_root_leads_to_the_leaderboard_that_is_asked_for(served: Served) -> None:
     for asked in ("", "?edition=release", "?where=role%20%3D%20%27a%27&edition=audited"):
-        led = grown.get(f"/{asked}")
+        led = served.get(f"/{asked}")
         assert (led.status, led.headers["location"]) == (303, f"/leaderboard{asked}")
 
 
@@ -91,7 +89,7 @@ def test_without_the_token_one_is_asked_for_it(beyond: tuple[Served, str]) -> No
         assert 'name="next" value="/"' in again.text
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
@@ -116,20 +114,19 @@ def test_the_title_and_the_heading_say_the_slice(served: Served, path: str, show
     assert [part for part in shown.split(", ") if part not in heading] == []
 
 
-def test_what_changed_since_an_ingest_is_a_page(grown: Served) -> None:
+def test_what_changed_since_an_ingest_is_a_page(grown: Lake) -> None:
     """The values of the state after it, and of the state that the address names."""
-    lake = open_lake(grown.lake)
-    shown = content_of(lake, "diff")
+    shown = content_of(grown, "diff")
     assert (shown.title, shown.choices["since"]) == ("Since ingest 1", ("1",))
-    assert_frame_equal(shown.rows, open_lake(grown.lake, 1).diff(lake))
+    assert_frame_equal(shown.rows, open_lake(str(grown.path), 1).diff(grown))
     moved, *notes = build_result_table("diff", shown.rows, all_values=False).notes
     assert (shown.moved, shown.notes, shown.shown.height) == (moved, tuple(notes), 0)
     asked = {"all_values": "true", "metric": "judgement", "model": "sim-atlas"}
-    row = content_of(lake, "diff", **asked).shown.row(0, named=True)
+    row = content_of(grown, "diff", **asked).shown.row(0, named=True)
     assert (row["metric"], row["model"]) == ("judgement", "sim-atlas")
-    assert f"{moved}." in html(lake, "diff")
+    assert f"{moved}." in html(grown, "diff")
     for wrong in ("2", "x"):
-        assert "no earlier ingest" in content_of(lake, "diff", since=wrong).faults["since"]
+        assert "no earlier ingest" in content_of(grown, "diff", since=wrong).faults["since"]
 
 
 @pytest.mark.some(2)
@@ -169,12 +166,10 @@ def test_a_plot_is_a_picture(served: Served) -> None:
     assert len(answer) > 10_000
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("name", ["leaderboard", "compare", "games"])
-def test_the_game_types_to_choose_from_are_those_of_the_lake(grown: Served, name: str) -> None:
+@pytest.mark.parametrize("name", ["games", pytest.param("compare", marks=pytest.mark.slow)])
+def test_the_game_types_to_choose_from_are_those_of_the_lake(grown: Lake, name: str) -> None:
     """Any other leads nowhere; one that a link brings along stays what is chosen."""
     played = ["chameleon", "undercover"]
-    assert grown.json(f"/{name}.json")["choices"]["game_type"][1:] == played
-    brought = f"/{name}.json?game_type=public_good"
-    offered = grown.json(brought)["choices"]["game_type"][1:]
-    assert sorted(offered) == [*played[:1], "public_good", *played[1:]]
+    assert [*content_of(grown, name).choices["game_type"][1:]] == played
+    offered = content_of(grown, name, game_type="public_good").choices["game_type"][1:]
+    assert sorted(offered) == ["chameleon", "public_good", "undercover"]

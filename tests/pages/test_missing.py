@@ -42,8 +42,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         folder.mkdir(parents=True)
         for number, (file, log) in enumerate(logs_in_files(system)):
             (folder / file.format(number)).write_bytes(log)
-    ingest(results, top / "lake")
-    ingest(top / "others", top / "lake")
+    ingest([results, top / "others"], top / "lake")
     return open_lake(top / "lake")
 
 

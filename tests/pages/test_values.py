@@ -156,16 +156,15 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
     assert unescape(text).count(planned.notes[-1]) == 1
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"other": ""}, "specify two models, or none"),
-        ({"model": "nobody"}, "no game of nobody"),
         ({"all_pairs": "true"}, "not both"),
-        ({"difference": "9"}, "impossible"),
-        ({"difference": "x"}, "not a number"),
-        ({"n_pairs": "1.5"}, "must be a whole number"),
+        pytest.param({"model": "nobody"}, "no game of nobody", marks=pytest.mark.slow),
+        pytest.param({"difference": "9"}, "impossible", marks=pytest.mark.slow),
+        pytest.param({"difference": "x"}, "not a number", marks=pytest.mark.slow),
+        pytest.param({"n_pairs": "1.5"}, "must be a whole number", marks=pytest.mark.slow),
     ],
 )
 def test_a_wrong_field_of_a_plan_has_its_fault(

@@ -41,8 +41,7 @@ def lake(sample_lake: Path) -> Lake:
 IN_PERCENT = "leaderboard in percent"
 
 
-# Ratings and plans draw many samples.
-DEAR = ("plan", "ratings")
+DEAR = ("audit", "plan", "ratings")
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in DEAR else name for name in result_names()
 ]
