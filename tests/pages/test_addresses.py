@@ -22,7 +22,15 @@ ASKED: dict[str, list[dict[str, str]]] = {
     "sql": [{"query": "SELECT game_id, message_index, model FROM votes LIMIT 3"}],
     "tables": [{"table": "votes"}, {"table": "judgement"}],
 }
-PAGES = [(name, given) for name in NAMES for given in ASKED.get(name, [{}])]
+# Of most of these, other quick tests look at the values.
+DEAR = ("audit", "compare", "contrast", "leaderboard", "metric", "model", "plan", "radar")
+PAGES = [
+    pytest.param(
+        name, given, marks=[pytest.mark.slow] * (name in {*DEAR, "ratings", "sql"}), id=f"{name}{n}"
+    )
+    for name in NAMES
+    for n, given in enumerate(ASKED.get(name, [{}]))
+]
 
 
 def test_a_wrong_choice_is_answered_with_the_choices() -> None:
@@ -32,7 +40,6 @@ def test_a_wrong_choice_is_answered_with_the_choices() -> None:
         parse_page_parameters("evidence", {"metric": "judgement", "hit": "hit"})
 
 
-@pytest.mark.some(5, 11)
 @pytest.mark.parametrize(("name", "given"), PAGES)
 def test_a_page_leads_to_addresses_that_are_there(
     name: str, given: dict[str, str], opened: Lake

@@ -86,8 +86,7 @@ def test_model(opened: Lake) -> None:
 SLICE = {"game_type": "undercover", "where": "seat < 3", "by": "role", "margin": "0.2"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("given", [{}, SLICE])
+@pytest.mark.parametrize("given", [pytest.param({}, marks=pytest.mark.slow), SLICE])
 def test_compare(opened: Lake, given: dict[str, str]) -> None:
     text = html(opened, "compare", model="sim-atlas", other="sim-delta", **given)
     asked: dict[str, Any] = {name: one for name, one in given.items() if name != "margin"}
