@@ -379,9 +379,10 @@ def without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "begins"),
     [
         (["-o", "report.htm"], "<!doctype html>"),  # a file's ending names the format
-        pytest.param(["--format", "latex"], "\\section", marks=pytest.mark.slow),
+        (["--format", "latex"], "\\section"),
     ],
 )
+@pytest.mark.slow
 def test_a_lake_without_a_game_has_a_report(
     options: list[str], begins: str, without_games: Path, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def test_the_root_leads_to_the_leaderboard_that_is_asked_for(served: Served) -> 
         assert (led.status, led.headers["location"]) == (303, f"/leaderboard{asked}")
 
 
+@pytest.mark.slow
 def test_an_act_without_words_leads_to_a_place_in_its_game(tmp_path: Path) -> None:
     seats = [
         {"player": name, "model": name.lower(), "role": role}
@@ -89,14 +90,14 @@ def test_without_the_token_one_is_asked_for_it(beyond: tuple[Served, str]) -> No
         assert 'name="next" value="/"' in again.text
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
         ("/leaderboard?game_type=all&sort=judgement", "Leaderboard, edition paper"),
-        (
+        pytest.param(
             "/leaderboard?edition=release&by=role&where=role+%3D+%27%3Cb%3E%27",
             "Leaderboard, edition release, where role = &#39;&lt;b&gt;&#39;, by role",
+            marks=pytest.mark.slow,
         ),
         ("/evidence?metric=judgement&where=e", "Evidence of Judgement, edition paper, where e"),
         (
@@ -145,6 +146,7 @@ def test_an_unknown_name_is_said_beside_its_field(page: str, field: str, opened:
     )
 
 
+@pytest.mark.slow
 def test_a_plot_is_a_file(served: Served) -> None:
     page = served.get("/metric?metric=judgement&by=role").text
     assert 'href="/metric.svg?metric=judgement&amp;by=role"' in page

@@ -159,7 +159,7 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
     ("wrong", "said"),
     [
         ({"other": ""}, "specify two models, or none"),
-        ({"all_pairs": "true"}, "not both"),
+        pytest.param({"all_pairs": "true"}, "not both", marks=pytest.mark.slow),
         pytest.param({"model": "nobody"}, "no game of nobody", marks=pytest.mark.slow),
         pytest.param({"difference": "9"}, "impossible", marks=pytest.mark.slow),
         pytest.param({"difference": "x"}, "not a number", marks=pytest.mark.slow),
@@ -259,7 +259,7 @@ def test_pages_in_any_order_are_all_of_it(
     orders = (pl.String, pl.Int64, pl.Float64)
     sortable = [one for one, dtype in whole.schema.items() if dtype in orders]
     assert len(sortable) > 5
-    for column, order in zip(sortable, cycle(["up", "down"])):
+    for column, order in zip(sortable[::2], cycle(["up", "down"])):
         rows = pages_of(opened, name, sort=column, order=order, **given)
         by = list(dict.fromkeys([column, *key]))
         down = [order == "down", *[False] * (len(by) - 1)]

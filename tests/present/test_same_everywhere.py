@@ -41,7 +41,7 @@ def lake(sample_lake: Path) -> Lake:
 IN_PERCENT = "leaderboard in percent"
 
 
-DEAR = ("audit", "plan", "ratings")
+DEAR = ("audit", "diff", "plan", "ratings")
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in DEAR else name for name in result_names()
 ]
