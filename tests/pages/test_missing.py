@@ -109,26 +109,28 @@ def test_what_was_begun_leads_to_its_game(lake: Lake) -> None:
 
 
 def test_pages_lose_no_row(lake: Lake) -> None:
-    assert missing(lake).height > ROWS_PER_PAGE
-    assert pages_of(lake, "missing").equals(missing(lake))
+    rows = missing(lake)
+    assert rows.height > ROWS_PER_PAGE
+    assert pages_of(lake, "missing").equals(rows)
     counts = content_of(lake, "missing").competitions
-    assert sum(counts.values()) == missing(lake)["n_missing"].sum()
+    assert sum(counts.values()) == rows["n_missing"].sum()
     for name, n in counts.items():
         whole = rows_at(lake, f"/missing?competition={name}")
         assert whole["n_missing"].sum() == n
         shown = content_of(lake, "missing", competition=name).rows
         assert shown.equals(whole.head(ROWS_PER_PAGE))
-        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
+        assert lake.missing(competition=name).equals(rows.filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
 
 
 def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
+    rows = missing(lake)
     columns = ("model", "topic", "game_index", "n_rounds_fixed", "n_unfinished")
     for column, order in zip(columns, cycle(["up", "down"])):
         by = list(dict.fromkeys([column, *KEY]))
         down = [order == "down", *[False] * (len(by) - 1)]
-        ordered = missing(lake).sort(by, descending=down, nulls_last=True)
+        ordered = rows.sort(by, descending=down, nulls_last=True)
         assert pages_of(lake, "missing", sort=column, order=order).equals(ordered), column
 
 

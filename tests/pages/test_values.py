@@ -52,7 +52,7 @@ def test_an_address_says_0() -> None:
     )
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_leaderboard(opened: Lake, edition: str) -> None:
     text = html(opened, "leaderboard", edition=edition)
@@ -126,15 +126,13 @@ def test_a_wrong_field_of_a_comparison_has_its_fault(opened: Lake, wrong: dict[s
     assert found.rows.height == (0 if "other" in wrong else len(NAMES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
-        pytest.param({}, marks=pytest.mark.slow),
+        {},
         {"all_pairs": "true", "n_pairs": "6", "metric": "judgement"},
-        pytest.param(
-            {"model": "sim-delta", "other": "sim-atlas", "difference": "0.2", "unpaired": "true"},
-            marks=pytest.mark.slow,
-        ),
+        {"model": "sim-delta", "other": "sim-atlas", "difference": "0.2", "unpaired": "true"},
     ],
 )
 def test_plan(opened: Lake, given: dict[str, str]) -> None:
@@ -158,9 +156,9 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"other": ""}, "specify two models, or none"),
+        pytest.param({"other": ""}, "specify two models, or none", marks=pytest.mark.slow),
         pytest.param({"all_pairs": "true"}, "not both", marks=pytest.mark.slow),
-        pytest.param({"model": "nobody"}, "no game of nobody", marks=pytest.mark.slow),
+        ({"model": "nobody"}, "no game of nobody"),
         pytest.param({"difference": "9"}, "impossible", marks=pytest.mark.slow),
         pytest.param({"difference": "x"}, "not a number", marks=pytest.mark.slow),
         pytest.param({"n_pairs": "1.5"}, "must be a whole number", marks=pytest.mark.slow),
@@ -336,7 +334,7 @@ def test_a_text_that_says_all_is_looked_for(opened: Lake) -> None:
 
 def test_a_list_is_not_sorted_by_what_has_no_order(opened: Lake) -> None:
     for page, column in (("games", "models"), ("documents", "colour"), ("missing", "paths")):
-        assert "cannot sort by" in html(opened, page, sort=column)
+        assert "cannot sort by" in content_of(opened, page, sort=column).faults["sort"]
     assert content_of(opened, "games", sort="n_rounds", after='["x"]').faults.keys() == {"after"}
 
 
