@@ -116,20 +116,3 @@ def test_own_shares_are_those_of_the_own_party(sample_lake: Path) -> None:
         if row["is_tested"] and row["party"] == "ABC"[row["seat"] - 1] and row["share"] is not None:
             own.setdefault(row["model"], []).append(row["share"])
     assert found == pytest.approx({model: sum(s) / len(s) for model, s in own.items()})
-
-
-def test_votes_agree_if_they_name_equal_proposals(sample_lake: Path) -> None:
-    """In every finished negotiation of the sample, whomever the votes name."""
-    lake = open_lake(sample_lake)
-    shares: dict[tuple[str, int], list[str | None]] = {}
-    last = lake.table("proposals").filter("is_last", "is_finished").sort("position")
-    for row in last.collect().iter_rows(named=True):
-        shares.setdefault((row["game_id"], row["seat"]), []).append(row["share_text"])
-    votes: dict[str, list[int]] = {}
-    for row in lake.table("proposal_votes").filter("is_final_round").collect().to_dicts():
-        votes.setdefault(row["game_id"], []).append(row["candidate_seat"])
-    results = lake.table("results").filter("is_finished", game_type="cost_sharing").collect()
-    for game, agreed in results.select("game_id", "agreed").iter_rows():
-        named = [shares[game, seat] for seat in votes[game]]
-        assert agreed is all(one == named[0] for one in named), game
-    assert results["agreed"].n_unique() == 2

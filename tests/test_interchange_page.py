@@ -14,13 +14,11 @@ import pytest
 import zstandard
 from rawlogs import games_of
 
-from pipeline.conversion import iter_validated_documents
 from pipeline.formats import read_game
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.verify import verify
 
 PAGE = (Path(__file__).parents[1] / "docs" / "interchange.md").read_text(encoding="utf-8")
 
@@ -80,12 +78,6 @@ def lake(games: Path) -> StoredLake:
     return open_lake(games.parent / "lake")
 
 
-def test_every_game_of_the_script_is_valid(games: Path) -> None:
-    checked = list(iter_validated_documents(games))
-    assert len(checked) == 190
-    assert [one for one in checked if one.faults] == []
-
-
 def test_the_tables_have_the_numbers_of_the_file(lake: StoredLake, table: Path) -> None:
     """Choices, points, texts and who won, counted with Python's own loops over the CSV."""
     rows = rows_of(table)
@@ -101,7 +93,7 @@ def test_the_tables_have_the_numbers_of_the_file(lake: StoredLake, table: Path) 
     assert {(choice, payoff): n for choice, payoff, n in counted.iter_rows()} == choices
     assert lake.table("messages").collect().height == n_texts == 2660
     results = lake.table("results").collect()
-    assert (results.height, results["is_win"].sum()) == (2 * len(rows), n_wins)
+    assert (results.height, results["is_win"].sum()) == (2 * len(rows), n_wins) == (380, n_wins)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -113,9 +105,3 @@ def test_metrics_are_those_of_the_file(lake: StoredLake, table: Path, engine: st
     found = metrics(lake, metric="rationality", engine=engine, by=["model", "game_type"])
     value = found.filter(pl.col("game_type") == "prisoners_dilemma")["value"].item()
     assert value == pytest.approx(n_defect / len(actions))
-
-
-@pytest.mark.slow
-def test_the_lake_is_whole(lake: StoredLake) -> None:
-    faults = verify(lake.path).faults
-    assert faults.is_empty(), faults.rows()

@@ -1,10 +1,8 @@
-"""Tables in LaTeX: they compile, show texts as they are, and have the values of the frame."""
+"""Tables in LaTeX: they show texts as they are, and have the values of the frame."""
 
 import re
-import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,10 +10,8 @@ from hypothesis import given, strategies as st
 
 from pipeline import open_lake
 from pipeline.cli import main
-from pipeline.ingest import ingest
 from pipeline.render import latex
 from pipeline.render.table import Table
-from pipeline.simulate import simulate
 
 WORDS = {
     "textbackslash": "\\",
@@ -92,11 +88,6 @@ def test_any_text_is_printed_as_it_is(text: str) -> None:
     assert not re.search("--|''|,,|``|[?!]`", escaped)
 
 
-def test_a_row_cannot_begin_with_an_argument() -> None:
-    *_, row, _ = latex.table(Table("", pl.DataFrame({"x": ["[1em]"]})))
-    assert row == "{[}1em{]} \\\\\n"
-
-
 def test_numbers_have_a_minus_and_powers_of_ten() -> None:
     numbers = pl.DataFrame({"a": [-0.5], "b": [2.5e-05], "c": [12], "d": [None]})
     (*_, row, _) = latex.table(Table("", numbers))
@@ -108,55 +99,11 @@ def test_signs_that_need_another_engine_are_announced() -> None:
     assert "LuaLaTeX" not in table_text("Zoë – „a“ …")
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Games of models whose names LaTeX would obey."""
-    top = tmp_path_factory.mktemp("latex")
-    simulated = simulate(top / "logs", models=2, games=3, seed=5)
-    for log in simulated.results.rglob("*.json"):
-        text = log.read_text().replace(simulated.models[0], r"a_b%\\input{x} & 100$")
-        log.write_text(text)
-    ingest(simulated.results, top / "lake")
-    return top / "lake"
-
-
-Printed = Callable[..., str]
-
-
-@pytest.fixture
-def printed(lake: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Printed:
-    def run(*command: str) -> str:
-        assert main([*command, "--lake", str(lake), "--format", "latex"]) == 0
-        return capsysbinary.readouterr().out.decode()
-
-    return run
-
-
-def test_metrics_are_those_of_the_api(lake: Path, printed: Printed) -> None:
-    headings, *cells = table_of(printed("metrics"))
-    rows = open_lake(lake).metrics()
+def test_metrics_are_those_of_the_api(sample_lake: Path, capsysbinary: Any) -> None:
+    assert main(["metrics", "--lake", str(sample_lake), "--format", "latex"]) == 0
+    headings, *cells = table_of(capsysbinary.readouterr().out.decode())
+    rows = open_lake(sample_lake).metrics()
     value = headings.index("value")
     assert [typeset(row[headings.index("model")]) for row in cells] == rows["model"].to_list()
     shown = [number(row[value].split(" ")[0]) for row in cells]
     assert shown == pytest.approx(rows["value"].to_list(), abs=5.1e-4)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
-def test_it_compiles(tmp_path: Path, printed: Printed) -> None:
-    commands = (["leaderboard"], ["metrics"], ["compare", "--all-pairs"])
-    body = "\n\n".join(printed(*words) for words in commands)
-    lines = "\n".join(map(table_text, HOSTILE))
-    (tmp_path / "a.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{booktabs}\\usepackage{graphicx}\n"
-        "\\usepackage[T1]{fontenc}\n"
-        f"\\begin{{document}}\n{body}\n{lines}\\end{{document}}\n"
-    )
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
-    log = done.stdout.decode(errors="replace")
-    assert done.returncode == 0, log[-2000:]
-    assert "Overfull" not in log

@@ -1,13 +1,11 @@
 """Plots: they show the values of the API, refer to nothing outside, and run nothing."""
 
-import json
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -29,7 +27,7 @@ SPACE = "{http://www.w3.org/2000/svg}"
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Games of three models, of which one has a hostile name."""
     top = tmp_path_factory.mktemp("plots")
-    simulated = simulate(top / "logs", models=3, games=4, seed=2)
+    simulated = simulate(top / "logs", models=3, games=1, seed=2)
     evil = EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00").replace('"', '\\"')
     for log in simulated.results.rglob("*.json"):
         log.write_text(log.read_text().replace(simulated.models[0], evil))
@@ -45,10 +43,6 @@ def labels(svg: str, kind: str = "point") -> list[str]:
     """What a reader of the screen says of each mark of a kind."""
     marks = ET.fromstring(svg).iter()
     return [mark.attrib["aria-label"] for mark in marks if mark.get("aria-roledescription") == kind]
-
-
-def is_tick(node: ET.Element) -> bool:
-    return node.get("fill") == plots.NEUTRAL_COLOR
 
 
 def said(label: str) -> tuple[float, ...]:
@@ -102,8 +96,8 @@ def test_a_profile_has_the_model_and_the_field(lake: Lake) -> None:
     svg = plots.chart_to_svg(lake.plot_profile(model))
     own = rows.filter(model=model)
     assert close([said(label) for label in labels(svg)], expected(own))
-    ticks = [node for node in ET.fromstring(svg).iter(f"{SPACE}path") if is_tick(node)]
-    assert len(ticks) == rows["value"].count()
+    paths = ET.fromstring(svg).iter(f"{SPACE}path")
+    assert sum(path.get("fill") == plots.NEUTRAL_COLOR for path in paths) == rows["value"].count()
     assert {TITLES[name] for name in NAMES} <= set(texts(svg))
     with pytest.raises(UsageError, match="nobody"):
         lake.plot_profile("nobody")
@@ -112,10 +106,10 @@ def test_a_profile_has_the_model_and_the_field(lake: Lake) -> None:
 @pytest.mark.slow
 def test_differences_are_those_of_compare(lake: Lake) -> None:
     one, *others = lake.leaderboard()["model"]
-    for pairs in ([(one, others[0])], [(one, other) for other in others]):
-        svg = plots.chart_to_svg(lake.plot_compare(*pairs))
-        rows = lake.compare(*pairs)
-        assert close([said(label) for label in labels(svg)], expected(rows, "difference"))
+    pairs = [(one, other) for other in others]
+    svg = plots.chart_to_svg(lake.plot_compare(*pairs))
+    rows = lake.compare(*pairs)
+    assert close([said(label) for label in labels(svg)], expected(rows, "difference"))
 
 
 def test_two_columns_of_a_query(lake: Lake) -> None:
@@ -159,7 +153,7 @@ CHARTS: dict[str, Callable[[Lake], object]] = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", CHARTS)
 def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
     svg = plots.chart_to_svg(CHARTS[name](lake), "own")
@@ -168,42 +162,18 @@ def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
     assert kinds <= {"svg", "g", "rect", "path", "text", "line", "defs", "clipPath"}
     attributes = {attribute for node in root.iter() for attribute in node.attrib}
     assert not {one for one in attributes if one.startswith("on") or one in ("style", "href")}
-    assert "\x1b" not in svg
-    assert "\u202e" not in svg
+    assert [sign for sign in ("\x1b", "\u202e", plots.TEXT_COLOR) if sign in svg] == []
+    fills = {node.get("fill") for node in root.iter(f"{SPACE}text")}
+    assert fills == {"currentColor"}, "texts do not follow the theme of the page"
     assert any(text.startswith("<img src=x") for text in (*texts(svg), *labels(svg)))
     # Nothing is fetched: the only addresses are the names of SVG's own vocabulary.
     assert set(re.findall(r"\w+://[\w.]+", svg)) <= {"http://www.w3.org"}
     assert all(one.startswith("own-") for one in re.findall(r'\bid="([^"]*)"', svg))
 
 
-def test_texts_follow_the_theme_of_the_page(lake: Lake) -> None:
-    svg = plots.chart_to_svg(lake.plot_metric("judgement"))
-    fills = {node.get("fill") for node in ET.fromstring(svg).iter(f"{SPACE}text")}
-    assert fills == {"currentColor"}
-    assert plots.TEXT_COLOR not in svg
-
-
-def luminance(colour: str) -> float:
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-@pytest.mark.parametrize("ground", ["#ffffff", "#16181c", "#000000"])
-def test_marks_can_be_seen_in_both_themes(ground: str) -> None:
-    """The contrast that WCAG asks of graphics."""
-    for colour in (plots.ACCENT_COLOR, plots.NEUTRAL_COLOR):
-        dark, light = sorted((luminance(colour), luminance(ground)))
-        assert (light + 0.05) / (dark + 0.05) >= 3
-
-
 def test_without_the_extra_an_error_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chart = lake.plot_metric("judgement")
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(PipelineError, match=r"\[view\]"):
-        plots.chart_to_svg(chart)
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(PipelineError, match=r"\[view\]"):
         lake.plot_metric("judgement")
@@ -228,33 +198,6 @@ assert "rfc3987_syntax" in sys.modules
     assert not run.returncode, run.stderr
 
 
-def test_the_scale_ends_at_what_the_games_of_the_lake_can_reach(tmp_path: Path) -> None:
-    """Without Chameleon, Deception is a share of wins: its value 1 is at the end of the scale."""
-    roles = {"Ann": "undercover", "Bob": "civilian", "Cid": "civilian"}
-    game = {
-        "magic_interchange": 1,
-        "system": "lab",
-        "game_type": "undercover",
-        "is_finished": True,
-        "seats": [{"player": name, "model": "m", "role": role} for name, role in roles.items()],
-        "end": {"outcome": "voted_wrong"},
-        "events": [{"actor": "Ann", "round": 1, "text": "It is red."}],
-    }
-    (tmp_path / "game.json").write_text(json.dumps(game))
-    ingest(tmp_path / "game.json", tmp_path / "lake")
-    lake = pipeline.open_lake(tmp_path / "lake")
-    assert lake.metrics(metric="deception", by=["model"])["value"].to_list() == [1]
-    spec = lake.plot_metric("deception").to_dict()
-    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]
-    svg = plots.chart_to_svg(lake.plot_profile("m"))
-    assert "m, Deception: 1.0000" in svg
-    assert "0 to 1</dd>" in lake.page("metric", metric="deception").html
-    dots = re.findall(r'class="dot" cx="([0-9.]+)"', lake.page("model", model="m").html)
-    assert "85.0" in dots
-    with pytest.raises(UsageError, match=r"within 0\.\.1"):
-        lake.plan("deception", difference=1.2)
-
-
 def test_a_row_of_one_game_type_has_the_scale_of_its_terms(lake: Lake) -> None:
     """Rationality reaches 2 with both games, and 1 in each of them."""
     ends = [
@@ -263,6 +206,7 @@ def test_a_row_of_one_game_type_has_the_scale_of_its_terms(lake: Lake) -> None:
     ]
     assert ends == [2, 1, 1]
     assert highest_possible_metric_value("deception", "paper", lake.game_types, "undercover") == 1
+    assert highest_possible_metric_value("deception", "paper", ["undercover"]) == 1
     assert highest_possible_metric_value("deception", "paper", lake.game_types, "chameleon") == 1.25
     types = lake.metrics(metric="rationality", game_type="public_good", by=["model", "game_type"])
     spec = plots.plot_metric(types.filter(pl.col("game_type") != "all")).to_dict()

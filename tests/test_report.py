@@ -4,20 +4,20 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from accessibility import grave
 from markdowns import rendered
 from polars.testing import assert_frame_equal
-from test_latex import HOSTILE, number, table_of, typeset
+from test_latex import HOSTILE
 from test_plots import EVIL
 
 import pipeline
@@ -30,7 +30,7 @@ from pipeline.metrics.estimates import SMALL_SAMPLE_NOTE
 from pipeline.metrics.registry import ORIGIN_COLUMNS
 from pipeline.pages.report import MAX_TEXT_CHARACTERS, Report, compute_report, iter_report_html
 from pipeline.simulate import simulate
-from pipeline.text_format import escape_unprintable, format_rounded_down
+from pipeline.text_format import UNSAFE_CHARACTERS, escape_unprintable
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "wbr"}
 WORDS = (EVIL, *HOSTILE, "<script>alert(1)</script>", "{{ 7 * 7 }} {% raw %}", "w" * 50_000)
@@ -58,11 +58,6 @@ class Page(HTMLParser):
         if tag not in VOID:
             self.open.append(made)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
     def handle_endtag(self, tag: str) -> None:
         if tag in VOID:
             return
@@ -72,10 +67,7 @@ class Page(HTMLParser):
             self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        for one in self.open:
-            one["text"] += data if one is self.open[-1] else ""
-        if self.open[-1] is not self.root:
-            self.open[-1].setdefault("pieces", []).append(data)
+        self.open[-1]["text"] += data
 
     def find(self, tag: str, within: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         for one in (within or self.root)["in"]:
@@ -92,17 +84,16 @@ def shown(element: dict[str, Any]) -> str:
     return element["text"] + "".join(map(shown, element["in"]))
 
 
-def value(cell: dict[str, Any]) -> float | None:
-    """The number that a cell has for programs, null for a dash."""
-    data = list(Page("").find("data", cell))
-    return float(data[0]["at"]["value"]) if data else None
+def numbers(cell: dict[str, Any]) -> list[float]:
+    """The numbers that a cell has for programs; none for a dash."""
+    return [float(one["at"]["value"]) for one in Page("").find("data", cell)]
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Games of three models with names and words of an enemy; one lacks some games."""
     top = tmp_path_factory.mktemp("report")
-    simulated = simulate(top / "logs", models=3, games=3, seed=8)
+    simulated = simulate(top / "logs", models=3, games=2, seed=8)
     evil = json.dumps(EVIL)[1:-1]
     for place, log in enumerate(sorted(simulated.results.rglob("*.json"))):
         text = log.read_text().replace(simulated.models[0], evil)
@@ -143,21 +134,6 @@ def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: 
     assert used <= set(ids)
     for said in ("do not rank models by area", "Self-Awareness", "<svg"):  # of the radar
         assert said in text
-    headings = [int(one["tag"][1]) for one in page.all if re.fullmatch("h[1-6]", one["tag"])]
-    assert headings[0] == 1
-    assert all(later - earlier <= 1 for earlier, later in pairwise(headings))
-
-
-@pytest.mark.slow
-def test_all_models_say_what_is_not_clear_if_one_does(sample_lake: Path) -> None:
-    """One of the sample's four models has no such row: it has zeros, and not no column."""
-    content = compute_report(pipeline.open_lake(sample_lake), games_per_cell=1)
-    unclear = content.values.group_by("model").agg(pl.col("n_unreadable").sum() > 0)
-    assert sorted(unclear["n_unreadable"]) == [False, True, True, True]
-    page = Page("".join(iter_report_html(content)))
-    for at in range(1, 5):
-        head = next(page.find("thead", page.section(f"model-{at}")))
-        assert "Not clear" in [shown(cell).strip() for cell in page.find("th", head)]
 
 
 @pytest.mark.slow
@@ -172,13 +148,10 @@ def test_nothing_runs_and_nothing_is_fetched(page: Page, text: str) -> None:
     assert f"style-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    assert "url(" not in style["text"]
-    assert "@import" not in style["text"]
-    fetched = {
-        one["at"][name] for one in page.all for name in ("href", "xlink:href") if name in one["at"]
-    }
-    assert all(target.startswith("#") for target in fetched)
-    assert not set(text) & {chr(code) for code in (*range(9), *range(11, 32), 0x7F, 0x202E)}
+    assert not re.search(r"url\(|@import", style["text"])
+    fetched = {one["at"].get("xlink:href", "#") for one in page.all}
+    assert [target for target in fetched if not target.startswith("#")] == []
+    assert set(UNSAFE_CHARACTERS.findall(text)) <= {"\n"}
 
 
 @pytest.mark.slow
@@ -186,63 +159,48 @@ def test_hostile_texts_are_shown_as_they_are(page: Page, content: Report) -> Non
     names = [shown(cell) for cell in page.find("th", page.section("leaderboard"))]
     assert any(name.startswith('<img src=x onerror="alert(1)">') for name in names)
     assert shown(next(page.find("h1"))) == "A <b>title</b>"
-    said = [shown(one) for one in page.find("p", page.section("games"))]
-    spoken = {
-        message
-        for one in content.games
-        for message in one.tables["messages"]["content"]
-        if message.isprintable()
-    }
+    said = {shown(one)[:MAX_TEXT_CHARACTERS] for one in page.find("p", page.section("games"))}
+    messages = [text for one in content.games for text in one.tables["messages"]["content"]]
+    spoken = {text[:MAX_TEXT_CHARACTERS] for text in messages if text.isprintable()}
     assert spoken
-    assert {message[:MAX_TEXT_CHARACTERS] for message in spoken} <= {
-        one[:MAX_TEXT_CHARACTERS] for one in said
-    }
-    assert max(map(len, said)) < MAX_TEXT_CHARACTERS + 100
+    assert spoken <= said
 
 
 @pytest.mark.slow
 def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
     board = lake.leaderboard()
     _, *rows = page.find("tr", page.section("leaderboard"))
-    assert len(rows) == board.height
     for row, expected in zip(rows, board.iter_rows(named=True), strict=True):
         cells = row["in"]
         assert shown(cells[0]) == str(expected["rank"] or "–")
         assert shown(cells[3]) == str(expected["n_games"])
         assert shown(cells[1]).endswith("*") is not expected["is_complete"]
         for cell, name in zip(cells[-len(NAMES) :], NAMES, strict=True):
-            found = [float(one["at"]["value"]) for one in page.find("data", cell)]
             ends = [expected[name], expected[f"{name}_low"], expected[f"{name}_high"]]
             ends += [expected[f"{name}_undecided"] or None]
-            assert found == ([] if expected[name] is None else [e for e in ends if e is not None])
+            wanted = [] if expected[name] is None else [e for e in ends if e is not None]
+            assert numbers(cell) == wanted
+    assert SMALL_SAMPLE_NOTE in shown(page.section("leaderboard"))
+    assert lake.cite().sentence in shown(page.section("top"))
+    assert lake.cite().bibtex.strip() in shown(page.section("cite"))
 
 
 @pytest.mark.slow
 def test_every_value_and_count_of_a_model_is_that_of_the_api(page: Page, lake: Lake) -> None:
-    values = lake.metrics(by=["model"])
     models = lake.leaderboard()["model"].to_list()
-    checked = 0
-    for expected in values.iter_rows(named=True):
-        article = page.section(f"model-{models.index(expected['model']) + 1}")
-        (row,) = (
-            one
-            for one in page.find("tr", article)
-            if one["at"].get("data-metric") == expected["metric"]
-        )
-        name, estimate, hits, counted, games, *_ = row["in"]
+    rows = {
+        (model, row["at"].get("data-metric")): row
+        for at, model in enumerate(models, start=1)
+        for row in page.find("tr", page.section(f"model-{at}"))
+    }
+    for expected in lake.metrics(by=["model"]).iter_rows(named=True):
+        name, estimate, hits, counted, games, *_ = rows[expected["model"], expected["metric"]]["in"]
         assert shown(name) == expected["metric"]
-        found = [
-            float(one["at"]["value"])
-            for cell in (estimate, hits)
-            for one in page.find("data", cell)
-            if one["at"].get("class") not in ("counted", "games")
-        ]
-        wanted = [expected[one] for one in ("value", "ci_low", "ci_high", "hits")]
-        assert found == [one for one in wanted if one is not None]
+        ends = [expected[one] for one in ("value", "ci_low", "ci_high")]
+        assert numbers(estimate)[:3] == [one for one in ends if one is not None]
+        assert numbers(hits) == [one for one in [expected["hits"]] if one is not None]
         assert shown(counted) == str("–" if expected["counted"] is None else expected["counted"])
         assert shown(games) == str(expected["n_games"])
-        checked += 1
-    assert checked == len(models) * len(NAMES)
 
 
 @pytest.mark.slow
@@ -250,27 +208,23 @@ def test_comparisons_are_those_of_the_api_from_both_sides(page: Page, lake: Lake
     rows = lake.compare()
     models = lake.leaderboard()["model"].to_list()
     found = {}
-    tables = list(page.find("table", page.section("comparison")))
+    tables = page.find("table", page.section("comparison"))
     for name, table in zip(rows["metric"].unique(maintain_order=True), tables, strict=True):
         _, *lines = page.find("tr", table)
         for one, line in zip(models, lines, strict=True):
             for other, cell in zip(models, line["in"][1:], strict=True):
-                found[name, one, other] = value(cell)
+                found[name, one, other] = numbers(cell)[:1]
     for row in rows.iter_rows(named=True):
         name, one, other = row["metric"], row["model"], row["other"]
-        assert found[name, one, other] == row["difference"]
-        back = found[name, other, one]
-        assert back == (None if row["difference"] is None else -row["difference"])
+        difference = [row["difference"]] if row["difference"] is not None else []
+        assert found[name, one, other] == difference
+        assert found[name, other, one] == [-one for one in difference]
 
 
 def frame_of(page: Page, table: dict[str, Any]) -> list[list[object]]:
     """The cells: numbers as they are for programs, of a range both, and others as texts."""
     _, *rows = page.find("tr", table)
     return [[part for cell in row["in"] for part in numbers(cell) or [shown(cell)]] for row in rows]
-
-
-def numbers(cell: dict[str, Any]) -> list[float]:
-    return [float(one["at"]["value"]) for one in Page("").find("data", cell)]
 
 
 def cells_of(frame: pl.DataFrame) -> list[list[object]]:
@@ -290,52 +244,37 @@ def cells_of(frame: pl.DataFrame) -> list[list[object]]:
 
 
 @pytest.mark.slow
-def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> None:
+def test_completeness_audit_and_documents_are_those_of_the_api(page: Page, lake: Lake) -> None:
     games, texts = page.find("table", page.section("completeness"))
-    assert frame_of(page, games) == cells_of(
-        lake.completeness().drop("game_type", "n_missing", "system")
-    )
+    completeness = lake.completeness().drop("game_type", "n_missing", "system")
+    assert frame_of(page, games) == cells_of(completeness)
     readability = lake.readability().drop(ORIGIN_COLUMNS)
     read = cells_of(readability.filter(pl.col("value").is_not_null()))
     assert [row for row in frame_of(page, texts) if row[2] != "–"] == read
     (audit,) = page.find("table", page.section("audit"))
     assert frame_of(page, audit) == cells_of(lake.audit().drop("title", "effect", "system"))
-
-
-@pytest.mark.slow
-def test_the_report_says_what_was_not_read_and_what_logs_say_of_themselves(
-    page: Page, lake: Lake
-) -> None:
     documents, logs = page.find("table", page.section("logs"))
     counts = lake.document_counts().select("status", "reason", "n_documents")
     assert frame_of(page, documents) == cells_of(counts)
-    n_of_format = {tuple(row[:2]): int(row[2]) for row in frame_of(page, logs)}
-    games = lake.table("games").collect()
-    assert n_of_format == {
-        key: len(rows)
-        for key, rows in games.partition_by("format", "format_version", as_dict=True).items()
-    }
+    formats = lake.table("games").collect().group_by("format", "format_version").len()
+    n_of_format = [(*row[:2], int(row[2])) for row in frame_of(page, logs)]
+    assert sorted(n_of_format) == sorted(formats.rows())
 
 
 @pytest.mark.slow
 def test_a_value_leads_to_its_rows_and_these_to_the_messages(
     page: Page, content: Report, lake: Lake
 ) -> None:
-    """The sample is bounded, and each row of it is one that the metric counted."""
+    """The sample is bounded, and has all rows of its games that the metric counted."""
     n_links = 0
     for (model, name), cell in content.cells.items():
-        assert cell.n_games <= 2
-        if cell.value["n_games"]:
-            assert cell.n_games >= 1
-        everything = lake.evidence(name, model=[model])
-        everything = everything.drop("metric", "is_counted", *ORIGIN_COLUMNS)
-        own = cell.evidence.select(everything.columns)
-        assert (
-            own.join(everything, on=everything.columns, how="semi", nulls_equal=True).height
-            == own.height
+        assert bool(cell.value["n_games"]) <= cell.n_games <= 2
+        everything = lake.evidence(name, model=[model]).drop(
+            "metric", "is_counted", *ORIGIN_COLUMNS
         )
-        of_games = everything.filter(pl.col("game_id").is_in(own["game_id"].unique().implode()))
-        assert of_games.height == own.height
+        games = pl.col("game_id").is_in(cell.evidence["game_id"].unique().implode())
+        own = cell.evidence.select(everything.columns).sort(pl.all(), nulls_last=True)
+        assert_frame_equal(own, everything.filter(games).sort(pl.all(), nulls_last=True))
         for game_id, index in own.select("game_id", "message_index").iter_rows():
             target = f"g{content.game_numbers[game_id]}" + ("" if index is None else f"-m{index}")
             element = page.section(target)
@@ -346,16 +285,7 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
                 assert name in shown(element)
             n_links += 1
     assert n_links > 20
-
-
-@pytest.mark.long
-def test_the_sample_is_bounded_stated_and_chosen_by_ids(lake: Lake) -> None:
-    for n_games in (0, 1):
-        found = compute_report(lake, games_per_cell=n_games)
-        assert all(cell.n_games <= n_games for cell in found.cells.values())
-        assert len(found.games) <= n_games * len(found.cells)
-        assert f"Up to {n_games} game" in "".join(iter_report_html(found))
-    ids = [one.game["game_id"] for one in found.games]
+    ids = [one.game["game_id"] for one in content.games]
     assert ids == sorted(ids)
     with pytest.raises(UsageError, match="0 to 20"):
         compute_report(lake, games_per_cell=21)
@@ -375,125 +305,60 @@ def test_every_command_that_is_named_runs(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "edition", ["release", *(pytest.param(one, marks=pytest.mark.long) for one in ("audited",))]
-)
-def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
-    """Whatever it shows as counted, that edition counts, and its commands name the edition."""
-    found = compute_report(lake, edition=edition, games_per_cell=3)
+def test_an_edition_has_its_report(lake: Lake) -> None:
+    """Its values are those of the edition, and its commands name it."""
+    found = compute_report(lake, edition="release", games_per_cell=3)
     text = "".join(iter_report_html(found))
     assert found.citation.sentence.split(",")[0] in text
     assert Page(text).faults == []
-    n_rows = 0
-    for name in {name for _, name in found.cells}:
-        everything = lake.evidence(name, edition=edition).drop("is_counted", *ORIGIN_COLUMNS)
-        counted = pl.concat([one.counted.filter(metric=name) for one in found.games])
-        games = pl.col("game_id").is_in(counted["game_id"].unique().implode())
-        assert_frame_equal(
-            counted.select(everything.columns).sort(pl.all(), nulls_last=True),
-            everything.filter(games).sort(pl.all(), nulls_last=True),
-        )
-        n_rows += counted.height
-    assert n_rows > 20
+    for (model, name), cell in found.cells.items():
+        rows = lake.metrics(metric=name, edition="release", by=["model"]).filter(model=model)
+        assert cell.value["value"] == rows["value"].item()
     commands = re.findall(r"<code>(magic (?:show|evidence)[^<]*)</code>", text)
     assert commands
-    assert all(f"--edition {edition}" in one for one in commands)
-
-
-def thin_marks(element: dict[str, Any], page: Page) -> list[str]:
-    return [
-        shown(one)
-        for one in page.find("span", element)
-        if one["at"].get("class") == "mark" and shown(one).startswith("†")
-    ]
-
-
-@pytest.mark.slow
-def test_thin_values_are_marked(page: Page, content: Report) -> None:
-    """Beside a value is the number of its thinnest term, and below what that means."""
-    n_thin = 0
-    for place, model in enumerate(content.board["model"], start=1):
-        for cell in (one for one in content.cells.values() if one.value["model"] == model):
-            least = sorted(one["n_effective"] for one in cell.value["small_sample_terms"] or [])
-            (row,) = (
-                one
-                for one in page.find("tr", page.section(f"model-{place}"))
-                if one["at"].get("data-metric") == cell.metric
-            )
-            marks = thin_marks(row, page)
-            star = "*" if cell.value["n_missing"] or cell.value["n_undecided"] else ""
-            assert marks == [f"†{format_rounded_down(one)}{star}" for one in least[:1]]
-            n_thin += len(marks)
-    assert n_thin
-    board = page.section("leaderboard")
-    assert len(thin_marks(board, page)) == n_thin
-    assert SMALL_SAMPLE_NOTE in shown(board)
-    is_thin = pl.col("small_sample_terms").list.len().fill_null(0) + pl.col(
-        "other_small_sample_terms"
-    ).list.len().fill_null(0)
-    differences = content.comparisons.filter(is_thin > 0, pl.col("difference").is_not_null())
-    assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
-
-
-@pytest.mark.slow
-def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
-    assert lake.cite().sentence in shown(page.section("top"))
-    assert lake.cite().bibtex.strip() in shown(page.section("cite"))
+    assert [one for one in commands if "--edition release" not in one] == []
 
 
 # --- in a browser -------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("theme", "width", "has_scripts"), [("light", 1400, True), ("dark", 375, False)]
+)
 def test_it_opens_from_disk_and_every_click_leads_on(
-    text: str, chromium: str, tmp_path: Path
+    text: str, browser: Any, tmp_path: Path, theme: str, width: int, *, has_scripts: bool
 ) -> None:
     """No request, no complaint, nothing inaccessible; also dark, narrow and without scripts."""
-    from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import sync_playwright
-
     file = tmp_path / "report.html"
     file.write_text(text)
     said: list[str] = []
     asked: list[str] = []
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for scheme, width, scripts in (("light", 1400, True), ("dark", 375, False)):
-            opened = browser.new_context(
-                color_scheme=scheme,  # type: ignore[arg-type]
-                viewport={"width": width, "height": 800},
-                java_script_enabled=scripts,
-            ).new_page()
-            opened.on("console", lambda message: said.append(message.text))
-            opened.on("pageerror", lambda error: said.append(str(error)))
-            opened.on("dialog", lambda dialog: said.append(dialog.message))
-            opened.on("request", lambda request: asked.append(request.url))
-            opened.goto(file.as_uri())
-            if scripts:
-                faults = Axe().run(opened).response["violations"]
-                found = [one["id"] for one in faults if one["impact"] in ("serious", "critical")]
-                assert found == []
-                displays = (
-                    "[...document.querySelectorAll('table')].map(t => getComputedStyle(t).display)"
-                )
-                assert {*opened.evaluate(displays)} == {"table"}  # headings stand above their cells
-            else:
-                box = opened.locator("main").bounding_box()
-                assert box
-                assert box["width"] <= width
-                card = opened.locator("#leaderboard .cards").bounding_box()
-                assert card
-                assert card["width"] <= width  # a row is a card, with nothing to the right of it
-            assert opened.locator("#leaderboard td.aside").first.is_visible()
-            opened.locator("#leaderboard td a").first.click()
-            evidence = opened.locator("details:target")
-            evidence.locator("summary").click()
-            evidence.locator("a").first.click()
-            assert re.search(r"#g\d+(-m\d+)?$", opened.url)
-            message = opened.locator(":target")
-            assert message.is_visible()
-            opened.screenshot(path=tmp_path / f"{scheme}.png")
-        browser.close()
+    window = {"width": width, "height": 800}
+    context = browser.new_context(
+        color_scheme=theme, viewport=window, java_script_enabled=has_scripts
+    )
+    tab = context.new_page()
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("dialog", lambda dialog: said.append(dialog.message))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(file.as_uri())
+    if has_scripts:
+        assert grave(tab) == []
+        displays = "[...document.querySelectorAll('table')].map(t => getComputedStyle(t).display)"
+        assert {*tab.evaluate(displays)} == {"table"}  # headings stand above their cells
+    else:  # a row is a card, with nothing to the right of it
+        for place in ("main", "#leaderboard .cards"):
+            assert tab.locator(place).bounding_box()["width"] <= width, place
+    assert tab.locator("#leaderboard td.aside").first.is_visible()
+    tab.locator("#leaderboard td a").first.click()
+    evidence = tab.locator("details:target")
+    evidence.locator("summary").click()
+    evidence.locator("a").first.click()
+    assert re.search(r"#g\d+(-m\d+)?$", tab.url)
+    assert tab.locator(":target").is_visible()
+    context.close()
     assert said == []
     assert set(asked) == {file.as_uri()}
 
@@ -501,40 +366,50 @@ def test_it_opens_from_disk_and_every_click_leads_on(
 # --- the command, markdown and LaTeX ------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_the_command_writes_a_file(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = ["report", "--lake", str(lake.path)]
-    for form, name in (("html", "report.html"), ("markdown", "report.md"), ("latex", "report.tex")):
-        assert main([*command, "--format", form]) == 0
-        assert main([*command, "--format", form, "-o", "-"]) == 0
-        out, err = capsysbinary.readouterr()
-        assert f"wrote {name}".encode() in err
-        without_date = re.compile(rb"Report of <time.*?</time>")
-        assert without_date.sub(b"", (tmp_path / name).read_bytes()) == without_date.sub(b"", out)
-    assert main([*command, "--format", "latex", "--games-per-cell", "1"]) == 2
-    assert main([*command, "-o", "nowhere/report.html"]) == 1
+@pytest.fixture(scope="module")
+def without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of a document that is no game."""
+    top = tmp_path_factory.mktemp("without")
+    (top / "broken.json").write_text("{")
+    ingest(top / "broken.json", top / "lake")
+    return top / "lake"
 
 
 @pytest.mark.parametrize(
-    ("ending", "begins"),
-    [("htm", "<!doctype html>"), pytest.param("tex", "\\section", marks=pytest.mark.slow)],
+    ("options", "begins"),
+    [
+        (["-o", "report.htm"], "<!doctype html>"),  # a file's ending names the format
+        (["--format", "latex"], "\\section"),
+    ],
 )
-def test_a_lake_without_a_game_has_a_report(ending: str, begins: str, tmp_path: Path) -> None:
-    """Its file's ending names the format."""
-    (tmp_path / "broken.json").write_text("{")
-    ingest(tmp_path / "broken.json", tmp_path / "lake")
-    file = tmp_path / f"report.{ending}"
-    assert main(["report", "--lake", str(tmp_path / "lake"), "-o", str(file)]) == 0
+@pytest.mark.slow
+def test_a_lake_without_a_game_has_a_report(
+    options: list[str], begins: str, without_games: Path, tmp_path: Path
+) -> None:
+    with chdir(tmp_path):
+        assert main(["report", "--lake", str(without_games), *options]) == 0
+    (file,) = tmp_path.glob("report.*")
+    assert file.suffix == (".tex" if begins.startswith("\\") else ".htm")
     text = file.read_text()
     assert text.startswith(begins)
-    assert ending == "tex" or not Page(text).faults
+    assert file.suffix == ".tex" or not Page(text).faults
     assert "<figure>" not in text
 
 
-@pytest.mark.slow
+def test_a_command_that_cannot_write_says_so(
+    without_games: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["report", "--lake", str(without_games)]
+    assert main([*command, "--format", "latex", "--games-per-cell", "1"]) == 2
+    assert main([*command, "-o", "nowhere/report.html"]) == 1
+    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "pipeline.pages.report", None)
+    assert main(command) == 1
+    told = capsys.readouterr().err
+    assert "[view]" in told
+    assert told.count("\n") == 1
+
+
 def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys: Any) -> None:
     assert main(["report", "--lake", str(lake.path), "--format", "markdown", "-o", "-"]) == 0
     text = capsys.readouterr().out
@@ -545,29 +420,3 @@ def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys:
     assert any(cell.startswith("&lt;img src=x") for cell in cells)
     assert "<img" not in text
     assert lake.cite().sentence in text
-
-
-@pytest.mark.slow
-def test_latex_has_the_values(lake: Lake, capsys: Any) -> None:
-    assert main(["report", "--lake", str(lake.path), "--format", "latex", "-o", "-"]) == 0
-    text = capsys.readouterr().out
-    tables = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL)
-    assert text.count(r"\begin{") == text.count(r"\end{")
-    compared = ["metric", "model", "other"]
-    headings, *rows = next(one for one in map(table_of, tables) if one[0][:3] == compared)
-    names = [typeset(name) for name in headings]
-    found = [number(row[names.index("difference")].split(" ")[0]) for row in rows]
-    assert found == pytest.approx(lake.compare()["difference"].to_list(), abs=5.1e-4)
-
-
-def test_without_the_extra_the_command_says_what_to_install(lake: Lake, tmp_path: Path) -> None:
-    script = (
-        "import sys; sys.modules['jinja2'] = None; from pipeline.cli import main;"
-        f"sys.exit(main(['report', '--lake', {str(lake.path)!r}]))"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False
-    )
-    assert told.returncode == 1
-    assert b"[view]" in told.stderr
-    assert told.stderr.count(b"\n") == 1

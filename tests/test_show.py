@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from rawlogs import encode
 
 from pipeline.cli import main
@@ -17,6 +18,7 @@ from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.transcript import Transcript, transcript
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS
 
 EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
@@ -127,21 +129,7 @@ def test_text_and_markdown_have_every_message_and_what_was_counted(
         )
 
 
-@pytest.mark.slow
-def test_json_is_every_row(capsysbinary, place, transcripts):
-    for game, result in [*transcripts.items()][::2]:
-        found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
-        assert list(found) == [*GAME_TABLES, "counted"]
-        assert {name: len(rows) for name, rows in found.items()} == {
-            **{name: result.tables[name].height for name in GAME_TABLES},
-            "counted": result.counted.height,
-        }
-        assert [m["content"] for m in found["messages"]] == result.tables["messages"][
-            "content"
-        ].to_list()
-
-
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 @pytest.mark.parametrize("seat", [[], ["--seat", "1"]])
 def test_hostile_text_is_text(form, seat, capsysbinary, place):
@@ -154,7 +142,7 @@ def test_hostile_text_is_text(form, seat, capsysbinary, place):
 
 
 def test_a_game_is_found_by_the_beginning_of_its_id(lake, games):
-    for game in games:
+    for game in games[:2]:
         assert transcript(lake, game[:16]).game["game_id"] == game
 
 
@@ -162,9 +150,7 @@ def test_a_game_is_found_by_the_beginning_of_its_id(lake, games):
     ("game", "message"),
     [
         ("", "no game ``: specify a game's id"),
-        ("zz", "no game `zz`"),
         ("0.json", "no game `0.json`"),
-        ("%", "no game `%`"),
         (32 * "f", "no game `f{32}`"),
     ],
 )
@@ -186,16 +172,19 @@ def test_no_such_seat(lake, games):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("edition", ["release", "audited"])
-def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, lake, games):
-    for game in games[:2]:
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_json_is_every_row_with_the_marks_of_an_edition(
+    edition, capsysbinary, place, lake, transcripts
+):
+    for game, result in [*transcripts.items()][:2]:
         asked = (game, "--edition", edition)
-        found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))["counted"]
-        expected = transcript(lake, game, edition=edition).counted
-        assert [(one["metric"], one["hit"]) for one in found] == expected.select(
-            "metric", "hit"
-        ).rows()
-        assert {(one["edition"], one["system"]) for one in found} <= {(edition, "magic")}
+        found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))
+        assert list(found) == [*GAME_TABLES, "counted"]
+        n_rows = {name: len(found[name]) for name in GAME_TABLES}
+        assert n_rows == {name: result.tables[name].height for name in GAME_TABLES}
+        expected = transcript(lake, game, edition=edition).counted.select("metric", "hit")
+        assert [(one["metric"], one["hit"]) for one in found["counted"]] == expected.rows()
+        assert {(one["edition"], one["system"]) for one in found["counted"]} <= {(edition, "magic")}
         assert f"What the metrics counted, edition {edition}" in shown(capsysbinary, place, *asked)
 
 
@@ -204,14 +193,10 @@ def test_a_number_of_games_needs_the_edition_release(capsys, place, games):
     assert "release" in capsys.readouterr().err
 
 
-def test_what_is_unknown_has_a_mark_of_its_own(capsys, tmp_path):
-    """Release knows no win of a run that is repeated: neither a hit nor a miss."""
-    for run in (1, 2):
-        simulate(tmp_path / str(run), models=1, games=1, seed=run)
-    ingest([tmp_path / "1", tmp_path / "2"], tmp_path / "lake")
-    rows = evidence(open_lake(tmp_path / "lake"), "win_rate", edition="release")
-    game = rows.filter(pl.col("hit").is_null())["game_id"][0]
-    for form in ("text", "markdown"):
-        asked = ["--edition", "release", "--format", form, "--lake", str(tmp_path / "lake")]
-        assert main(["show", game, *asked]) == 0
-        assert "? win_rate: " in capsys.readouterr().out
+def test_what_is_unknown_has_a_mark_of_its_own(transcripts):
+    """Neither a hit nor a miss: release knows no win of a run that is repeated."""
+    result = next(one for one in transcripts.values() if "win_rate" in one.counted["metric"])
+    unknown = replace(result, counted=result.counted.with_columns(hit=pl.lit(None, pl.Float64)))
+    marks = [line.strip() for line in unknown.text.splitlines() if "win_rate: " in line]
+    assert marks
+    assert [mark for mark in marks if not mark.startswith("? win_rate: ")] == []

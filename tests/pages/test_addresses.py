@@ -1,12 +1,10 @@
 """Every link of a page is an address that the page behind it takes; a late search says so."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-import pipeline
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.pages import NAMES, compute_page_content, parse_page_parameters, render_page_fragment
@@ -24,12 +22,15 @@ ASKED: dict[str, list[dict[str, str]]] = {
     "sql": [{"query": "SELECT game_id, message_index, model FROM votes LIMIT 3"}],
     "tables": [{"table": "votes"}, {"table": "judgement"}],
 }
-PAGES = [(name, given) for name in NAMES for given in ASKED.get(name, [{}])]
-
-
-@pytest.fixture(scope="module")
-def lake(lake: Path) -> Lake:
-    return pipeline.open_lake(lake)
+# Of most of these, other quick tests look at the values.
+DEAR = ("audit", "compare", "contrast", "leaderboard", "metric", "model", "plan", "radar")
+PAGES = [
+    pytest.param(
+        name, given, marks=[pytest.mark.slow] * (name in {*DEAR, "ratings", "sql"}), id=f"{name}{n}"
+    )
+    for name in NAMES
+    for n, given in enumerate(ASKED.get(name, [{}]))
+]
 
 
 def test_a_wrong_choice_is_answered_with_the_choices() -> None:
@@ -39,13 +40,12 @@ def test_a_wrong_choice_is_answered_with_the_choices() -> None:
         parse_page_parameters("evidence", {"metric": "judgement", "hit": "hit"})
 
 
-@pytest.mark.some(8, 8)
 @pytest.mark.parametrize(("name", "given"), PAGES)
 def test_a_page_leads_to_addresses_that_are_there(
-    name: str, given: dict[str, str], lake: Lake
+    name: str, given: dict[str, str], opened: Lake
 ) -> None:
     if "game" in given:
-        given = {**given, "game": lake.games(limit=1)["game_id"].item()}
+        given = {**given, "game": opened.games(limit=1)["game_id"].item()}
     followed = []
 
     def link(page: str, element_id: str = "", **asked: Any) -> str:
@@ -55,7 +55,7 @@ def test_a_page_leads_to_addresses_that_are_there(
         return f"/{page}#{element_id}"
 
     asked = parse_page_parameters(name, given)
-    render_page_fragment(name, compute_page_content(name, lake, asked), asked, link)
+    render_page_fragment(name, compute_page_content(name, opened, asked), asked, link)
     assert followed
 
 
@@ -63,9 +63,9 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def test_a_search_that_ran_out_of_time_says_so(lake: Lake) -> None:
+def test_a_search_that_ran_out_of_time_says_so(opened: Lake) -> None:
     asked = parse_page_parameters("search", {"words": "vote"})
-    made = compute_page_content("search", lake, asked)
+    made = compute_page_content("search", opened, asked)
     late = msgspec.structs.replace(made, parts={**made.parts, "stopped": "time"})
     assert "stopped after 10 seconds" in render_page_fragment(
         "search", late, asked, lambda *_, **__: None

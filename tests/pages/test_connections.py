@@ -1,11 +1,9 @@
 """Clients that never end their requests, and malformed ones."""
 
-import json
 import logging
 import signal
 import socket
 import time
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -28,13 +26,16 @@ HALF = b"GET /leaderboard HTTP/1.1\r\nHost: x\r\nX-"
     ],
     ids=["headers", "body", "chunks", "second request"],
 )
-def test_a_request_has_to_come_in_time(served: Served, begun: bytes) -> None:
+def test_a_request_has_to_come_in_time(
+    served: Served, begun: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where a byte comes now and then."""
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 1.0)
     with socket.create_connection(("127.0.0.1", served.port)) as slow:
         slow.sendall(begun)
         began = time.monotonic()
-        slow.settimeout(1)
-        while time.monotonic() - began < server.REQUEST_SECONDS + 10:
+        slow.settimeout(0.2)
+        while time.monotonic() - began < 10:
             try:
                 slow.sendall(b"x")
                 if not slow.recv(4096):
@@ -43,27 +44,7 @@ def test_a_request_has_to_come_in_time(served: Served, begun: bytes) -> None:
                 continue
             except OSError:
                 break
-        assert time.monotonic() - began < server.REQUEST_SECONDS + 5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "sent", [b"nonsense\r\n\r\n", b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"]
-)
-def test_what_is_no_request_is_refused(served: Served, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port)) as connection:
-        connection.sendall(sent)
-        connection.settimeout(10)
-        answer = connection.recv(4096)
-    assert answer.startswith(b"HTTP/1.1 400")
-
-
-def test_a_connection_can_be_used_again(served: Served) -> None:
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=60)
-    for _ in range(3):
-        connection.request("GET", "/tables.json")
-        assert json.loads(connection.getresponse().read())["rows"]
-    connection.close()
+        assert time.monotonic() - began < 5
 
 
 def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:
@@ -72,17 +53,14 @@ def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:
     logger = logging.Logger("test")
     logger.addHandler(log)
     for _ in range(1000):
-        try:
-            raise OSError(24, "Too many open files")
-        except OSError:
-            logger.exception("accept failed\nmore")
+        error = OSError(24, "Too many open files")
+        logger.error("accept failed\nmore", exc_info=error)
     assert said == ["accept failed: [Errno 24] Too many open files"]
     log.is_shutting_down = True
     logger.error("another")
     assert len(said) == 1
 
 
-@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_without_a_word(lake: Path, by: signal.Signals) -> None:

@@ -1,24 +1,18 @@
 """One edition from the address to the mark: links lead on in it, and values are its own."""
 
-import html as entities
 import re
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import polars as pl
 import pytest
+from readback import content_of, html
 from test_roles import Kept
 
 from pipeline.api import Lake
 from pipeline.metrics.registry import metric_names, metric_spec, metric_sql_header_with_defaults
-from pipeline.pages import (
-    NAMES,
-    compute_page_content,
-    page_definition,
-    parse_page_parameters,
-    render_page_fragment,
-)
+from pipeline.pages import NAMES, page_definition
 from pipeline.pages.content import PageContent
-from pipeline.pages.templating import page_link
 from pipeline.vocabulary import EDITIONS, PAPER
 
 WITH_EDITIONS = [
@@ -35,34 +29,19 @@ NEEDED = {
 WITHOUT_ROWS = {("release", "contrast"), ("release", "compare_with")}
 
 
-def shown(lake: Lake, name: str, **given: str) -> str:
-    asked = parse_page_parameters(name, given)
-    return str(
-        render_page_fragment(name, page_definition(name).content(lake, asked), asked, page_link)
-    )
-
-
 def links(text: str) -> list[tuple[str, dict[str, str]]]:
     """The page and the parameters of each link, but for those to a place in the same page."""
-    found = [urlsplit(entities.unescape(one)) for one in re.findall(r'href="(/[^"]*)"', text)]
+    found = [urlsplit(unescape(one)) for one in re.findall(r'href="(/[^"]*)"', text)]
     return [
         (one.path[1:], {name: value for name, (value,) in parse_qs(one.query).items()})
         for one in found
     ]
 
 
-@pytest.mark.parametrize("name", ["leaderboard", "radar", "model", "metric"])
-def test_an_edition_with_a_rule_of_its_own_refuses_losses_beside_the_field(
-    name: str, opened: Lake
-) -> None:
-    asked = {"edition": "release", **NEEDED.get(name, {})}
-    refused = compute_page_content(
-        name, opened, parse_page_parameters(name, {**asked, "failures": "loss"})
-    )
+def test_an_edition_with_a_rule_of_its_own_refuses_losses_beside_the_field(opened: Lake) -> None:
+    refused = content_of(opened, "radar", edition="release", failures="loss")
     assert "release" in refused.faults["failures"]
-    assert refused.rows.equals(
-        compute_page_content(name, opened, parse_page_parameters(name, asked)).rows
-    )
+    assert refused.rows.equals(content_of(opened, "radar", edition="release").rows)
 
 
 @pytest.mark.some(9)
@@ -72,7 +51,7 @@ def test_an_edition_with_a_rule_of_its_own_refuses_losses_beside_the_field(
 def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
     game = opened.games(game_type="undercover")["game_id"][0]
     needed = {**NEEDED, "game": {"game": game}}.get(name, {})
-    text = shown(opened, name, edition=edition, **needed)
+    text = html(opened, name, edition=edition, **needed)
     if name == "game":  # which also leads to itself in the other editions
         text = re.sub(r"<span>in the edition</span>.*?</nav>", "", text, flags=re.DOTALL)
     leading = [given for to, given in links(text) if to in WITH_EDITIONS]
@@ -81,31 +60,24 @@ def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lak
     assert {given.get("edition", PAPER) for given in leading} == ({edition} if has_links else set())
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
-@pytest.mark.parametrize("is_all", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_every_row_of_evidence_leads_to_its_mark(
-    edition: str, opened: Lake, *, is_all: bool
-) -> None:
-    """All rows of some games, among which is each kind of row, or of all games."""
+def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> None:
+    """All rows of some games, among which is each kind of row."""
     kept, seen = Kept(opened), dict[str, PageContent]()
     for name in metric_names(edition):
-        asked = parse_page_parameters("evidence", {"metric": name, "edition": edition})
-        found = page_definition("evidence").content(opened, asked)
-        text = str(render_page_fragment("evidence", found, asked, page_link))
-        rows = found.rows
-        targets = [to for to in links(text) if to[0] == "game"]
-        by_game = {to["game"]: to for _, to in targets}
+        asked = {"metric": name, "edition": edition}
+        rows = content_of(opened, "evidence", **asked).rows
+        targets = [to for page, to in links(html(opened, "evidence", **asked)) if page == "game"]
+        by_game = {to["game"]: to for to in targets}
         kinds = rows.unique(["game_type", "what", "hit"], keep="first", maintain_order=True)
-        games = (rows if is_all else kinds)["game_id"].unique()
-        assert games.len()
-        for row in rows.filter(pl.col("game_id").is_in(games.implode())).iter_rows(named=True):
+        assert kinds.height
+        games = pl.col("game_id").is_in(kinds["game_id"].unique().implode())
+        for row in rows.filter(games).iter_rows(named=True):
             to = by_game[row["game_id"]]
             key = str(to)
-            seen[key] = seen.get(key) or page_definition("game").content(
-                kept, parse_page_parameters("game", to)
-            )
+            seen[key] = seen.get(key) or content_of(kept, "game", **to)
             marks = [
                 (mark.what, mark.hit, mark.player)
                 for part in seen[key].games[0].parts
@@ -115,16 +87,13 @@ def test_every_row_of_evidence_leads_to_its_mark(
             assert (row["what"], row["hit"], row["player"]) in marks
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_page_of_a_metric_defines_it_in_the_edition(edition: str, opened: Lake) -> None:
     for name in metric_names(edition):
-        found = compute_page_content(
-            "metric", opened, parse_page_parameters("metric", {"metric": name, "edition": edition})
-        )
+        found = content_of(opened, "metric", metric=name, edition=edition)
         assert found.choices["metric"] == metric_names(edition)
         said, declared = metric_sql_header_with_defaults(name, edition), metric_spec(name, edition)
         assert found.head.value == " ".join(said["value"])
-        assert found.head.row == " ".join(said["row"])
-        assert found.source == " ".join(said["source"])
         assert found.head.high == declared.high
         assert float(said["range"][0].partition("..")[2]) == pytest.approx(declared.high, abs=0.01)

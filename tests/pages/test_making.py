@@ -2,18 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
 
-from pipeline.api import Lake, open_lake
+from pipeline.api import Lake
 from pipeline.server import app as making_pages
 from pipeline.server.app import THREAD_POOL_SIZES, PageCache, PageRequest, Reply, error_reply
 
 PAGE = Reply(200, "A page", "text")
-ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
 Asked = Callable[[PageCache, Lake], Coroutine[Any, Any, None]]
 
 
@@ -48,94 +46,66 @@ async def begun(slow: Slow, n: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def run(lake: Path, asked: Asked) -> None:
-    async def all_of_it() -> None:
-        await asked(PageCache(), open_lake(lake))
-
-    asyncio.run(all_of_it())
+def run(opened: Lake, asked: Asked) -> None:
+    asyncio.run(asked(PageCache(), opened))
 
 
 @pytest.mark.parametrize(("lane", "n_made"), [("long", 1), ("free", 2)])
 def test_readers_share_a_page_and_a_query_runs_again_later(
-    lake: Path, slow: Slow, lane: str, n_made: int
+    opened: Lake, slow: Slow, lane: str, n_made: int
 ) -> None:
-    async def asked(making: PageCache, opened: Lake) -> None:
-        readers = [
-            asyncio.create_task(making.get_or_render(opened, task(), lane)) for _ in range(3)
-        ]
+    async def asked(making: PageCache, lake: Lake) -> None:
+        readers = [asyncio.create_task(making.get_or_render(lake, task(), lane)) for _ in range(3)]
         await begun(slow, 1)
         readers.pop().cancel()  # one who leaves does not end it for the others
         slow.is_allowed.set()
         assert await asyncio.gather(*readers) == [PAGE, PAGE]
         assert len(slow.asked) == 1
-        assert await making.get_or_render(opened, task(), lane) == PAGE
+        assert await making.get_or_render(lake, task(), lane) == PAGE
 
-    run(lake, asked)
+    run(opened, asked)
     assert len(slow.asked) == n_made
 
 
-def test_a_page_that_nobody_waits_for_is_not_begun(lake: Path, slow: Slow) -> None:
+def test_a_page_that_nobody_waits_for_is_not_begun(opened: Lake, slow: Slow) -> None:
     """At most so many of a lane run at once; one that waits is dropped when its reader leaves."""
 
-    async def asked(making: PageCache, opened: Lake) -> None:
+    async def asked(making: PageCache, lake: Lake) -> None:
         n = THREAD_POOL_SIZES["free"]
         first = [
-            asyncio.create_task(making.get_or_render(opened, task(n=str(i)), "free"))
+            asyncio.create_task(making.get_or_render(lake, task(n=str(i)), "free"))
             for i in range(n)
         ]
         await begun(slow, n)
         leaving = asyncio.create_task(asyncio.sleep(0.05))
-        assert await making.get_or_render(opened, task(n="left"), "free", [leaving]) is None
-        kept = asyncio.create_task(making.get_or_render(opened, task(n="kept"), "free"))
-        other = asyncio.create_task(making.get_or_render(opened, task(n="other"), "quick"))
+        assert await making.get_or_render(lake, task(n="left"), "free", [leaving]) is None
+        kept = asyncio.create_task(making.get_or_render(lake, task(n="kept"), "free"))
+        other = asyncio.create_task(making.get_or_render(lake, task(n="other"), "quick"))
         await begun(slow, n + 1)  # the page of another lane does not wait
         slow.is_allowed.set()
         assert await asyncio.gather(*first, kept, other) == [PAGE] * (n + 2)
 
-    run(lake, asked)
+    run(opened, asked)
     assert "left" not in [one.query["n"] for one in slow.asked]
     assert [one.query["n"] for one in slow.asked][-1] == "kept"
 
 
 def test_pages_are_kept_up_to_a_size_and_not_if_they_failed(
-    lake: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    opened: Lake, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making_pages, "MAX_CACHED_CHARACTERS", 8 * len(PAGE.text))
     slow.is_allowed.set()
 
-    async def asked(making: PageCache, opened: Lake) -> None:
+    async def asked(making: PageCache, lake: Lake) -> None:
         for n in range(10):
-            await making.get_or_render(opened, task(n=str(n)), "long")
-            await making.get_or_render(opened, task(n="0"), "long")  # always read again
+            await making.get_or_render(lake, task(n=str(n)), "long")
+            await making.get_or_render(lake, task(n="0"), "long")  # always read again
         assert [one.query["n"] for one in slow.asked] == [str(n) for n in range(10)]
-        await making.get_or_render(opened, task(n="1"), "long")
+        await making.get_or_render(lake, task(n="1"), "long")
         assert len(slow.asked) == 11  # it was dropped
         slow.reply = error_reply(500, "no")
         for _ in range(2):
-            assert await making.get_or_render(opened, task(n="wrong"), "long") == slow.reply
+            assert await making.get_or_render(lake, task(n="wrong"), "long") == slow.reply
         assert len(slow.asked) == 13
 
-    run(lake, asked)
-
-
-@pytest.mark.slow
-def test_endless_queries_leave_search_alone(lake: Path) -> None:
-    async def asked(making: PageCache, opened: Lake) -> None:
-        queries = [f"{ENDLESS} WHERE a.range > {i}" for i in range(4)]
-        endless = [
-            asyncio.create_task(
-                making.get_or_render(opened, PageRequest("sql", "html", {"query": query}), "free")
-            )
-            for query in queries
-        ]
-        await asyncio.sleep(1)
-        search = PageRequest("search", "json", {"words": "I"})
-        async with asyncio.timeout(15):
-            made = await making.get_or_render(opened, search, "search")
-        assert made is not None
-        assert made.status == 200
-        assert not any(one.done() for one in endless)
-        for one in endless:
-            one.cancel()
-
-    run(lake, asked)
+    run(opened, asked)

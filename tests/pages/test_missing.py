@@ -2,36 +2,34 @@
 
 import json
 from itertools import cycle
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import polars as pl
 import pytest
 from format_logs import logs_in_files
-from readback import table
+from readback import content_of, html, pages_of, table
 
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.pages import (
-    all_rows_in_parts,
-    compute_page_content,
-    parse_page_parameters,
-    render_page_fragment,
-)
-from pipeline.pages.content import ROWS_PER_PAGE
-from pipeline.pages.templating import page_link
+from pipeline.pages import all_rows_in_parts, parse_page_parameters
 from pipeline.reports.games import missing
 from pipeline.simulate import simulate
 
 KEY = ("model", "competition", "game_index", "setting_id")
+ROWS_PER_PAGE = 10
+
+
+@pytest.fixture(autouse=True)
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.pages.content.ROWS_PER_PAGE", ROWS_PER_PAGE)
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Of two models one lacks most games, and one game is cut off; beside games of two systems."""
     top = tmp_path_factory.mktemp("missing")
-    simulated = simulate(top / "logs", models=2, games=12, seed=5)
+    simulated = simulate(top / "logs", models=2, games=4, seed=5)
     results = simulated.results
     other = simulated.models[1]
     for log in results.rglob("*.json"):
@@ -44,55 +42,36 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         folder.mkdir(parents=True)
         for number, (file, log) in enumerate(logs_in_files(system)):
             (folder / file.format(number)).write_bytes(log)
-    ingest(results, top / "lake")
-    ingest(top / "others", top / "lake")
+    ingest([results, top / "others"], top / "lake")
     return open_lake(top / "lake")
-
-
-def asked_of(href: str) -> tuple[str, dict[str, str]]:
-    """The page and the parameters of an address."""
-    parts = urlsplit(href)
-    return parts.path.strip("/"), dict(parse_qsl(parts.query))
 
 
 def rows_at(lake: Lake, href: str) -> pl.DataFrame:
     """All rows of the page at an address."""
-    name, given = asked_of(href)
+    parts = urlsplit(href)
+    name, given = parts.path.strip("/"), dict(parse_qsl(parts.query))
     return pl.concat(all_rows_in_parts(name, lake, parse_page_parameters(name, given)))
-
-
-def html(lake: Lake, name: str, **given: str) -> str:
-    asked = parse_page_parameters(name, given)
-    return str(
-        render_page_fragment(name, compute_page_content(name, lake, asked), asked, page_link)
-    )
 
 
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:
     """Also where the lake has several systems: the page counts one, and its links say which."""
     for system in ({}, {"system": "goods"}, {"system": "ck_arena"}):
         rows = lake.for_single_system(system.get("system")).completeness()
+        names = [name for name in rows.columns if name not in ("game_type", "system", "n_missing")]
         shown = table(html(lake, "completeness", **system), "completeness")[1:]
-        n_checked = 0
         for row, cells in zip(rows.iter_rows(named=True), shown, strict=True):
-            named = dict(
-                zip(
-                    [name for name in row if name not in ("game_type", "system", "n_missing")],
-                    cells,
-                    strict=True,
-                )
-            )
+            cell = dict(zip(names, cells, strict=True))
             for name in ("n_games", "n_unfinished"):
-                if row[name]:
-                    assert rows_at(lake, named[name]["href"]).height == row[name]
-                    n_checked += 1
-            is_lacking = row["n_missing"] > 0
-            assert ("href" in named["finished"]) == is_lacking
-            if is_lacking:
-                listed = rows_at(lake, named["finished"]["href"])
-                assert listed["n_missing"].sum() == row["n_missing"]
-                n_checked += 1
-        assert n_checked >= rows.height
+                assert n_rows_at(lake, cell[name]) == row[name]
+            assert n_missing_at(lake, cell["finished"]) == row["n_missing"]
+
+
+def n_rows_at(lake: Lake, cell: dict[str, str]) -> int:
+    return rows_at(lake, cell["href"]).height if "href" in cell else 0
+
+
+def n_missing_at(lake: Lake, cell: dict[str, str]) -> int:
+    return rows_at(lake, cell["href"])["n_missing"].sum() if "href" in cell else 0
 
 
 def test_so_many_games_as_are_asked_for_lead_to_no_settings(lake: Lake) -> None:
@@ -103,15 +82,11 @@ def test_so_many_games_as_are_asked_for_lead_to_no_settings(lake: Lake) -> None:
 
 def test_the_leaderboard_leads_to_as_many(lake: Lake) -> None:
     board = lake.for_single_system().leaderboard()
+    assert board["n_missing"].sum() == lake.missing()["n_missing"].sum() > ROWS_PER_PAGE
     shown = table(html(lake, "leaderboard"), "leaderboard")[1:]
-    n_missing = 0
     for row, cells in zip(board.iter_rows(named=True), shown, strict=True):
-        (href,) = [one["href"] for one in cells if "/missing?" in one.get("href", "")] or [None]
-        assert (href is not None) == (row["n_missing"] > 0)
-        if href is not None:
-            assert rows_at(lake, href)["n_missing"].sum() == row["n_missing"]
-            n_missing += row["n_missing"]
-    assert n_missing == lake.missing()["n_missing"].sum() > ROWS_PER_PAGE
+        (leading,) = [one for one in cells if "/missing?" in one.get("href", "")] or [{}]
+        assert n_missing_at(lake, leading) == row["n_missing"]
 
 
 def test_a_setting_leads_to_the_games_of_others(lake: Lake) -> None:
@@ -134,47 +109,29 @@ def test_what_was_begun_leads_to_its_game(lake: Lake) -> None:
 
 
 def test_pages_lose_no_row(lake: Lake) -> None:
-    parts: list[pl.DataFrame] = []
-    after = ""
-    while after is not None:
-        shown: Any = compute_page_content(
-            "missing", lake, parse_page_parameters("missing", {"after": after})
-        )
-        assert not shown.faults
-        parts.append(shown.rows)
-        after = shown.after
-    assert len(parts) > 1
-    assert pl.concat(parts).equals(missing(lake))
-    counts = shown.competitions
-    assert sum(counts.values()) == missing(lake)["n_missing"].sum()
+    rows = missing(lake)
+    assert rows.height > ROWS_PER_PAGE
+    assert pages_of(lake, "missing").equals(rows)
+    counts = content_of(lake, "missing").competitions
+    assert sum(counts.values()) == rows["n_missing"].sum()
     for name, n in counts.items():
-        asked = parse_page_parameters("missing", {"competition": name})
-        whole = pl.concat(all_rows_in_parts("missing", lake, asked))
+        whole = rows_at(lake, f"/missing?competition={name}")
         assert whole["n_missing"].sum() == n
-        assert compute_page_content("missing", lake, asked).rows.height == min(
-            whole.height, ROWS_PER_PAGE
-        )
-        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
+        shown = content_of(lake, "missing", competition=name).rows
+        assert shown.equals(whole.head(ROWS_PER_PAGE))
+        assert lake.missing(competition=name).equals(rows.filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
 
 
 def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
+    rows = missing(lake)
     columns = ("model", "topic", "game_index", "n_rounds_fixed", "n_unfinished")
     for column, order in zip(columns, cycle(["up", "down"])):
-        parts: list[pl.DataFrame] = []
-        after = ""
-        while after is not None:
-            asked = parse_page_parameters(
-                "missing", {"after": after, "sort": column, "order": order}
-            )
-            shown: Any = compute_page_content("missing", lake, asked)
-            parts.append(shown.rows)
-            after = shown.after
         by = list(dict.fromkeys([column, *KEY]))
         down = [order == "down", *[False] * (len(by) - 1)]
-        assert len(parts) > 1
-        assert pl.concat(parts).equals(missing(lake).sort(by, descending=down, nulls_last=True))
+        ordered = rows.sort(by, descending=down, nulls_last=True)
+        assert pages_of(lake, "missing", sort=column, order=order).equals(ordered), column
 
 
 @pytest.mark.parametrize(
@@ -188,18 +145,5 @@ def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
 def test_a_wrong_request_is_said_beside_its_field(
     lake: Lake, given: dict[str, str], field: str
 ) -> None:
-    shown = compute_page_content("missing", lake, parse_page_parameters("missing", given))
-    assert list(shown.faults) == [field]
+    assert list(content_of(lake, "missing", **given).faults) == [field]
     assert f'id="fault-{field}"' in html(lake, "missing", **given)
-
-
-def test_games_by_competition(lake: Lake) -> None:
-    (other,) = lake.missing().filter(pl.col("n_unfinished") > 0)["model"]
-    assert lake.games(model=other, competition="cost_sharing").is_empty()
-    played = lake.games(competition="prisoners_dilemma")
-    assert played.equals(lake.games(game_type="prisoners_dilemma"))
-    assert lake.games(model=other, competition=["cost_sharing", "prisoners_dilemma"]).equals(
-        lake.games(model=other, game_type="prisoners_dilemma")
-    )
-    with pytest.raises(UsageError, match="no competition chess"):
-        lake.games(competition="chess")
