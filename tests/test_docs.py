@@ -193,6 +193,16 @@ def test_tables_are_as_described(magic: Magic) -> None:
     assert page.partition(tables_page.MARK)[2] == "\n" + tables_page.sections(printed), RENEW
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_place_that_is_named_exists(page: str) -> None:
+    """Placeholders are in capitals, such as NAME.py."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:pipeline|sql|tests|docs)/[\w/.-]+)`", text)
+    places = [name for name in named if "NAME" not in name]
+    assert len(places) > 10
+    assert [name for name in places if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

@@ -73,6 +73,25 @@ ONLY = {
     },
 }
 
+# A library, and the only parts that may import it.
+KEEPERS = {
+    "altair": {"plots"},
+    "click": {"cli"},
+    "deltalake": {"lake"},
+    "filelock": {"stores"},
+    "fsspec": {"warehouse"},
+    "jinja2": {"pages"},
+    "obstore": {"stores"},
+    "py4j": {"spark"},
+    "pyspark": {"spark"},
+    "rich": {"text_format", "cli", "render"},
+    "sqlglot": {"spark", "metrics"},
+    "starlette": {"server"},
+    "statsmodels": {"statistics"},
+    "uvicorn": {"server"},
+    "vl_convert": {"plots"},
+    "xlsxwriter": {"cli"},
+}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -120,6 +139,17 @@ def test_imports_point_down() -> None:
         if (part := part_of(name_of(file)))
         for module in imports(file)
         if module.split(".")[0] == "pipeline" and not may_import(part, module)
+    ]
+    assert wrong == []
+
+
+def test_libraries_stay_with_their_keepers() -> None:
+    wrong = [
+        f"{name_of(file)} imports {module}"
+        for file in MODULES
+        for module in imports(file)
+        if (library := module.split(".")[0]) in KEEPERS
+        and part_of(name_of(file)) not in KEEPERS[library]
     ]
     assert wrong == []
 
