@@ -38,21 +38,6 @@ def test_areas_worked_by_hand(values: list[float | None], expected: float | None
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-def test_the_area_is_that_of_the_corners() -> None:
-    values = [0.86, 0.74, 1.23, 0.9, 0.5, 1.64, 0.97]
-    turns = [2 * math.pi * at / 7 for at in range(7)]
-    corners = [
-        (100 * value * math.sin(turn), 100 * value * math.cos(turn))
-        for value, turn in zip(values, turns, strict=True)
-    ]
-    shoelace = sum(
-        x * other_y - other_x * y
-        for (x, y), (other_x, other_y) in zip(corners, corners[1:] + corners[:1], strict=True)
-    )
-    rows = pl.DataFrame([values], schema=list(SEVEN), orient="row")
-    assert rows.select(radar_polygon_area(SEVEN)).item() == pytest.approx(abs(shoelace) / 2)
-
-
 def interval(hits: list[float], weights: float = 1.0) -> dict[str, float | None]:
     """Of three values, each of 20 settings that they share: 10 of 10 hits, so many times."""
     sums = pl.DataFrame(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from exact_ends import exact_ends
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 from pipeline.statistics.comparison import (
@@ -170,27 +170,6 @@ def test_the_interval_is_movers_where_it_agrees_with_p():
     )
 
 
-@pytest.mark.long
-def test_interval_and_p_value_agree():
-    """At every level, however unlike the numbers that two models counted in a setting."""
-    generator = np.random.default_rng(5)
-    for draw in range(60):
-        both = []
-        for model in ("a", "b"):
-            counted = generator.integers(1, 9, 8)
-            rates = generator.beta(1, 1, 8) ** (1 if model == "a" else 2)
-            hits = generator.binomial(counted, rates)
-            both.append(
-                sums_of(
-                    model, {str(n): pair for n, pair in enumerate(zip(hits, counted, strict=True))}
-                )
-            )
-        for confidence in (0.8, 0.95):
-            found = compared(*both, confidence=confidence)
-            is_apart = found["ci_low"] > 0 or found["ci_high"] < 0
-            assert is_apart is (found["p_value"] <= 1 - confidence), draw
-
-
 def test_interval_and_p_value_agree_where_nothing_is_paired():
     """p is of Wilson's ends, the interval of mid-p ends: of all pairs of 30 games a few differ."""
     sums = [sums_of(f"{h:02}", {f"{h} {n}": (n < h, 1) for n in range(30)}) for h in range(31)]
@@ -265,17 +244,6 @@ def test_correlations_are_those_of_the_comparisons(monkeypatch):
     assert expected[2] == (0, 0.0)
 
 
-def test_the_other_way_round_is_the_same_with_another_sign():
-    generator = np.random.default_rng(2)
-    sums = [
-        sums_of(model, {str(n): (generator.integers(0, 4), 4) for n in range(9)}) for model in "ab"
-    ]
-    one, other = compared(*sums), compared(*sums, pair=("b", "a"))
-    assert one["difference"] == pytest.approx(-other["difference"])
-    assert one["ci_low"] == pytest.approx(-other["ci_high"])
-    assert one["p_value"] == pytest.approx(other["p_value"])
-
-
 def test_the_correlation_is_about_each_competitions_mean():
     """Two competitions of unlike rates: what models share is how settings deviate within each."""
     generator = np.random.default_rng(3)
@@ -320,6 +288,7 @@ def p_values(lake, models: str, settings: list[str], pairs: list[tuple[str, str]
     return all_compared(sums, named)["p_value"].to_list()
 
 
+@settings(max_examples=5)
 @given(_LAKES, st.permutations(_SETTINGS), st.permutations(_MODELS), st.randoms())
 def test_neither_order_nor_names_nor_other_pairs_change_p(lake, settings, models, random):
     pairs = list(combinations(_MODELS, 2))
