@@ -12,7 +12,7 @@ import pytest
 from event_tables import ENGINES, assert_same, lake_of
 from failed_games import GAMES, OUTAGE, Row, dilemma, ingested, village
 from hypothesis import HealthCheck, given, settings, strategies as st
-from random_tables import event_tables, shuffled
+from random_tables import event_tables
 
 import pipeline
 from pipeline.api import Lake
@@ -20,7 +20,6 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
 from pipeline.lake import StoredLake, reopen_lake
-from pipeline.metrics import metrics
 from pipeline.warehouse import connect, run_trusted_query
 
 FEW = settings(
@@ -238,19 +237,6 @@ def by_duckdb(lake: StoredLake) -> pl.DataFrame:
         return run_trusted_query(connection, "FROM results").cast(dict(table_schema("results")))
 
 
-@FEW
-@given(tables=event_tables(), seed=st.integers(0, 99), by=st.sampled_from(["model", "role", None]))
-def test_engines_agree(tables: Any, seed: int, by: str | None) -> None:
-    tables = with_failures(tables, seed)
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        found, expected = (
-            metrics(lost_in(Path(one), tables), engine="duckdb", by=by),
-            metrics(lost_in(Path(other), shuffled(tables, 1), 3), by=by),
-        )
-        numbers = pl.col("ci_low", "ci_high", "effective_items").round_sig_figs(9)
-        assert_same(found.with_columns(numbers), expected.with_columns(numbers))
-
-
 # Wherever it acts
 
 
@@ -295,7 +281,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
 def test_a_command_counts_losses_and_says_so(lake: Lake, capsys: Any, command: list[str]) -> None:
     lost = lake.with_failures("loss")
@@ -320,7 +306,7 @@ PAGES: dict[str, Row] = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_counts_losses_and_says_so(lake: Lake, name: str) -> None:
     """By its address, and its links lead on so; or as the lake is seen."""

@@ -14,7 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.request import GAME_COLUMNS, parse_condition_for_schema
+from pipeline.metrics.request import parse_condition_for_schema
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 6),
@@ -402,12 +402,6 @@ def test_a_key_of_the_setting_is_a_column(engine, public_lake):
         assert_same(own.drop("reason"), key.drop("reason").rename({"setting.topic": "topic"}))
     with pytest.raises(UsageError, match=r"`setting.topik` .*: did you mean `setting.topic`"):
         metrics(public_lake, by=["setting.topik"], **asked)
-
-
-def test_an_empty_lake_has_no_slices(tmp_path):
-    for engine in ("polars", "duckdb"):
-        found = metrics(lake_of(tmp_path, {}), by=list(GAME_COLUMNS)[:3], engine=engine)
-        assert found.is_empty()
 
 
 def test_a_value_that_no_player_has_is_named_with_the_nearest_one(public_lake):
