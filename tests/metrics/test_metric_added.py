@@ -99,23 +99,14 @@ def test_every_method_knows_it_beside_the_others(given: Lake, lake: Lake) -> Non
     game_id = given.games(game_type="undercover")["game_id"][0]
     assert "silence" in given.game(game_id).counted["metric"]
     assert "silence" in next(given.transcripts([game_id])).counted["metric"]
-
-
-@pytest.mark.slow
-def test_sql_has_its_views(given: Lake) -> None:
     (value,) = given.sql("SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")["n"]
     assert given.sql("SELECT count(*) AS n FROM evidence.silence")["n"][0] == value
     assert "silence" in given.sql("SELECT DISTINCT metric FROM terms.metrics")["metric"]
     assert given.schema("silence")["column"].to_list()[:3] == ["system", "model", "game_type"]
-
-
-@pytest.mark.slow
-def test_its_pages_and_plots(given: Lake) -> None:
     assert given.plot_metric("silence").to_dict(validate=False)
     assert re.search(r">\s*Silence\s*<", given.page("leaderboard").html)
     assert "votes that name nobody / votes" in given.page("metric", metric="silence").html
     assert given.page("evidence", metric="silence").rows.height
-    assert re.search(r">\s*silence\s*<", given.page("compare", metric="silence").html)
 
 
 def test_lakes_with_a_metric_of_one_name_do_not_mix(lake: Lake) -> None:
@@ -252,13 +243,11 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
     values = mine.metrics(metric="first", by="model")
     assert values["n_unknown"].sum() == n_unknown > 0
     assert_frame_equal(mine.metrics(metric="first", by="model", engine="duckdb"), values)
-    assert "unknown" in mine.present("metrics", metric="first", by="model").text()
     whole = mine.evidence_sum("first")
     assert whole["n_unknown"].to_list() == [None, n_unknown]
     said = f"{n_unknown} rows of unknown hit not counted"
     assert said in format_sum_sentence("first", whole)
     assert said in mine.page("evidence", metric="first").html
-    assert lake.metrics()["n_unknown"].sum() == 0
     with pytest.raises(MetricError, match=r"polars counts .* 1 n_unknown; SQL .* 0 n_unknown"):
         lake.with_metric(
             declared(hit=hit),

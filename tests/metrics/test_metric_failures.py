@@ -60,12 +60,6 @@ SEATS = [
 UNFINISHED = {"is_finished": False, "end": {}}
 
 
-def two_seats() -> Row:
-    game = dilemma(1, None, ("timeout", None))
-    game["seats"][1]["model"] = "alpha"
-    return game
-
-
 def rated_games() -> list[Row]:
     """Sixty games of three models with a winner, and three that a side failed."""
     games = []
@@ -85,7 +79,6 @@ def rated_games() -> list[Row]:
 
 
 CASES: dict[str, list[Row]] = {
-    "two seats": [two_seats()],
     "not tested": [village({"is_tested": False, "failure": "timeout"})],
     # The side won by the log, and its other seat had but an outage.
     "one seat": [
@@ -108,8 +101,6 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 @pytest.mark.parametrize(
     ("case", "columns", "expected"),
     [
-        # Where there are no sides each seat has a result of its own.
-        ("two seats", ("seat", "win_credit"), [(1, 0.0), (2, None)]),
         ("one seat", ("model", "win_credit"), [("alpha", 0.0), ("beta", 0.0)]),
         # Two villagers of one model fail as one, whatever they are called.
         ("names", ("model", "win_credit"), [("alpha", 0.0), ("beta", None)]),

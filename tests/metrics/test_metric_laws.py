@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import MODELS, event_tables
 
 from pipeline.errors import UsageError
-from pipeline.metrics import metric_spec, metrics
+from pipeline.metrics import metrics
 from pipeline.metrics.registry import (
     MISSING_COLUMNS,
     REPLAY_COLUMNS,
-    metric_names as names_in,
 )
 from pipeline.vocabulary import EDITIONS
 
@@ -69,17 +68,3 @@ def test_a_model_is_measured_on_its_own(tables, edition, model):
         for rows in (values(tables, edition, model=[model]), values(own, edition))
     )
     assert_same(together, alone.filter(model=model))
-
-
-@LAW
-@given(tables=event_tables(), edition=EDITION)
-def test_every_model_has_a_row_over_all_and_one_for_each_game_type(tables, edition):
-    rows = values(tables, edition, confidence=None)
-    played = tables["results"].select("model", "game_type").unique()
-    for name in names_in(edition):
-        found = rows.filter(metric=name).select("model", "game_type")
-        kinds = metric_spec(name, edition).game_types
-        has_types = edition != "release" or len(kinds) == 1
-        of_types = played.filter(pl.col("game_type").is_in(kinds)) if has_types else played.clear()
-        over_all = played.select("model", game_type=pl.lit("all")).unique()
-        assert_same(found.sort(pl.all()), pl.concat([of_types, over_all]).sort(pl.all()))

@@ -12,7 +12,7 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.registry import ORIGIN_COLUMNS, metric_names, metric_spec
+from pipeline.metrics.registry import ORIGIN_COLUMNS, metric_names
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, RELEASE
@@ -63,13 +63,3 @@ def test_a_number_of_games_is_that_of_evidence(repeated_lake: StoredLake) -> Non
     counted = pl.concat([one.counted for one in transcripts(repeated_lake, games, **asked)])
     for name in metric_names(RELEASE):
         assert counted.filter(metric=name).height == evidence(repeated_lake, name, **asked).height
-
-
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_what_looks_at_other_games_says_so(edition: str) -> None:
-    """A rank or a count over other rows is over several games, unless it is over each."""
-    for name in metric_names(edition):
-        for rows in metric_spec(name, edition).rows:
-            parts = (rows.term, rows.what, rows.hit, rows.where, rows.counted)
-            texts = [str(one) for one in parts if one is not None]
-            assert any(".over(" in text for text in texts) == rows.spans_games

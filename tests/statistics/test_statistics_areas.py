@@ -1,17 +1,11 @@
 """The area of a polygon: the formula against its corners, and the interval against its parts."""
 
 import math
-import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from pipeline.statistics.intervals import radar_areas, radar_polygon_area
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
-
-from areas import coverage
 
 SEVEN = ("a", "b", "c", "d", "e", "f", "g")
 # Of so many equal values of 1, half of n · sin(2π/n), in square percent.
@@ -72,10 +66,3 @@ def test_an_interval_begins_at_0_and_is_null_without_slopes() -> None:
     none = interval([0, 0, 0])
     assert (none["area"], none["ci_low"], none["ci_high"]) == (0, None, None)
     assert interval([20, 20, 20])["ci_high"] == pytest.approx(WHOLE[3])
-
-
-@pytest.mark.parametrize("alike", [0.0, 0.3])
-def test_intervals_of_areas_cover(alike: float) -> None:
-    """Of 300 draws, .89 is two standard errors below .92."""
-    share, _ = coverage("one in the middle", 20, alike, 300)
-    assert share >= 0.89

@@ -14,7 +14,6 @@ from pipeline.statistics.intervals import (
     INTERVAL,
     confidence_intervals,
     midp_interval,
-    rate_estimates,
 )
 
 
@@ -148,20 +147,6 @@ def test_unlike_competitions_are_strata():
     assert one_term(clusters)["effective_items"] == pytest.approx(4.0)
 
 
-def test_a_cluster_of_two_terms_adds_their_covariance():
-    """Terms that always hit together vary as one; terms that never do, hardly at all."""
-
-    def effective_items(other: list[int], prefix: str) -> float:
-        cells = [Cell("x", "x", f"{n}", h, 1) for n, h in enumerate([1, 0] * 20)]
-        cells += [Cell("y", "y", f"{prefix}{n}", h, 1) for n, h in enumerate(other)]
-        return float(interval_of(cells, {"x": 0.5, "y": 0.5})["effective_items"])
-
-    together, apart = effective_items([1, 0] * 20, ""), effective_items([0, 1] * 20, "")
-    assert together == pytest.approx(40)
-    assert effective_items([1, 0] * 20, "other ") == pytest.approx(80)
-    assert apart > 80
-
-
 def test_a_fixed_denominator_lowers_a_terms_weight():
     """The release edition divides by 20 games whatever there are: the range is 10/20 of W."""
     sums = pl.LazyFrame(
@@ -172,34 +157,6 @@ def test_a_fixed_denominator_lowers_a_terms_weight():
     found = confidence_intervals(sums, terms, ["model"], 0.95).collect().row(0, named=True)
     low, high = exact_ends(0.5, 10)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((low / 2, high / 2))
-
-
-def test_rates_are_what_the_intervals_are_made_of():
-    """A row of `rates` has the interval; without terms of their own it is that of the rate."""
-    generator = np.random.default_rng(11)
-    cells = [
-        Cell(term, term, f"{term}{n}", float(generator.integers(0, 4)), 3.0)
-        for term, games in (("x", 2), ("y", 9), ("z", 1))
-        for n in range(games)
-    ]
-    sums = pl.LazyFrame(cells, orient="row").with_columns(model=pl.lit("m"))
-    weight = pl.col("term").replace_strict({"x": 1.0, "y": 0.25, "z": 2.0})
-    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum())
-    terms = terms.with_columns(weight=weight)
-    for confidence in (0.8, 0.95, 0.999):
-        found = confidence_intervals(sums, terms, ["model"], confidence).collect()
-        (row,) = rate_estimates(sums, terms, ["model"], confidence).collect().to_dicts()
-        assert found.row(0, named=True) == {name: row[name] for name in found.columns}
-        low, high = exact_ends(row["rate"], row["effective_items"], confidence)
-        own = [
-            (one["share"], one["rate"], exact_ends(one["rate"], one["effective_items"], confidence))
-            for one in row["terms"]
-        ]
-        down = sum((share * (rate - end)) ** 2 for share, rate, (end, _) in own) ** 0.5
-        up = sum((share * (end - rate)) ** 2 for share, rate, (_, end) in own) ** 0.5
-        wider = min(low, row["rate"] - down), max(high, row["rate"] + up)
-        expected = [row["range"] * min(1, max(0, end)) for end in wider]
-        assert (row["ci_low"], row["ci_high"]) == pytest.approx(expected)
 
 
 def test_groups_are_apart_and_null_is_one():

@@ -14,7 +14,6 @@ import margins
 import plans
 import rare_rates
 from coverage import cell
-from document import write
 from shapes import METRICS, UNEVEN, is_one_trial, metric_shape
 
 SOME = 400
@@ -109,13 +108,6 @@ def test_of_three_models_one_that_replays_is_seldom_told_apart():
 
 
 @pytest.mark.slow
-def test_models_that_differ_are_told_apart_more_often():
-    alike = false_alarms.alike("reasoning", false_alarms.COMPLETE, 20, 0.5, SOME).by_p
-    alone, of_many = false_alarms.power("reasoning", SOME)
-    assert alike < of_many <= alone
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["reasoning", "win_rate"])
 def test_models_at_the_margin_are_seldom_called_alike(metric):
     """Of 200 draws, .12 is more than four standard errors above .05; equal ones mostly are."""
@@ -146,12 +138,3 @@ def test_a_plan_is_mostly_large_enough(shape, rate, is_paired):
     found = plans.plans(plans.SHAPES[shape], rate, 60, is_paired=is_paired)
     assert found.enough >= plans.PROMISED - 0.15
     assert found.without == 0
-
-
-def test_a_table_goes_between_its_markers(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("a\n<!-- x -->\nold\n<!-- end of x -->\nb\n")
-    write("x", "new", page)
-    assert page.read_text() == "a\n<!-- x -->\n\nnew\n\n<!-- end of x -->\nb\n"
-    with pytest.raises(SystemExit, match="no section"):
-        write("y", "new", page)
