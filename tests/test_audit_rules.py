@@ -806,6 +806,7 @@ def test_a_score_that_follows_from_the_decisions_leaves_who_won(
     assert {row[1:] for row in hits if row[0] == tie.item()} == {(1, 0.0), (2, 1.0)}
 
 
+@pytest.mark.slow
 def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:
     verified = verify(lake.path, limit=1)
     of_audit = {

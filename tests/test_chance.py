@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 from event_tables import assert_same, grid, lake_of, table
 
 import pipeline
@@ -85,6 +86,7 @@ def _row(cells: dict[str, str]) -> list[object]:
     return [None if model == "-" else model, game_type, *map(number, numbers)]
 
 
+@pytest.mark.slow
 def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
     """All of MAgIC's games with votes have three players, and nobody is out before the votes."""
     simulate(tmp_path / "logs", models=2, games=2, seed=3)

@@ -144,7 +144,7 @@ def test_from_nothing_to_values_by_data_alone(tmp_path: Path) -> None:
         assert values == counted_plainly(logs)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("tested", ["impostor", "crew"])
 def test_an_ending_that_both_sides_win_or_lose_is_a_tie(tmp_path: Path, tested: str) -> None:
     """In battles and ratings, whichever side is under test; win rates have each side's credit."""

@@ -203,7 +203,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
         assert text.count("edition audited") == text.count("edition audited, system chatarena") == 1
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
@@ -440,6 +440,7 @@ def compared_page(lake: Lake, one: str, other: str, **given: str) -> PageContent
     return compute_page_content("compare", lake, asked)
 
 
+@pytest.mark.slow
 def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     lake, named = with_lab, (f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab")
     shown = compared_page(lake, *named, game_type="chameleon", margin="0.2")

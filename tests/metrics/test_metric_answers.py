@@ -91,6 +91,7 @@ def expected_of(shared: Path, edition: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("edition", [PAPER, RELEASE])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_edge_cases(shared, edge_lake, engine, edition):

@@ -100,7 +100,9 @@ def both(tables: dict[str, pl.DataFrame], **question) -> tuple[pl.DataFrame, pl.
         )
 
 
-@pytest.mark.parametrize("edition", IN_RANDOM_TABLES)
+@pytest.mark.parametrize(
+    "edition", [PAPER, *(pytest.param(one, marks=pytest.mark.slow) for one in (RELEASE, AUDITED))]
+)
 @FEW
 @given(data=st.data(), tables=event_tables())
 def test_engines_agree(edition, data, tables):
@@ -137,7 +139,7 @@ def of_cases(tmp_path_factory):
     return lake_of(tmp_path_factory.mktemp("cases"), stacked(cases))
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("edition", [PAPER, AUDITED])
 def test_games_of_one_type_have_the_values_of_that_type(edition, engine, of_cases):

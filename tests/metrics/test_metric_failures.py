@@ -133,6 +133,7 @@ def test_a_seat_that_is_not_tested_fails_for_no_other(cases: Lake) -> None:
     assert lake.completeness()["n_failed"].to_list() == [0, 0]
 
 
+@pytest.mark.slow
 def test_ratings_stay_what_the_log_says(cases: Lake) -> None:
     """They are of who beat whom: what one side loses by a failure, the other has not won."""
     pytest.importorskip("statsmodels")

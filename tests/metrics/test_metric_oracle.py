@@ -77,6 +77,7 @@ def failing(public_logs, tmp_path_factory) -> tuple[StoredLake, list[dict]]:
     return open_lake(folder / "lake"), oracle.read_games(logs)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("failures", ["exclude", "loss"])
 def test_games_that_a_model_failed(failing, failures):
     lake, games = failing

@@ -230,6 +230,7 @@ def test_a_condition_means_the_same_in_both(where, expected, by_duckdb):
 TEXTS = ", ".join(f"'{number}'" for number in range(3000))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
@@ -349,6 +350,7 @@ def test_refused(question, message, tmp_path):
         metrics(lake_of(tmp_path, {}), **question)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_key_of_the_setting_is_a_column(engine, public_lake):
     """Of Chameleon the key `topic` is the column `topic`."""
