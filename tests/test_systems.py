@@ -32,8 +32,6 @@ from pipeline.statistics.pairs import UNPAIRED
 
 OTHER = "other-model"
 SHARED_MODEL = "sim-atlas"
-
-
 WHO = {"other/*": OTHER, "shared/*": SHARED_MODEL}
 
 

@@ -247,13 +247,8 @@ def check_views(lake: StoredLake, edition: str) -> None:
     request = Request(edition=edition, by=("model",))
     for name in names:
         rows = metric_rows(metric_spec(name, edition), lake.table, request).filter("is_counted")
-        evidence = next(found)
-        assert_same(
-            *(
-                one.sort(pl.all(), nulls_last=True)
-                for one in (evidence, rows.select(EVIDENCE).collect())
-            )
-        )
+        evidence, by_polars = next(found), rows.select(EVIDENCE).collect()
+        assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (evidence, by_polars)))
         check_sums(evidence, values.filter(metric=name, game_type="all"), edition)
 
 

@@ -12,10 +12,7 @@ from random_tables import MODELS, event_tables
 
 from pipeline.errors import UsageError
 from pipeline.metrics import metrics
-from pipeline.metrics.registry import (
-    MISSING_COLUMNS,
-    REPLAY_COLUMNS,
-)
+from pipeline.metrics.registry import MISSING_COLUMNS, REPLAY_COLUMNS
 from pipeline.vocabulary import EDITIONS
 
 Tables = dict[str, pl.DataFrame]
