@@ -210,6 +210,7 @@ def talking(*times: int, phase: str = "talk", is_bot: bool = False) -> Tables:
     return {"players": players, "messages": messages}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("tables", "n_found"),
     [

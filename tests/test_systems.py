@@ -201,7 +201,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
         assert text.count("edition audited") == text.count("edition audited, system chatarena") == 1
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
@@ -454,7 +454,7 @@ def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     assert f"{SHARED_MODEL}@lab" in shown.choices["other"]  # as it was asked for
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("named", "given", "field", "said"),
     [

@@ -62,7 +62,7 @@ def _row(game: int, game_type: str, role: str) -> dict[str, object]:
 SIDES = {"one side": ("undercover",), "both sides": ("civilian", "undercover")}
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", ["paper", "release"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics(engine: str, edition: str, tmp_path) -> None:

@@ -149,6 +149,7 @@ def test_hits_and_misses_are_all_and_share_nothing():
     assert_same(ordered(pl.concat([hits, misses])), ordered(everything))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_rows_that_are_not_clear_are_listed_whether_they_are_counted_or_not(

@@ -246,6 +246,7 @@ def test_it_is_a_way_to_see_a_lake(lake: Lake) -> None:
         lost.metrics(edition="release")
 
 
+@pytest.mark.slow
 def test_numbers_say_so(lake: Lake) -> None:
     lost = lake.with_failures("loss")
     assert "failures" not in lake.leaderboard().columns

@@ -52,6 +52,7 @@ def assert_equal(found: pl.DataFrame, expected: pl.DataFrame, edition: str) -> N
     assert_same(found, expected)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", [PAPER, RELEASE])
 def test_public_games(public_logs, public_lake, edition):
     assert_equal(*both(public_lake, oracle.read_games(public_logs), edition), edition)

@@ -85,6 +85,7 @@ def test_values_and_the_leaderboard_say_what_was_replayed(twice: Lake) -> None:
     assert twice.metrics(by="role")["n_replays"].null_count()
 
 
+@pytest.mark.slow
 def test_it_is_said_in_every_form(twice: Lake) -> None:
     for shown in (twice.present("leaderboard"), twice.present("metrics")):
         assert SAID in shown.notes

@@ -57,6 +57,7 @@ def test_public_games(edition: str, public_lake: StoredLake) -> None:
     assert_all_marks_are_evidence(public_lake, games.sort().to_list()[::20], edition)
 
 
+@pytest.mark.slow
 def test_a_number_of_games_is_that_of_evidence(repeated_lake: StoredLake) -> None:
     games = repeated_lake.table("games").select("game_id").collect()["game_id"].to_list()
     asked = {"edition": RELEASE, "num_of_game": 1}

@@ -47,7 +47,7 @@ def test_intervals_cover(metric):
     assert found.width < 1.6 * found.known_width
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -64,7 +64,7 @@ def test_intervals_cover_uneven_shapes(name):
     assert cell(UNEVEN[name], 0.5, SOME).coverage >= 0.90
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [2, 5])
 def test_intervals_cover_terms_of_unlike_rates(few):
     """Six terms of rate .99 and one of .5 with few games: .500 and .830 before."""
@@ -72,7 +72,7 @@ def test_intervals_cover_terms_of_unlike_rates(few):
     assert found.coverage >= 0.90
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", differences.APART)
 def test_intervals_cover_true_differences(apart):
     """A hundred games of a term and two of the other: .494 before."""
@@ -122,7 +122,7 @@ def test_a_fall_is_seen_as_often_as_is_said():
     assert share == pytest.approx(margins.POWER, abs=0.12)
 
 
-@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "rate"),
     [
