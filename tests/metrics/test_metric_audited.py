@@ -269,7 +269,6 @@ def test_the_columns_are_what_sql_reads_in_the_messages(table, public_lake):
         assert rows["ingested"].drop_nulls().n_unique() == n_roles
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_on_the_public_games(engine, public_lake):
     """Only what is judged by texts differs from `paper`; no text of these games holds thoughts."""
