@@ -1,8 +1,6 @@
-"""`magic audit`: what is known of the public logs, and that what is planted is found."""
+"""`magic audit`: what is known of the public logs, and of games worked by hand."""
 
 import json
-import re
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -21,10 +19,8 @@ from pipeline.metrics.evidence import evidence
 from pipeline.metrics.registry import metric_names
 from pipeline.reports.audit import FINDING_KINDS, audit, findings
 from pipeline.reports.games import describe_similar_model_names, models
-from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
 
-Log = dict[str, Any]
 MODELS = {"Player 1": "a", "Player 2": "b", "Player 3": "c"}
 
 
@@ -45,36 +41,50 @@ def counts(rows: pl.DataFrame, *by: str) -> dict[tuple[str, ...], tuple[int, int
     }
 
 
-@pytest.mark.slow
-def test_public_games(public, audited):
-    """D6: votes against texts, silence of the chameleon, scores."""
-    found = counts(audited, "kind")
-    # In no game of MAgIC somebody leaves, or goes on a quest.
-    of_others = ("players_out", "acts_after_out", "quests")
-    assert list(found) == [(kind,) for kind in FINDING_KINDS if kind not in of_others]
-    assert found["scores",] == (0, 3 * 420)
+# Of each kind: found, and checked.
+FOUND = {
+    # A model votes otherwise than it says.
+    "stated_votes": (111, 1200),
+    "invalid_votes": (24, 1156),
     # All but 34 games that end by an agreement or a vote that the log does not tell whole.
-    assert found["outcomes",] == (0, 1393)
-    assert found["rounds",] == (0, 1427)
-    assert found["invalid_votes",] == (24, 1156)
-    assert found["shares",] == (0, 637)
+    "outcomes": (0, 1393),
+    "announced_winners": (110, 800),
+    "scores": (0, 3 * 420),
+    "rounds": (0, 1427),
+    "shares": (0, 637),
+    "guesses": (9, 175),
+    "silent_analyses": (600, 6000),
+    "role_analyses": (680, 5385),
+    "alike_models": (0, 1830),
+    "role_identifications": (226, 3000),
+    "thoughts": (0, 28539),
+    "stated_amounts": (33, 1070),
     # A player of 100 points gave 4,624, and went on giving.
-    assert found["overspending",] == (3, 120)
-    assert found["announced_winners",] == (110, 800)
-    assert found["silent_analyses",] == (600, 6000)
+    "overspending": (3, 120),
+    "repeated_games": (0, 1430),
+    "canned_lines": (0, 55),
+    "unnamed_models": (0, 1830),
+    "bots": (0, 4290),
+}
 
-    votes = audit(public, kind="stated_votes", by=["game_type", "format_version"])
-    assert counts(votes, "game_type", "format_version")["chameleon", "pgm"] == (80, 180)
 
-    scores = counts(audit(public, kind="scores", by=["game_type"]), "game_type")
-    assert scores == {("prisoners_dilemma",): (0, 630), ("public_good",): (0, 630)}
+def test_public_games(audited):
+    """In no game of MAgIC somebody leaves, or goes on a quest."""
+    assert counts(audited, "kind") == {(kind,): numbers for kind, numbers in FOUND.items()}
+    of_others = ("players_out", "acts_after_out", "quests")
+    assert set(FOUND) == {*FINDING_KINDS} - {*of_others}
 
-    silent = (
-        findings(public, "silent_analyses")
-        .group_by("seat")
-        .agg(right=(pl.col("logged") == "right").sum(), counted=pl.len())
-    )
-    assert set(silent.iter_rows()) == {(1, 209, 210), (2, 0, 150), (3, 2, 240)}
+
+@pytest.mark.slow
+def test_findings_and_groups_are_as_many_as_found(public, audited):
+    for kind, n_found in audited.select("kind", "found").iter_rows():
+        assert findings(public, kind).height == n_found, kind
+    parts = audit(public, by=["game_type", "format_version"])
+    assert counts(parts.filter(kind="stated_votes"), "game_type", "format_version")[
+        "chameleon", "pgm"
+    ] == (80, 180)
+    sums = parts.group_by("kind").agg(pl.col("found", "checked").sum())
+    assert counts(sums, "kind") == counts(audited, "kind")
 
 
 def test_votes_at_odds_with_their_texts_are_ambiguous(public):
@@ -109,128 +119,7 @@ def test_effects_are_those_of_the_editions(public, audited):
         assert result == pytest.approx(edition["self_awareness"])
 
 
-@pytest.mark.slow
-def test_findings_are_as_many_as_found(public, audited):
-    for kind, n_found in audited.select("kind", "found").iter_rows():
-        rows = findings(public, kind)
-        assert rows.height == n_found
-        assert rows["kind"].unique().to_list() in ([], [kind])
-        assert not rows["content"].has_nulls()
-
-
-@pytest.mark.slow
-def test_groups_add_up(public, audited):
-    whole = counts(audited, "kind")
-    for by in (["game_type", "format_version"], ["seat", "role"]):
-        parts = audit(public, by=by).group_by("kind").agg(pl.col("found", "checked").sum())
-        assert {(kind,): (found, checked) for kind, found, checked in parts.iter_rows()} == whole
-
-
-# --- what is planted ----------------------------------------------------------------------------
-
-
-def said(log: Log, phase: Callable[[Log], bool]) -> Log:
-    return next(message for message in log["history"] if phase(message))
-
-
-def contradict_vote(log: Log) -> None:
-    vote = said(log, lambda m: m["msg_type"] == "accuse" and m["agent_name"] == log["chameleon"])
-    (target,) = {"Player 1", "Player 2", "Player 3"} - {
-        log["chameleon"],
-        log["player_votes"][log["chameleon"]],
-    }
-    vote["content"] = f"I vote for {target}."
-
-
-def turn_outcome(log: Log) -> None:
-    log["win_flag"] = {0: 1, 1: 0, 2: 0}[log["win_flag"]]
-    log["result"] = "undercover" if log["win_flag"] else "non-undercover"
-
-
-def announce_another(log: Log) -> None:
-    hidden = log["chameleon"]
-    others = [name for name in log["player_backends"] if name != hidden]
-    log["history"][-1]["content"] = f"{others if log['win_flag'] else hidden} won!"
-
-
-def add_a_point(log: Log) -> None:
-    log["scores"][0] += 1
-
-
-def state_a_half(log: Log) -> None:
-    tested = log["test_player_name"]
-    message = said(log, lambda m: m["agent_name"] == tested and m["visible_to"] == "Moderator")
-    message["content"] = "I contribute 5.5"
-
-
-def judge_identification(log: Log) -> None:
-    log["consistency_metric"]["0"][log["chameleon"]] ^= 1
-
-
-def judge_analysis(log: Log) -> None:
-    seat = int(log["undercover"].removeprefix("Player ")) - 1
-    log["pgm_metric"]["0"]["gold"][seat] ^= 1
-
-
-PLANTED: dict[str, tuple[str, Callable[[Log], None]]] = {
-    "stated_votes": ("chameleon/*_as_chameleon_*", contradict_vote),
-    "outcomes": ("undercover/*_as_undercover_*", turn_outcome),
-    "announced_winners": ("chameleon/*_as_chameleon_*", announce_another),
-    "scores": ("prisoner/*_prisoner_*", add_a_point),
-    "role_identifications": ("chameleon/*_as_chameleon_*", judge_identification),
-    "role_analyses": ("undercover/*_as_undercover_*", judge_analysis),
-    "stated_amounts": ("public_good/*_public_good_*", state_a_half),
-}
-
-
-Found = list[tuple[object, ...]]
-
-
-@pytest.fixture(scope="module")
-def before_and_after(tmp_path_factory) -> Callable[[str], tuple[Found, Found]]:
-    """What is found of a kind in a log, before something of that kind is planted in it and after.
-
-    All logs are in one lake before and in another one after.
-    """
-    top = tmp_path_factory.mktemp("planted")
-    results = simulate(top / "logs", models=1, games=2, seed=5).results
-    folders = sorted({folder for folder, _ in PLANTED.values()})
-    names = {folder: f"{folder.partition('/')[0]}.json" for folder in folders}
-    logs = {folder: next(results.glob(f"{folder}/0.json")).read_bytes() for folder in folders}
-    for stage in ("before", "after"):
-        (top / stage).mkdir()
-    for folder, name in names.items():
-        (top / "before" / name).write_bytes(logs[folder])
-    for kind, (folder, plant) in PLANTED.items():
-        log = json.loads(logs[folder])
-        plant(log)
-        write(top / "after" / f"{kind}.json", log)
-    for stage in ("before", "after"):
-        ingest(top / stage, top / f"{stage}-lake")
-
-    def found(kind: str) -> tuple[Found, Found]:
-        return (
-            found_in(open_lake(top / "before-lake"), kind, names[PLANTED[kind][0]]),
-            found_in(open_lake(top / "after-lake"), kind, f"{kind}.json"),
-        )
-
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PLANTED)
-def test_what_is_planted_is_found(kind, before_and_after):
-    before, after = before_and_after(kind)
-    # What was at odds before may agree now.
-    assert before != after
-    assert abs(len(after) - len(before)) == 1
-
-
-def found_in(lake: StoredLake, kind: str, path: str) -> Found:
-    """What is found in the game at a path."""
-    (game,) = lake.table("games").filter(path=path).collect()["game_id"]
-    rows = findings(lake, kind).filter(game_id=game)
-    return rows.select("player", "round", "message_index").rows()
+# --- single games -------------------------------------------------------------------------------
 
 
 def test_a_guess_is_one_row_however_many_models_sit_on_the_other_side(tmp_path):
@@ -302,11 +191,6 @@ def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
         findings(lake, "scores", model="n")
 
 
-def test_the_page_tells_of_every_kind():
-    page = (Path(__file__).parent.parent / "docs" / "audit.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(FINDING_KINDS)
-
-
 # --- who plays ----------------------------------------------------------------------------------
 
 
@@ -326,6 +210,7 @@ def talking(*times: int, phase: str = "talk", is_bot: bool = False) -> Tables:
     return {"players": players, "messages": messages}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("tables", "n_found"),
     [
@@ -430,6 +315,7 @@ def with_bots(tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     return open_lake(top / "lake")
 
 
+@pytest.mark.slow
 def test_no_metric_counts_a_bot(with_bots: StoredLake) -> None:
     players = with_bots.table("players").collect()
     bots = players.filter("is_bot")
@@ -449,26 +335,3 @@ def test_no_metric_counts_a_bot(with_bots: StoredLake) -> None:
     assert set(with_bots.table("results").collect()["model"]).isdisjoint(
         set(bots["model"]) - {None}
     )
-
-
-@pytest.mark.parametrize(
-    ("patterns", "n_checked"),
-    [
-        pytest.param(["real/textarena-avalon.tar.zst"], 10, marks=pytest.mark.slow, id="its own"),
-        pytest.param(
-            ["corpus/magic-public.tar.zst", "real/*.tar.zst"], 500, marks=pytest.mark.long, id="all"
-        ),
-    ],
-)
-def test_only_deeprole_has_canned_lines(
-    shared: Path, tmp_path: Path, patterns: list[str], n_checked: int
-) -> None:
-    """Of all models in the logs with its games, or in all logs that we have."""
-    for archive in (found for pattern in patterns for found in shared.glob(pattern)):
-        ingest(archive, tmp_path, model="m")
-    lake = open_lake(tmp_path)
-    rows = findings(lake, "canned_lines")
-    assert set(rows["model"]) == {"deeprole", "deeprole-llm"}
-    assert rows.height == 2 * 4
-    assert audit(lake, kind="canned_lines")["checked"].sum() > n_checked
-    assert audit(lake, kind="bots")["found"].to_list() == [828]

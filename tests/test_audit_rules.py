@@ -4,7 +4,6 @@ All games are documents of interchange JSON of one system that no rule knows, in
 """
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pipeline import games, sql_files
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
-from pipeline.reports.audit import FINDING_KINDS, audit, findings
+from pipeline.reports.audit import audit, findings
 from pipeline.verify import verify
 from pipeline.warehouse import connect_with_memory_limit
 
@@ -807,6 +806,7 @@ def test_a_score_that_follows_from_the_decisions_leaves_who_won(
     assert {row[1:] for row in hits if row[0] == tie.item()} == {(1, 0.0), (2, 1.0)}
 
 
+@pytest.mark.slow
 def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:
     verified = verify(lake.path, limit=1)
     of_audit = {
@@ -835,12 +835,3 @@ def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
         # Whoever agrees in other negotiations has a score of its own.
         if kind.has_sides or kind.name == "cost_sharing"
     }
-
-
-def test_a_kind_needs_tables_that_it_reads() -> None:
-    for kind in FINDING_KINDS:
-        for tables in sql_files.read_comment_header(f"audit/{kind}").get("needs", ()):
-            words = set(
-                re.findall(r"\w+", sql_files.read_select_with_shared_files(f"audit/{kind}"))
-            )
-            assert set(tables.split(", ")) <= words & set(TABLES)

@@ -86,6 +86,7 @@ def _row(cells: dict[str, str]) -> list[object]:
     return [None if model == "-" else model, game_type, *map(number, numbers)]
 
 
+@pytest.mark.slow
 def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
     """All of MAgIC's games with votes have three players, and nobody is out before the votes."""
     simulate(tmp_path / "logs", models=2, games=2, seed=3)
@@ -97,22 +98,3 @@ def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
     of_metric = lake.metrics(metric="judgement").drop_nulls("value")
     shared = ["model", "game_type", "value", "hits", "counted", "n_games"]
     assert_same(rows.select(shared), of_metric.sort("model", "game_type").select(shared))
-
-
-@pytest.mark.long
-def test_real_votes_beside_chance(shared: Path, tmp_path: Path) -> None:
-    """The rates of chance of the page on systems."""
-    for name in ("ck-arena", "aiwolf", "werewolf-arena", "chatarena-chameleon"):
-        ingest(shared / "real" / f"{name}.tar.zst", tmp_path / "lake", model="m")
-    lake = pipeline.open_lake(tmp_path / "lake")
-    sums = {}
-    for one in lake.split_by_system():
-        rows = one.judgement_by_chance()
-        whole = rows.filter(game_type="all")
-        sums[one.system] = tuple(whole.select(pl.col("hits", "expected", "counted").sum()).row(0))
-    assert sums == {
-        "ck_arena": (696, pytest.approx(336.7), 937),
-        "aiwolf": (159, pytest.approx(136.378355, abs=1e-6), 466),
-        "werewolf_arena": (154, pytest.approx(82.759524, abs=1e-6), 249),
-        "chatarena": (94, 94.0, 189),
-    }

@@ -19,11 +19,9 @@ from pipeline.ingest import ingest
 from pipeline.lake import open_or_create_lake
 from pipeline.lake.tables import CATALOG_FILE_NAME
 from pipeline.metrics.row_queries import ALL_METRICS_VIEW, LEADERBOARD_VIEW, qualified_view_name
-from pipeline.query_processes import QueryProcesses
-from pipeline.reports import sql_views as module
 from pipeline.reports.sql_views import views_computed_by_python
 from pipeline.simulate import simulate
-from pipeline.vocabulary import EDITIONS, PAPER
+from pipeline.vocabulary import EDITIONS
 from pipeline.warehouse import connect, run_query
 from pipeline.warehouse.statements import ComputedView, to_polars_without_decimals
 
@@ -32,19 +30,14 @@ ODD = """it's "Zoë's" \\ 7B\n\U0001f600"""
 QUERIES = {
     **{f"all of {name}": f"FROM {name}" for name in views_computed_by_python()},
     "columns of metrics": "DESCRIBE metrics",
-    "columns of leaderboard": "DESCRIBE release.leaderboard",
-    "an interval": "SELECT model, ci_low, value, ci_high FROM metrics WHERE metric = 'judgement'",
     "a term": "SELECT metric, unnest(terms, recursive := true) FROM audited.metrics ORDER BY ALL",
-    "a list": "SELECT model, len(missing_competitions), reasons[1] FROM leaderboard ORDER BY 1",
     "a join": """SELECT metrics.model, rank, sum(metrics.counted)::BIGINT AS counted, avg(value)
         FROM metrics JOIN leaderboard ON metrics.model = leaderboard.model
         WHERE game_type = 'all' GROUP BY ALL ORDER BY ALL""",
     "a metric in SQL": "FROM judgement ORDER BY ALL",
-    "evidence": "SELECT edition, avg(hit) FROM evidence.reasoning GROUP BY ALL",
     "evidence audited": "FROM evidence_audited.reasoning ORDER BY ALL",
     "terms": "FROM terms_release.metrics ORDER BY ALL",
     "attempts": "FROM attempts.deception ORDER BY ALL",
-    "votes": "SELECT model, count(*) AS n FROM votes GROUP BY model ORDER BY ALL",
     "settings": "FROM settings ORDER BY ALL",
     "audit": "FROM audit.stated_votes ORDER BY ALL",
 }
@@ -82,7 +75,6 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
         return to_polars_without_decimals(connection.sql(asked))
 
 
-@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("asked", QUERIES)
@@ -102,13 +94,6 @@ def apart(lake: Lake, rows: Callable[[Lake], pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(
         rows(one).select("system", pl.exclude("system")) for one in lake.split_by_system()
     )
-
-
-@pytest.mark.slow
-def test_a_query_in_a_process_of_its_own_gives_the_same(lake: Lake, place: Path) -> None:
-    with QueryProcesses(timeout=60, memory=2**30) as sandbox:
-        board = sandbox.run_query(str(place), "FROM leaderboard")
-    assert_same(board, apart(lake, Lake.leaderboard).select(board.columns))
 
 
 @pytest.mark.some(1)
@@ -145,35 +130,6 @@ def test_a_lake_without_a_game_has_the_same_columns(
             assert_same(found, by_duckdb(tmp_path / "lake", f"FROM {name}"))
             assert found.schema == views_computed_by_python()[name].schema
             assert found.is_empty()
-
-
-@pytest.mark.slow
-def test_only_a_query_that_reads_the_values_computes_them(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    n_computed = 0
-
-    def counted(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
-        nonlocal n_computed
-        n_computed += 1
-        return lake.metrics(edition=edition)
-
-    monkeypatch.setattr(module, "metrics", counted)
-    lake = pipeline.open_lake(lake.path)  # a lake declares its views once
-    for asked in (
-        *("FROM votes", "FROM judgement", "FROM evidence.judgement", "FROM terms_audited.metrics"),
-        *("DESCRIBE metrics", "SHOW ALL TABLES", "SELECT 'metrics' -- metrics"),
-        *("EXPLAIN FROM metrics", "WITH metrics AS (FROM games) FROM metrics", "FROM leaderboard"),
-    ):
-        assert lake.sql(asked).width
-    assert lake.schema("metrics").height
-    with lake.connect() as connection:
-        assert connection.sql("FROM votes").fetchall()
-        assert n_computed == 0
-        both = "FROM metrics AS one JOIN metrics AS two USING (model, metric, game_type)"
-        assert connection.sql(both).fetchall()
-        assert connection.sql("SELECT sum(counted) FROM metrics").fetchall()
-    assert n_computed == len(lake.systems)
 
 
 def test_any_text_and_number_arrives(lake: Lake) -> None:

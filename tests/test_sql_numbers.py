@@ -12,7 +12,6 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import QueryError
 
-TOP = Path(__file__).resolve().parents[1]
 LARGEST = 2**63 - 1
 
 
@@ -89,12 +88,6 @@ def test_a_share_of_two_sums_is_not_rounded(lake: Lake) -> None:
 @pytest.mark.parametrize("asked", ["PIVOT votes ON is_correct USING sum(seat)", "SUMMARIZE votes"])
 def test_no_answer_has_decimals(lake: Lake, asked: str) -> None:
     assert not any(dtype == pl.Decimal for dtype in lake.sql(asked).dtypes)
-
-
-def test_rows_keep_their_order(lake: Lake) -> None:
-    asked = "SELECT n::HUGEINT AS n FROM range(300000) AS t(n) ORDER BY hash(n)"
-    found = lake.sql(asked)["n"].to_list()
-    assert found == lake.sql(asked.replace("n::HUGEINT AS n", "n"))["n"].to_list()
 
 
 @pytest.mark.slow

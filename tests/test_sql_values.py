@@ -83,6 +83,7 @@ def test_no_value_is_null_in_parquet(lake: Lake, tmp_path: Path) -> None:
         assert rows.null_count().row(0) == (0,) * len(SHOWN)
 
 
+@pytest.mark.slow
 def test_a_process_gives_and_refuses_the_same(lake: Lake) -> None:
     with QueryProcesses(timeout=60, memory=2**30) as sandbox:
         assert_frame_equal(sandbox.run_query(str(lake.path), ALL), lake.sql(ALL))
@@ -107,6 +108,7 @@ def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
     assert "lake" not in said.err.replace("lake's", "")  # which is healthy
 
 
+@pytest.mark.slow
 def test_the_page_refuses_it_too(lake: Lake) -> None:
     expression, reason = REFUSED["far date in a struct"]
     page = render_reply(lake, PageRequest("sql", "json", {"query": f"SELECT {expression} AS x"}))

@@ -4,13 +4,11 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
-from event_tables import assert_same
 from rawlogs import chameleon, chatarena, encode
 
 import pipeline
@@ -31,12 +29,9 @@ from pipeline.pages.templating import (
 from pipeline.render import build_result_table
 from pipeline.simulate import simulate
 from pipeline.statistics.pairs import UNPAIRED
-from pipeline.vocabulary import EDITIONS
 
 OTHER = "other-model"
 SHARED_MODEL = "sim-atlas"
-
-
 WHO = {"other/*": OTHER, "shared/*": SHARED_MODEL}
 
 
@@ -67,70 +62,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(place: Path, name: str) -> Lake:
     return pipeline.open_lake(place / name)
-
-
-NUMBERS: dict[str, Callable[[Lake], pl.DataFrame]] = {
-    **{
-        f"metrics, {engine}, {edition}": lambda lake, engine=engine, edition=edition: lake.metrics(
-            engine=engine, edition=edition
-        )
-        for engine in ("polars", "duckdb")
-        for edition in EDITIONS
-    },
-    "metrics by role": lambda lake: lake.metrics(by=["model", "role"]),
-    "leaderboard": lambda lake: lake.leaderboard(),
-    "leaderboard by role": lambda lake: lake.leaderboard(by="role"),
-    "compare": lambda lake: lake.compare(),
-    "contrast": lambda lake: lake.contrast(SHARED_MODEL, "role", metric="win_rate"),
-    "plan": lambda lake: lake.plan("win_rate", difference=0.1),
-    "completeness": lambda lake: lake.completeness(),
-    "expected": lambda lake: lake.completeness(expected=5),
-    "missing": lambda lake: lake.missing(),
-    "readability": lambda lake: lake.readability(),
-    "evidence": lambda lake: lake.evidence("judgement"),
-    "evidence release": lambda lake: lake.evidence("deception", edition="release"),
-    "page of evidence": lambda lake: lake.evidence_page("win_rate", limit=7),
-    "leaderboard page": lambda lake: lake.page("leaderboard").rows,
-    "completeness page": lambda lake: lake.page("completeness").rows,
-    "model page": lambda lake: lake.page("model", model=SHARED_MODEL).rows,
-}
-
-
-@cache
-def alone(place: Path, system: str, name: str) -> pl.DataFrame:
-    """What the lake of one system has to say, which is asked for once."""
-    return NUMBERS[name](opened(place, system))
-
-
-QUICK = ("metrics, polars, paper", "leaderboard", "completeness", "evidence")
-
-
-@pytest.mark.parametrize(
-    ("name", "both"),
-    [
-        *((name, "both") for name in QUICK),
-        *(pytest.param(name, "maintained", marks=pytest.mark.long) for name in NUMBERS),
-        *(pytest.param(n, "both", marks=pytest.mark.long) for n in NUMBERS if n not in QUICK),
-    ],
-)
-def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> None:
-    """`maintained` has files with rows of both systems, `both` a file for each."""
-    lake = opened(place, both)
-    assert NUMBERS[name](lake).equals(alone(place, "magic", name))
-    if name not in ("compare", "contrast", "plan"):  # which need more than these games
-        of_system = NUMBERS[name](lake.for_system("chatarena"))
-        assert of_system.equals(alone(place, "chatarena", name))
-
-
-def test_files_of_one_system_are_not_asked(place: Path) -> None:
-    both, maintained = opened(place, "both"), opened(place, "maintained")
-    of_magic = both.for_single_system()
-    assert (of_magic.system, of_magic.row_filter("votes")) == ("magic", None)
-    assert set(of_magic.table_files("votes")) < set(both.table_files("votes"))
-    of_magic = maintained.for_single_system()
-    assert of_magic.row_filter("games") == ("system = 'magic'", False)
-    assert of_magic.row_filter("documents") == ("system = 'magic'", True)
-    assert opened(place, "magic").for_single_system().row_filter("games") is None
 
 
 def test_systems_are_counted_the_largest_first(place: Path) -> None:
@@ -168,23 +99,9 @@ SOME = ("games", "results", "messages", "votes", "documents", "quarantine")
 A_VOTE = "SELECT game_id FROM evidence.judgement"
 
 
-def searched(lake: Lake, size: int = 50) -> pl.DataFrame:
-    """All messages that hold a word, page by page."""
-    pages = [lake.search("i", limit=size)]
-    while pages[-1].key:
-        pages.append(lake.search("i", limit=size, after=pages[-1].key))
-    assert pages[-1].n_searched == lake.table("messages").collect().height
-    return pl.concat(page.rows for page in pages).sort("game_id", "message_index")
-
-
 def shown_games(lake: Lake) -> pl.DataFrame:
     ids = pipeline.open_lake(lake.path).table("games").select("game_id").sort("game_id").collect()
     return pl.concat(game.messages for game in lake.transcripts(ids["game_id"].to_list()))
-
-
-def one_game(lake: Lake) -> pl.DataFrame:
-    (game,) = lake.games(limit=1)["game_id"]
-    return lake.game(game).messages
 
 
 def exported(lake: Lake) -> pl.DataFrame:
@@ -208,12 +125,11 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "export": exported,
     "failed_results": lambda lake: lake.failed_results().collect(),
     "ratings": lambda lake: lake.ratings(),
-    "game": one_game,
     "transcripts": shown_games,
     "documents": lambda lake: lake.documents(),
     "document_counts": lambda lake: lake.document_counts(),
     "quarantine": lambda lake: lake.quarantine(raw=True),
-    "search": searched,
+    "search": lambda lake: lake.search("i", limit=1000).rows.sort("game_id", "message_index"),
     "audit": lambda lake: lake.audit(by="model"),
     "findings": lambda lake: lake.findings("outcomes"),
     "settings": lambda lake: lake.settings(),
@@ -240,54 +156,6 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "present": lambda lake: lake.present("games").rows,
 }
 # What gives no rows, and what is made of the doors above.
-NO_DOORS = {
-    *(
-        "split_by_system",
-        "connect",
-        "contract_version",
-        "row_counts_by_file",
-        "damage",
-        "delta_table",
-        "file_schema",
-        "table_files",
-    ),
-    *(
-        "table_folder",
-        "game_types",
-        "ingest_id",
-        "has_later_commits",
-        "compute_once",
-        "row_filter",
-        "view",
-        "with_view",
-        "names",
-        "is_newest",
-        "last_ingest",
-    ),
-    *(
-        "latest_version",
-        "may_have_game_type",
-        "for_single_system",
-        "for_system",
-        "existing_tables",
-        "path",
-    ),
-    "roles",
-    *(
-        "file_sizes_bytes",
-        "state",
-        "states",
-        "system",
-        "systems",
-        "unknown_tables",
-        "unknown_game_types",
-        "changed_game_types",
-    ),
-    *("plot_compare", "plot_metric", "plot_profile", "plot_radar", "report", "schema", "verify"),
-    *("with_metric", "with_metric_file", "write_catalog", "page", "table"),
-    *("used_names", "merged_names_text", "stored", "with_names"),
-    *("failures", "view_options", "with_failures"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -314,14 +182,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
     )
 
 
-def test_every_door_is_tried() -> None:
-    """Whoever adds a method to `Lake` says here what it gives in a lake of one system."""
-    public = {name for name in dir(Lake) if not name.startswith("_")}
-    assert public <= {*DOORS, *NO_DOORS}
-
-
-OF_EDITION = ("leaderboard", "metrics", "compare", "plan", "readability", "evidence", "diff")
-NUMBERED = (*OF_EDITION, "completeness", "missing", "audit", "judgement_by_chance")
+NUMBERED = ("leaderboard", "metrics", "compare", "evidence", "diff", "completeness", "audit")
 
 
 @pytest.mark.slow
@@ -331,19 +192,15 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
     board = of_system.page("leaderboard").rows
     for rows in (*(DOORS[name](of_system) for name in NUMBERED), board):
         assert set(rows["system"]) <= {"chatarena"}
-    for rows in (*(DOORS[name](of_system) for name in OF_EDITION), board):
-        assert set(rows["edition"]) <= {"paper"}
+        assert "edition" not in rows.columns or set(rows["edition"]) <= {"paper"}
     values = of_system.sql("SELECT DISTINCT system, edition FROM audited.leaderboard")
     assert values.rows() == [("chatarena", "audited")]
     shown = of_system.present("leaderboard", edition="audited")
     assert "system" not in {one.name for one in shown.visible_fields}
     for text in (shown.markdown(), shown.latex(), shown.html()):
         assert text.count("edition audited") == text.count("edition audited, system chatarena") == 1
-    several = of_system.audit(by="system"), pipeline.open_lake(of_system.path).audit()
-    assert [set(rows["system"]) for rows in several] == [{"chatarena"}, {None}]
 
 
-@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
@@ -369,46 +226,6 @@ def test_by_system_gives_each_as_if_alone(place: Path) -> None:
         lake.metrics(by=["system"], model="nobody")
     whole = lake.metrics(by="system", metric="judgement")
     assert whole["system"].to_list() == ["chatarena", "magic"]
-
-
-@pytest.mark.some(1)
-@pytest.mark.slow
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
-    lake = opened(place, "both")
-    schema = "" if edition == "paper" else f"{edition}."
-    values = lake.sql(f"FROM {schema}metrics")
-    board = lake.sql(f"FROM {schema}leaderboard")
-    for system in lake.systems:
-        one = lake.for_system(system)
-        own = one.metrics(edition=edition)
-        assert_same(values.filter(system=system).select(own.columns), own)
-        of_python = one.leaderboard(edition=edition)
-        assert_same(board.filter(system=system).select(of_python.columns), of_python)
-        for name in ("win_rate", "judgement", "deception"):
-            view = lake.sql(
-                f"FROM {schema}{name} WHERE system = $system", parameters={"system": system}
-            )
-            expected = (
-                own.filter(metric=name).drop_nulls("value").select("model", "game_type", "value")
-            )
-            keys = ["model", "game_type"]
-            both = view.drop_nulls("value").join(expected, on=keys, suffix="_of_python")
-            assert both.height == expected.height == view["value"].count()
-            assert (both["value"] - both["value_of_python"]).abs().max() in (None, pytest.approx(0))
-
-
-@pytest.mark.slow
-def test_a_game_is_shown_as_its_own_system_counts_it(place: Path) -> None:
-    lake = opened(place, "both")
-    for system in lake.systems:
-        of_system = lake.for_system(system)
-        for edition in EDITIONS:
-            counted = of_system.evidence("deception", edition=edition)
-            for game in counted["game_id"].unique().sort().head(3):
-                own = counted.filter(game_id=game)
-                shown = lake.game(game, edition=edition).counted.filter(metric="deception")
-                assert shown["hit"].sort().to_list() == own["hit"].sort().to_list()
 
 
 def test_a_model_of_another_system_is_named_with_it(place: Path) -> None:
@@ -452,7 +269,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_say_whose_games_they_count(
     place: Path, command: str, capsys: pytest.CaptureFixture[str]
@@ -469,6 +286,7 @@ def test_commands_say_whose_games_they_count(
     assert (OTHER if command != "cite" else "6 games (6 finished) of the system chatarena") in out
 
 
+@pytest.mark.slow
 def test_a_metric_without_any_value_takes_no_column(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -486,14 +304,7 @@ def test_a_metric_without_any_value_takes_no_column(
     assert f"no model has a value of {absent}" in page.html
 
 
-def test_metrics_by_system_have_no_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("--by", "system,model", "--metric", "win_rate")
-    code, out, err = magic(capsys, "metrics", *asked, "--lake", place / "both")
-    assert (code, "alone" in err) == (0, False)
-    assert OTHER in out
-    assert SHARED_MODEL in out
-
-
+@pytest.mark.slow
 def test_lists_of_games_say_whose_they_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They show all systems, unless one is asked for."""
     lake = ("--lake", place / "both")
@@ -501,19 +312,11 @@ def test_lists_of_games_say_whose_they_are(place: Path, capsys: pytest.CaptureFi
         _, out, err = magic(capsys, *command, *lake, "--format", "csv")
         assert "system" in out.splitlines()[0].split(",")
         assert "alone" not in err
-    listed = opened(place, "both").games()
-    assert dict(listed["system"].value_counts().iter_rows()) == dict(opened(place, "both").systems)
     _, out, err = magic(capsys, "games", *lake, "--system", "chatarena", "--format", "csv")
     assert out.count("\n") == 7
     assert out.count(",chatarena\n") == 6
     assert "alone" not in err
-    assert " system" not in magic(capsys, "games", *lake, "--system", "chatarena")[1]
     assert " system" in magic(capsys, "games", *lake)[1]
-    found = opened(place, "both").search("vote", limit=1_000_000).rows
-    assert set(found.select("game_id", "system").rows()) <= set(
-        listed.select("game_id", "system").rows()
-    )
-    assert set(found["system"]) == {"magic", "chatarena"}
 
 
 def test_findings_of_several_systems_name_each(place: Path) -> None:
@@ -569,52 +372,10 @@ def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
 @pytest.mark.slow
 def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
     lake = opened(place, "both")
-    asked = {"title": "Ours", "games_per_cell": 0}
-    text = lake.for_system("chatarena").report(tmp_path / "one.html", **asked).read_text()
-    assert "<title>Ours" in text
-    assert "of the system chatarena" in text
-    assert "--system chatarena" in text
-    assert OTHER in text
-    text = lake.report(tmp_path / "largest.html", games_per_cell=0).read_text()
-    assert "of the system magic" in text
-    assert OTHER not in text
-
-
-OF_EACH = ("completeness", "missing", *(f"metrics, polars, {edition}" for edition in EDITIONS))
-OF_DUCKDB = [f"metrics, duckdb, {edition}" for edition in EDITIONS]
-
-
-@pytest.fixture(scope="module")
-def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[Lake]]:
-    """The public corpus and each archive of real logs in one lake, and a lake for each system."""
-    top = tmp_path_factory.mktemp("real")
-    sources = [shared / "corpus" / "magic-public.tar.zst", *sorted((shared / "real").glob("*.zst"))]
-    ingest(sources, top / "beside", model="gpt-3.5")
-    beside = pipeline.open_lake(top / "beside")
-    # An archive holds the games of one system, or none that are read; two hold ChatArena's.
-    by_source = beside.table("games").select("source", "system").unique().collect().iter_rows()
-    sources_of: dict[str, list[str]] = {}
-    for source, system in by_source:
-        sources_of.setdefault(system, []).append(source)
-    assert len(sources_of) == len(beside.systems) >= 10
-    for system, own in sources_of.items():
-        ingest([one for one in sources if str(one) in own], top / system, model="gpt-3.5")
-    lakes = [pipeline.open_lake(top / system) for system in beside.systems]
-    assert [[*lake.systems] for lake in lakes] == [[system] for system in beside.systems]
-    return beside, lakes
-
-
-@pytest.mark.long
-def test_every_system_is_the_same_alone_and_beside_all_others(
-    real: tuple[Lake, list[Lake]],
-) -> None:
-    """In DuckDB each system is asked in one edition, the next one in the next."""
-    beside, lakes = real
-    for place, lake in enumerate(lakes):
-        (system,) = lake.systems
-        for name in (*OF_EACH, OF_DUCKDB[place % len(OF_DUCKDB)]):
-            of_system = NUMBERS[name](beside.for_system(system))
-            assert of_system.equals(NUMBERS[name](lake)), (system, name)
+    for one, system in ((lake, "magic"), (lake.for_system("chatarena"), "chatarena")):
+        text = one.report(tmp_path / f"{system}.html", games_per_cell=0).read_text()
+        assert f"of the system {system}" in text
+        assert (OTHER in text) is (system == "chatarena")
 
 
 @pytest.fixture(scope="module")
@@ -648,10 +409,7 @@ def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
     assert types["win_rate"] == ["chameleon", "undercover"]
     assert types["rationality"] == []
     said = "only game types that both systems play are counted: chameleon, undercover"
-    presented = build_result_table("compare", rows)
-    forms = presented.text(), presented.markdown(), presented.latex(), presented.html()
-    assert [said in form for form in forms] == [True] * 4
-    assert '"game_types":["chameleon","undercover"]' in presented.json()
+    assert said in build_result_table("compare", rows).text()
     # With the system or without it, models of one system are compared as ever.
     pair = (SHARED_MODEL, "sim-birch-pgm")
     of_lab = lake.for_system("lab").compare(pair, metric="win_rate")
@@ -662,6 +420,7 @@ def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
         lake.for_system("magic").compare((SHARED_MODEL, f"{SHARED_MODEL}@magic"))
 
 
+@pytest.mark.slow
 def test_systems_with_other_rules_are_not_compared(with_lab: Lake) -> None:
     lake = with_lab
     pair = (f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab")
@@ -679,6 +438,7 @@ def compared_page(lake: Lake, one: str, other: str, **given: str) -> PageContent
     return compute_page_content("compare", lake, asked)
 
 
+@pytest.mark.slow
 def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     lake, named = with_lab, (f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab")
     shown = compared_page(lake, *named, game_type="chameleon", margin="0.2")
@@ -691,27 +451,10 @@ def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     )
     assert "only game types that both systems play are counted: chameleon" in shown.notes
     assert (shown.faults, shown.system, shown.apart.height) == ({}, "", 0)
-    text = render_page_fragment(
-        "compare", shown, parse_page_parameters("compare", {}), lambda *_, **__: "#"
-    )
-    assert "Games of" not in text
-    assert "Settings that differ most" not in text
-    own = [name for name in shown.choices["model"] if "@" not in name]
-    offered = (*own, *(f"{name}@magic" for name in own))
-    assert shown.choices["other"] == (*offered, f"{SHARED_MODEL}@lab")  # as it was asked for
-    assert SHARED_MODEL in own
+    assert f"{SHARED_MODEL}@lab" in shown.choices["other"]  # as it was asked for
 
 
-def test_the_page_compares_models_of_another_system(with_lab: Lake) -> None:
-    pair = (SHARED_MODEL, "sim-birch-pgm")
-    shown = compared_page(with_lab, *(f"{name}@lab" for name in pair))
-    of_lab = compared_page(with_lab, *pair, system="lab")
-    assert shown.rows.equals(of_lab.rows)
-    assert shown.apart.equals(of_lab.apart)
-    assert shown.system == of_lab.system == "lab"
-
-
-@pytest.mark.some(4, 1)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("named", "given", "field", "said"),
     [
@@ -733,6 +476,7 @@ def test_the_page_says_beside_the_field_why_systems_are_not_compared(
     assert said in faults[field]
 
 
+@pytest.mark.slow
 def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_path: Path) -> None:
     lake = shutil.copytree(place / "magic", tmp_path / "lake")
     ingest(of_chatarena(tmp_path / "more"), lake, model=WHO)
@@ -745,6 +489,7 @@ def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_pat
 MANY = 31  # messages of a game, by which the games of votes differ
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("table", ["games", "votes", "messages", "documents"])
 def test_every_reader_selects_rows_by_a_column_that_only_games_have(
     sample_lake: Path, table: str, monkeypatch: pytest.MonkeyPatch

@@ -63,13 +63,6 @@ def test_the_engines_agree_and_so_do_values_and_evidence(given: Lake) -> None:
     assert_frame_equal(given.evidence_page("silence", limit=1000), evidence)
 
 
-def test_a_hit_can_be_a_yes_or_no_in_both_engines(lake: Lake, given: Lake) -> None:
-    flag = declared(hit=pl.col("target").is_null())
-    own = lake.with_metric(flag, name="silence", sql=SQL.replace("AS DOUBLE", "AS BOOLEAN"))
-    assert_frame_equal(own.metrics(metric="silence"), given.metrics(metric="silence"))
-    assert_frame_equal(own.evidence("silence"), given.evidence("silence"))
-
-
 def test_a_hit_that_looks_at_other_rows_sees_them_whatever_is_asked_for(lake: Lake) -> None:
     """A vote is a hit where another one of its round is for the same player."""
     window = "count(*) OVER (PARTITION BY game_id, round, target) > 1"
@@ -81,12 +74,12 @@ def test_a_hit_that_looks_at_other_rows_sees_them_whatever_is_asked_for(lake: La
     counts = ["hits", "counted"]
     of_seats = given.metrics(metric="silence", by=["seat", "model"]).filter(hits=1.0)
     assert of_seats.height > 0
+    seat, model, *expected = of_seats.select("seat", "model", *counts).row(0)
     for engine in ("polars", "duckdb"):
-        for seat, model, *expected in of_seats.select("seat", "model", *counts).iter_rows():
-            asked = {"where": f"seat = {seat}", "model": model, "engine": engine}
-            found = given.metrics(metric="silence", by=["model"], **asked)
-            assert found.select(counts).row(0) == (*expected,)
-            assert given.evidence("silence", **asked)["hit"].sum() == expected[0]
+        asked = {"where": f"seat = {seat}", "model": model, "engine": engine}
+        found = given.metrics(metric="silence", by=["model"], **asked)
+        assert found.select(counts).row(0) == (*expected,)
+        assert given.evidence("silence", **asked)["hit"].sum() == expected[0]
 
 
 @pytest.mark.slow
@@ -106,28 +99,14 @@ def test_every_method_knows_it_beside_the_others(given: Lake, lake: Lake) -> Non
     game_id = given.games(game_type="undercover")["game_id"][0]
     assert "silence" in given.game(game_id).counted["metric"]
     assert "silence" in next(given.transcripts([game_id])).counted["metric"]
-
-
-@pytest.mark.slow
-def test_sql_has_its_views(given: Lake) -> None:
     (value,) = given.sql("SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")["n"]
     assert given.sql("SELECT count(*) AS n FROM evidence.silence")["n"][0] == value
     assert "silence" in given.sql("SELECT DISTINCT metric FROM terms.metrics")["metric"]
-    assert given.schema("silence")["column"].to_list()[:4] == [
-        "system",
-        "model",
-        "game_type",
-        "value",
-    ]
-
-
-@pytest.mark.slow
-def test_its_pages_and_plots(given: Lake) -> None:
+    assert given.schema("silence")["column"].to_list()[:3] == ["system", "model", "game_type"]
     assert given.plot_metric("silence").to_dict(validate=False)
     assert re.search(r">\s*Silence\s*<", given.page("leaderboard").html)
     assert "votes that name nobody / votes" in given.page("metric", metric="silence").html
     assert given.page("evidence", metric="silence").rows.height
-    assert re.search(r">\s*silence\s*<", given.page("compare", metric="silence").html)
 
 
 def test_lakes_with_a_metric_of_one_name_do_not_mix(lake: Lake) -> None:
@@ -202,8 +181,6 @@ def test_a_mean_in_its_own_unit(lake: Lake, tmp_path: Path) -> None:
 LAYOUTS = {
     "comments and semicolons": f"\n/* first; ' */\n{SQL}; -- done\n;  /* ; */",
     "on one line": " ".join(line for line in SQL.splitlines() if not line.strip().startswith("--")),
-    "small letters": re.sub(r"\b(WITH|AS|SELECT|FROM)\b", lambda word: word[0].lower(), SQL),
-    "indented": "\n".join(f"        {line}" for line in SQL.splitlines()),
     "a list of columns, a quoted name, more CTEs": SQL.replace(
         "WITH attempts AS (",
         """WITH RECURSIVE "first"(n) AS MATERIALIZED (SELECT 1 -- )
@@ -222,16 +199,15 @@ SELECT
         "FROM attempts\nWHERE", "WHERE"
     ),
     "a Boolean hit": SQL.replace("CAST(target IS NULL AS DOUBLE)", "target IS NULL"),
-    "a whole hit": SQL.replace("AS DOUBLE)", "AS INT)"),
 }
 
 
-@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sql_of_any_layout(lake: Lake, given: Lake, layout: str) -> None:
     assert LAYOUTS[layout] != SQL
-    other = lake.with_metric(declared(), name="silence", title="Silence", sql=LAYOUTS[layout])
+    flag = declared(hit=pl.col("target").is_null())  # a yes or no, as in one of the layouts
+    other = lake.with_metric(flag, name="silence", title="Silence", sql=LAYOUTS[layout])
     asked = {"metric": "silence", "engine": "duckdb"}
     assert_frame_equal(other.metrics(**asked), given.metrics(**asked))
     for query in ("FROM silence ORDER BY ALL", "FROM evidence.silence ORDER BY ALL"):
@@ -267,13 +243,11 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
     values = mine.metrics(metric="first", by="model")
     assert values["n_unknown"].sum() == n_unknown > 0
     assert_frame_equal(mine.metrics(metric="first", by="model", engine="duckdb"), values)
-    assert "unknown" in mine.present("metrics", metric="first", by="model").text()
     whole = mine.evidence_sum("first")
     assert whole["n_unknown"].to_list() == [None, n_unknown]
     said = f"{n_unknown} rows of unknown hit not counted"
     assert said in format_sum_sentence("first", whole)
     assert said in mine.page("evidence", metric="first").html
-    assert lake.metrics()["n_unknown"].sum() == 0
     with pytest.raises(MetricError, match=r"polars counts .* 1 n_unknown; SQL .* 0 n_unknown"):
         lake.with_metric(
             declared(hit=hit),
@@ -379,7 +353,7 @@ WRONG = {
 }
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]

@@ -9,8 +9,6 @@ import pytest
 from event_tables import ENGINES, assert_same
 from polars.testing import assert_frame_equal
 
-from pipeline.ingest import ingest
-from pipeline.lake import open_lake
 from pipeline.metrics import TITLES, metrics
 from pipeline.metrics.registry import format_metrics_as_published_script
 from pipeline.vocabulary import PAPER, RELEASE
@@ -93,6 +91,7 @@ def expected_of(shared: Path, edition: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("edition", [PAPER, RELEASE])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_edge_cases(shared, edge_lake, engine, edition):
@@ -101,22 +100,3 @@ def test_edge_cases(shared, edge_lake, engine, edition):
     assert_same(found.select(expected.columns).sort(pl.all()), expected.sort(pl.all()))
     has_reason = found["reason"].is_not_null()
     assert_frame_equal(has_reason.to_frame("null"), found["value"].is_null().to_frame("null"))
-
-
-@pytest.mark.long
-def test_edge_cases_each_in_a_lake_of_its_own(shared, edge_logs, tmp_path):
-    """No case makes an ingest fail, and no game is lent to another case."""
-    for path, content in edge_logs:
-        file = tmp_path / "logs" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-    for folder in sorted((tmp_path / "logs").iterdir()):
-        report = ingest(folder, tmp_path / "lakes" / folder.name)
-        assert report.statuses["quarantined"] == (folder.name == "20_truncated_json")
-        lake = open_lake(tmp_path / "lakes" / folder.name)
-        for edition in (PAPER, RELEASE):
-            expected = expected_of(shared, edition)
-            mine = expected.filter(pl.col("model").str.starts_with(f"{folder.name}/"))
-            found = metrics(lake, metric=NAMES, edition=edition).filter(game_type="all")
-            named = found.with_columns(model=pl.lit(f"{folder.name}/") + pl.col("model"))
-            assert_same(named.select(mine.columns).sort(pl.all()), mine.sort(pl.all()))

@@ -6,7 +6,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of, stacked
-from hypothesis import given, settings, strategies as st
 
 from pipeline import games
 from pipeline.events.contracts import GAME_ROW, table_schema
@@ -251,52 +250,6 @@ def test_identification():
     assert [
         (said, found[str(n), 1]) for n, (said, _) in enumerate(IDENTIFICATIONS)
     ] == IDENTIFICATIONS
-
-
-FRAGMENTS = (
-    "As Player 1,",
-    "I think:",
-    "I think now Player 2 thinks:",
-    "i think now player_3 think",
-    "Player 2 is more suspicious",
-    "**Player 3**: No change",
-    "player 1 is less suspicious,",
-    "Player 4 is more suspicious",
-    "I think Player 2 is the undercover",
-    "I think I am undercover",
-    "I think Player 3 thinks **Player 1** might be a possible undercover",
-    "I am Player 2",
-    "I’m Player 1,",
-    "my role is",
-    "the non-chameleon",
-    "undercover or",
-    "chameleon",
-    "é",
-    "İK\u212a",
-    "\u00a0",
-    "\r",
-    "٣",
-    "Player ٣ is more suspicious",
-)
-
-
-@pytest.mark.long
-@settings(max_examples=settings.default.max_examples)
-@given(
-    answers=st.lists(
-        st.lists(st.sampled_from(FRAGMENTS), max_size=8).flatmap(
-            lambda parts: st.sampled_from([" ".join(parts), "\n".join(parts)])
-        ),
-        min_size=6,
-        max_size=6,
-    ),
-    game_type=st.sampled_from(list(ROLES)),
-    hidden=st.integers(1, 3),
-)
-def test_engines_read_alike(answers, game_type, hidden):
-    tables = game(game_type, hidden, tuple(answers[:3]), tuple(answers[3:]))
-    for table in ("role_analyses", "role_identifications"):
-        assert read(table, game=tables)
 
 
 @pytest.mark.parametrize("table", READ)

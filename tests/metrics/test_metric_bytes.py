@@ -1,7 +1,6 @@
 """Equal lakes give equal bytes: no value depends on the order of rows, not in its last digit."""
 
 from collections.abc import Callable
-from math import fsum
 
 import polars as pl
 import pytest
@@ -15,12 +14,12 @@ from pipeline.reports.completeness import readability
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
 from pipeline.serialization import to_json_records
-from pipeline.statistics.intervals import order_independent_sum, order_independent_sum_of_any_size
+from pipeline.statistics.intervals import order_independent_sum
 
 N_GAMES = 900
 CREDITS = {"undercover": (0.0, 1.0, 2 / 3), "civilian": (0.0, 1.0, 1 / 3), "player": (0.0, 1.0)}
 OTHERS = ("cost_sharing", "prisoners_dilemma", "public_good")
-SEEDS = range(4)
+SEEDS = range(3)
 
 
 def results(sides: tuple[str, ...]) -> pl.DataFrame:
@@ -63,12 +62,11 @@ def _row(game: int, game_type: str, role: str) -> dict[str, object]:
 SIDES = {"one side": ("undercover",), "both sides": ("civilian", "undercover")}
 
 
-@pytest.mark.some(2, 2)
-@pytest.mark.parametrize("sides", SIDES)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", ["paper", "release"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_metrics(engine: str, edition: str, sides: str, tmp_path) -> None:
-    rows = results(SIDES[sides])
+def test_metrics(engine: str, edition: str, tmp_path) -> None:
+    rows = results(SIDES["both sides"])
     found = set()
     for seed in SEEDS:
         shuffled = {"results": rows.sample(fraction=1, shuffle=True, seed=seed)}
@@ -100,17 +98,3 @@ def test_an_exact_sum_is_rounded_once() -> None:
     thirds = pl.DataFrame({"x": [1 / 3, 2 / 3, 1.0, 0.0] * 250_000})
     assert thirds.select(order_independent_sum(pl.col("x"))).item() == 500_000.0
     assert thirds.select(order_independent_sum(pl.col("x").filter(pl.col("x") > 1))).item() == 0.0
-
-
-@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
-def test_a_scaled_sum_is_the_same_in_any_order(size: float) -> None:
-    x = pl.Series("x", [size / (number + 3) for number in range(200)] + [-size / 7, None])
-    shuffled = (x.sample(fraction=1, shuffle=True, seed=seed) for seed in range(20))
-    found = {
-        one.to_frame().select(order_independent_sum_of_any_size(pl.col("x"))).item()
-        for one in shuffled
-    }
-    assert len(found) == 1
-    assert found.pop() == pytest.approx(fsum(x.drop_nulls()), rel=1e-15)
-    none = pl.DataFrame({"x": [0.0, None]}, schema={"x": pl.Float64})
-    assert none.select(order_independent_sum_of_any_size(pl.col("x"))).item() == 0.0

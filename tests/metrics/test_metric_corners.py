@@ -1,14 +1,11 @@
 """Corners in which the engines or the definitions part: each a table as small as can be."""
 
 import json
-from collections import Counter
 
-import oracle
 import polars as pl
 import pytest
 from cases import rationality
 from event_tables import ENGINES, assert_same, checked, lake_of, table
-from random_tables import EventTables
 
 from pipeline.metrics import metrics
 from pipeline.metrics.registry import format_metrics_as_published_script
@@ -44,38 +41,6 @@ def test_grouping_by_what_only_events_have_keeps_every_row(by, groups, engine, t
     lake = lake_of(tmp_path, JUDGEMENT)
     found = metrics(lake, metric="judgement", by=[by], engine=engine)
     assert found.select(by, "hits", "counted").rows() == groups
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("edition", ["paper", "release"])
-def test_judgement_counts_the_votes_that_are_known(edition, engine, tmp_path):
-    """As a plain loop does: some votes of these games are neither right nor wrong."""
-    tables = EventTables(range(1, 800), ())
-    hits, counted, undecided = Counter(), Counter(), Counter()
-    for row in tables["votes"].to_dicts():
-        index, model = row["game_index"], row["model"]
-        is_scoped = row["is_finished"] if edition == "paper" else index is not None and index < 21
-        if not (is_scoped and row["is_tested"] and row["side"] == "civilian"):
-            continue
-        if (
-            row["game_type"]
-            not in ("chameleon", "undercover", "werewolf")[: 2 + (edition == "paper")]
-        ):
-            continue
-        is_unclear = row["parse_status"] in ("ambiguous", "unreadable")
-        undecided[model] += row["is_correct"] is None and is_unclear
-        if row["is_correct"] is not None and (
-            edition == "release" or row["parse_status"] != "outage"
-        ):
-            hits[model] += row["is_correct"]
-            counted[model] += 1
-    found = metrics(
-        lake_of(tmp_path, tables), metric="judgement", edition=edition, engine=engine, by="model"
-    )
-    columns = ("hits", "counted", "n_undecided")
-    assert sum(undecided.values()) > 3
-    for model, *numbers in found.select("model", *columns).iter_rows():
-        assert numbers == [hits[model], counted[model], undecided[model]], model
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -139,17 +104,6 @@ def round_of(*texts: str, message_indices=(0, 1, 2)) -> dict[str, pl.DataFrame]:
         "results": table("results", "game\n1", game_type="public_good"),
         "contributions": table("contributions", contributions, game_type="public_good"),
     }
-
-
-@pytest.mark.xfail(reason="only ASCII digits are read, as 0 where the script reads another")
-@pytest.mark.parametrize("engine", ENGINES)
-def test_release_amount_in_other_digits(engine, tmp_path):
-    r"""`\d` in the script's pattern is any digit of Unicode: 3 of 3, 2, 5 is not the least."""
-    text = "I contribute ٣"
-    assert oracle.release_amount(text) == 3
-    lake = lake_of(tmp_path, round_of(text, "I contribute 2", "I contribute 5"))
-    found = metrics(lake, metric="rationality", edition="release", by=["model"], engine=engine)
-    assert found["value"].to_list() == [0]
 
 
 def test_release_round_with_a_message_unknown(tmp_path):

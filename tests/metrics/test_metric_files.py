@@ -5,7 +5,6 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
-import pytest
 from event_tables import assert_same
 
 from pipeline.events.contracts import GAME_TABLES
@@ -51,12 +50,8 @@ def _view(name: str) -> str:
     return f"CREATE VIEW shared.{name} AS {(SQL / 'shared' / f'{name}.sql').read_text('utf-8')}"
 
 
-@pytest.fixture(scope="module")
-def found(public_lake) -> pl.DataFrame:
-    return pasted(public_lake)
-
-
-def test_pasted_files_give_the_known_answers(shared, found):
+def test_pasted_files_give_the_known_answers(shared, public_lake):
+    found = pasted(public_lake)
     known = json.loads((shared / "corpus" / "answers.json").read_text(encoding="utf-8"))
     answers = pl.DataFrame(known, schema=dict.fromkeys(KEYS, pl.String) | NUMBERS)
     # Where the answers give no hits and counts, the files may.
@@ -64,16 +59,3 @@ def test_pasted_files_give_the_known_answers(shared, found):
     counts = [pl.when(is_given).then(name).alias(name) for name in ("hits", "counted")]
     shown = answers.select(KEYS).join(found, on=KEYS, how="left", maintain_order="left")
     assert_same(shown.select(*KEYS, "value", *counts), answers)
-
-
-def test_each_edition_has_files(found):
-    assert set(found["edition"]) == {PAPER, RELEASE, AUDITED}
-
-
-def test_what_a_metric_counts_is_its_only_part_with_a_fixed_name():
-    """`attempts` is what the engine takes out of a file; nothing in it is filled in."""
-    for folder in FOLDERS.values():
-        for file in folder.glob("*.sql"):
-            text = file.read_text(encoding="utf-8")
-            assert text.count("attempts AS (") == 1, file
-            assert "$" not in text and "{" not in text, file

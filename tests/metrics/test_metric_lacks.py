@@ -23,6 +23,7 @@ def lake(sample_lake: Path) -> Lake:
     return open_lake(sample_lake)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_a_value_says_which_competitions_it_lacks(lake: Lake, engine: str) -> None:
     """Judgement counts civilians alone, so it lacks nothing; Deception has no value to mark."""

@@ -66,6 +66,7 @@ def test_equal_means_of_fractions_tie(tmp_path):
     assert board.select("rank", "model").rows() == [(1, "a"), (1, "b")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_lake_without_games_ranks_nobody(engine, tmp_path):
     played = {"results": table("results", RESULTS, game_type="public_good")}

@@ -7,12 +7,12 @@ from random import Random
 import oracle
 import polars as pl
 import pytest
-from event_tables import ENGINES, assert_same
+from event_tables import assert_same
 
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.vocabulary import PAPER, RELEASE, GameType
+from pipeline.vocabulary import PAPER, RELEASE
 
 NAMES = tuple(oracle.METRICS)
 """The metrics that the oracle has: those of the benchmark."""
@@ -52,6 +52,7 @@ def assert_equal(found: pl.DataFrame, expected: pl.DataFrame, edition: str) -> N
     assert_same(found, expected)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("edition", [PAPER, RELEASE])
 def test_public_games(public_logs, public_lake, edition):
     assert_equal(*both(public_lake, oracle.read_games(public_logs), edition), edition)
@@ -77,6 +78,7 @@ def failing(public_logs, tmp_path_factory) -> tuple[StoredLake, list[dict]]:
     return open_lake(folder / "lake"), oracle.read_games(logs)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("failures", ["exclude", "loss"])
 def test_games_that_a_model_failed(failing, failures):
     lake, games = failing
@@ -86,6 +88,20 @@ def test_games_that_a_model_failed(failing, failures):
     assert_same(found, expected)
 
 
+@pytest.mark.slow
+def test_the_oracle_knows_the_edge_cases(shared, edge_logs):
+    """So that what it says of other games can be relied on."""
+    cases = json.loads((shared / "corpus" / "edge-cases.json").read_text())
+    for case, facts in cases.items():
+        logs = [(path, content) for path, content in edge_logs if case in Path(path).parts]
+        games = oracle.read_games(logs)
+        for edition, models in facts["expected"].items():
+            rows = [row for row in oracle.metrics(games, edition) if row["game_type"] == "all"]
+            found = {(row["model"], row["metric"]): row["value"] for row in rows}
+            expected = {(m, name): v for m, values in models.items() for name, v in values.items()}
+            assert found == pytest.approx(expected), case
+
+
 @pytest.mark.xfail(reason="of the games with one flag as non-chameleon only the first is counted")
 def test_games_of_release_deception(public_logs, public_lake):
     """The flags are those of all games as non-chameleon that came to a guess."""
@@ -93,12 +109,12 @@ def test_games_of_release_deception(public_logs, public_lake):
     assert_same(found.filter(metric="deception"), expected.filter(metric="deception"))
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
-def simulated(request, tmp_path_factory) -> tuple[StoredLake, list[dict]]:
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory) -> tuple[StoredLake, list[dict]]:
     """A lake of simulated logs, and the logs."""
     simulate = pytest.importorskip("pipeline.simulate").simulate
     folder = tmp_path_factory.mktemp("simulated")
-    results = simulate(folder / "logs", models=3, games=6, seed=request.param).results
+    results = simulate(folder / "logs", models=3, games=6, seed=1).results
     ingest(results, folder / "lake")
     logs = [(str(file), file.read_bytes()) for file in sorted(Path(results).rglob("*.json"))]
     return open_lake(folder / "lake"), oracle.read_games(logs)
@@ -112,27 +128,3 @@ def test_simulated_games(simulated, edition, num_of_game):
     lake, games = simulated
     assert len(games) == 3 * 6 * 7
     assert_equal(*both(lake, games, edition, num_of_game), edition)
-
-
-@pytest.fixture(scope="module")
-def by_type(simulated) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The values of the simulated games by type, and those that are expected."""
-    return both(*simulated, PAPER)
-
-
-@pytest.mark.some(5)
-@pytest.mark.slow
-@pytest.mark.parametrize("game_type", GameType)
-def test_simulated_games_of_one_type(simulated, by_type, game_type):
-    """They have the values of that type, though nothing is grouped by it."""
-    lake, _ = simulated
-    by_type, expected = (rows.filter(game_type=game_type) for rows in by_type)
-    columns = [name for name in by_type.columns if name not in ("hits", "counted")]
-    for engine in ENGINES:
-        found = metrics(lake, metric=NAMES, engine=engine, by=["model"], game_type=[game_type])
-        found = found.with_columns(game_type=pl.lit(game_type.value)).sort(KEYS)
-        # Of metrics that do not have the type there is a row for each model, without a value.
-        found = found.filter(pl.col("metric").is_in(expected["metric"].to_list()))
-        assert_same(found.select(columns), expected.select(columns))
-        result = metrics(lake, metric=NAMES, engine=engine, game_type=[game_type]).sort(KEYS)
-        assert_same(found.select(result.columns), result)

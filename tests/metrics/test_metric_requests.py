@@ -87,24 +87,10 @@ def test_filters_choose_among_the_rows():
         assert_same(metrics(LAKE, game_type=[game_type]), rows.filter(game_type=game_type))
 
 
-def test_a_text_is_one_name():
+def test_a_text_is_one_name_and_no_list_of_columns_no_grouping():
     asked = {"metric": "reasoning", "by": "model", "model": "m"}
-    listed = {key: [name] for key, name in asked.items()}
-    assert_same(metrics(LAKE, **asked), metrics(LAKE, **listed))
-
-
-def test_no_list_of_columns_is_no_grouping():
+    assert_same(metrics(LAKE, **asked), metrics(LAKE, **{k: [name] for k, name in asked.items()}))
     assert_same(metrics(LAKE, by=None), metrics(LAKE, by=[]))
-
-
-def test_a_model_only_played_against_is_told_from_one_unknown():
-    lake = Frames(
-        TABLES | {"players": table("players", "game | game_type | model\n1 | public_good | other")}
-    )
-    with pytest.raises(UsageError, match=r"^other appears only as an opponent: metrics cover only"):
-        metrics(lake, model=["other", "m"])
-    with pytest.raises(UsageError, match=r"^no game of nobody: "):
-        metrics(lake, model=["other", "nobody"])
 
 
 def test_only_a_tested_model_is_suggested():
@@ -118,6 +104,10 @@ def test_only_a_tested_model_is_suggested():
         metrics(lake, model="m-5")
     with pytest.raises(UsageError, match=r"^no game of sol: did you mean `solo`\?$"):
         metrics(lake, model="sol")
+    with pytest.raises(UsageError, match=r"^m-4 appears only as an opponent: metrics cover only"):
+        metrics(lake, model=["m-4", "m"])
+    with pytest.raises(UsageError, match=r"^no game of nobody: "):
+        metrics(lake, model=["m-4", "nobody"])
 
 
 def test_magic_json_of_a_model_without_a_game_is_all_null():

@@ -25,7 +25,7 @@ from pipeline.metrics.row_queries import metric_rows
 from pipeline.vocabulary import AUDITED, PAPER, RELEASE
 
 FEW = settings(
-    max_examples=max(3, settings.default.max_examples // 5),
+    max_examples=max(2, settings.default.max_examples // 7),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 GROUPINGS = ((), ("model",), ("model", "game_type"), ("role", "model"), ("topic",), ("game_id",))

@@ -1,23 +1,16 @@
 """What is thin, what was clustered, and what a condition leaves nothing of."""
 
-from collections import Counter, defaultdict
-
 import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of, table
-from hypothesis import HealthCheck, given, settings, strategies as st
-from random_tables import event_tables
 
-from pipeline.metrics import NAMES, metric_spec, metrics
+from pipeline.metrics import metrics
 from pipeline.metrics.estimates import MIN_SETTINGS_OF_TERM
-from pipeline.metrics.registry import POOLED_COMBINES, SMALL_SAMPLE_DTYPE
-from pipeline.metrics.request import POOLED_TERM, Request
-from pipeline.metrics.row_queries import metric_rows
+from pipeline.metrics.registry import SMALL_SAMPLE_DTYPE
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
 from pipeline.text_format import format_rounded_down
-from pipeline.vocabulary import EDITIONS
 
 
 def votes(numbers: dict[str, int], **common: object) -> pl.DataFrame:
@@ -69,59 +62,6 @@ def test_reports_name_what_is_thin(tmp_path):
         [],
         [{"term": "votes", "n_effective": 4.0}],
     )
-
-
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(
-    tables=event_tables(),
-    edition=st.sampled_from(EDITIONS),
-    by=st.sampled_from([("model",), ("model", "game_type")]),
-)
-def test_thin_terms_are_counted_one_by_one(tables, edition, by):
-    """Of each group and term the items of its settings, from the rows that the metric counts.
-
-    A setting is one, whatever roles a model had in it. Where a model has finished games of one
-    setting of a competition, in the release with a low number, its games count.
-    """
-    lake = Frames(tables)
-    request = Request(edition=edition, by=by)
-    found = metrics(lake, edition=edition, by=by)
-    for name in found["metric"].unique():
-        declared = metric_spec(name, edition)
-        counted = defaultdict(Counter)
-        sides = lake.table("results").filter("is_tested").collect().to_dicts()
-        settings_of = defaultdict(set)
-        for side in sides:
-            number = side["game_index"]
-            of_release = number is not None and number < request.num_of_game
-            if not (of_release if edition == "release" else side["is_finished"]):
-                continue
-            settings_of[side["model"], side["competition"]].add(side["setting_id"])
-        for row in metric_rows(declared, lake.table, request).collect().iter_rows(named=True):
-            if row["is_counted"]:
-                term = POOLED_TERM if declared.combine in POOLED_COMBINES else row["term"]
-                side = row["model"], row["competition"]
-                is_one = len(settings_of[side]) == 1
-                cluster = row["game_id" if is_one else "setting_id"]
-                for game_type in (row["game_type"], "all"):
-                    group = tuple({**row, "game_type": game_type}[column] for column in by)
-                    counted[group, term][cluster] += 1
-        for row in found.filter(metric=name).iter_rows(named=True):
-            group = tuple(row[column] for column in by)
-            numbers = {
-                t: sum(own.values()) ** 2 / sum(c**2 for c in own.values())
-                for (g, t), own in counted.items()
-                if g == group
-            }
-            most = max(numbers.values(), default=0)
-            few = {t: n for t, n in numbers.items() if n < 5 or (n < 10 and most >= 10 * n)}
-            small_sample_terms = row["small_sample_terms"]
-            assert (small_sample_terms is None) is (row["value"] is None)
-            if small_sample_terms is not None:
-                assert {
-                    one["term"]: one["n_effective"] for one in small_sample_terms
-                } == pytest.approx(few)
 
 
 def test_settings_with_few_items_count_for_less(tmp_path):
@@ -201,12 +141,6 @@ def test_a_condition_that_leaves_nothing_of_a_metric_says_so(tmp_path, engine):
     )
     (kept,) = metrics(lake, metric="judgement", by=["model"], where="round = 1").to_dicts()
     assert kept["value"] == 1.0
-
-
-def test_all_metrics_are_named_where_a_condition_leaves_nothing(tmp_path):
-    found = metrics(lake_with(tmp_path, {"m": 6}), where="model = 'nobody'")
-    assert found["metric"].to_list() == list(NAMES)
-    assert found["reason"].str.starts_with("no row meets the condition").all()
 
 
 def test_a_setting_of_two_roles_is_one(tmp_path):

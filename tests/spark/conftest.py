@@ -62,13 +62,6 @@ def sample_lake(tmp_path_factory) -> StoredLake:
 
 
 @pytest.fixture(scope="session")
-def public_lake(shared, tmp_path_factory) -> StoredLake:
-    path = tmp_path_factory.mktemp("public") / "lake"
-    ingest(shared / "corpus" / "magic-public.tar.zst", path)
-    return open_lake(path)
-
-
-@pytest.fixture(scope="session")
 def case_lake(tmp_path_factory) -> StoredLake:
     """The metrics' hand-worked cases: nulls, ties, unfinished games, odd names; empty tables."""
     cases = {name: import_module(f"cases.{name}").TABLES for name in NAMES}

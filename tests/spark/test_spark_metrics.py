@@ -1,9 +1,6 @@
 """The metrics on Spark, from the SQL that DuckDB runs: equal to both other engines."""
 
-import io
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +14,7 @@ from pipeline.errors import LakeError, QueryError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import NAMES as METRICS, metrics
-from pipeline.metrics.evidence import evidence, evidence_totals
+from pipeline.metrics.evidence import evidence
 from pipeline.metrics.row_queries import metric_views
 from pipeline.spark import SparkViews, view_name_without_schema
 from pipeline.sql_files import SqlView
@@ -54,6 +51,7 @@ QUESTIONS = {
         "game_type": ["undercover"],
     },
     "of none": {"metric": ["judgement", "reasoning"], "model": []},
+    "with intervals": {"metric": ["judgement", "rationality"], "confidence": 0.9},
 }
 
 
@@ -82,21 +80,6 @@ def test_questions(question, spark, case_lake):
 )
 def test_public_games(edition, spark, public_lake):
     assert_engines_agree(public_lake, edition=edition)
-
-
-@pytest.mark.long
-def test_intervals(spark, case_lake):
-    assert_engines_agree(case_lake, confidence=0.9, metric=["judgement", "rationality"])
-
-
-@pytest.mark.long
-def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
-    asked = {"metric": "rationality", "by": ["payoff_one_defect", "multiplier", "setting.tested"]}
-    where = "tested_player <> 'Player 1' AND setting LIKE '%\"tested\":%'"
-    assert_engines_agree(sample_lake, where=where, **asked)
-    found = metrics(sample_lake, engine="spark", where=where, confidence=None, **asked)
-    assert found["payoff_one_defect"].n_unique() > 2
-    assert found["n_games"].sum() > 0
 
 
 # The sample has no game with several rounds of players who leave, and no two names that look alike.
@@ -137,8 +120,8 @@ def test_every_view_and_table(spark, sample_lake):
 
 
 EVIDENCE = {
-    "of all": {},
     "misses": {"hit": False},
+    "of all": {},
     "not clear": {"unclear": True},
     "the first": {"limit": 3},
     "of some": {"model": NAMED, "game_type": "undercover"},
@@ -148,31 +131,18 @@ EVIDENCE = {
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
-        pytest.param(
-            *(name, asked),
-            marks=[pytest.mark.long] if (name, asked) != ("judgement", "misses") else [],
-            id=f"{name} {asked}",
-        )
-        for name in METRICS
-        for asked in (EVIDENCE if name == "judgement" else ["of all"])
+        ("judgement", "misses"),
+        *(
+            pytest.param("judgement", one, marks=pytest.mark.long)
+            for one in ("not clear", "the first", "of some")
+        ),
+        *(pytest.param(name, "of all", marks=pytest.mark.long) for name in METRICS),
     ],
 )
 def test_evidence(name, asked, spark, case_lake):
     found = evidence(case_lake, name, engine="spark", **EVIDENCE[asked])
     for engine in ENGINES:
         assert_same(found, evidence(case_lake, name, engine=engine, **EVIDENCE[asked]))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_evidence_of_public_games(edition, spark, public_lake):
-    """With its messages; and what the rows come to."""
-    asked = {"edition": edition, "model": public_lake.table("players").head(1).collect()["model"]}
-    found = evidence(public_lake, "judgement", engine="spark", **asked)
-    assert_same(found, evidence(public_lake, "judgement", **asked))
-    assert found.height
-    found = evidence_totals(public_lake, "deception", engine="spark", edition=edition)
-    assert_same(found, evidence_totals(public_lake, "deception", edition=edition))
 
 
 def test_names_that_are_joined(spark, tmp_path):
@@ -197,10 +167,6 @@ def test_games_that_a_model_failed(spark, tmp_path):
     assert_engines_agree(lake, metric="win_rate", by=["model"])
 
 
-def test_an_empty_lake(spark, tmp_path):
-    assert_engines_agree(lake_of(tmp_path, {}), metric=["win_rate", "rationality"])
-
-
 def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     lake = lake_of(tmp_path, {"votes": sample_lake.table("votes").collect()})
     for file in lake.table_files("votes"):
@@ -212,7 +178,7 @@ def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
         SparkViews(spark, lake, {}).run_query("SELECT count(DISTINCT model) FROM votes")
 
 
-def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
+def test_a_file_that_is_gone(spark, sample_lake, tmp_path):
     """Spark says so before it computes anything."""
     shutil.copytree(str(sample_lake.path), tmp_path / "lake")
     lake = open_lake(tmp_path / "lake")
@@ -222,11 +188,6 @@ def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
         LakeError, match=r"^a file of the table `votes` was deleted [^\n]*magic verify[^\n]*$"
     ):
         metrics(lake, engine="spark", metric="judgement", confidence=None)
-    asked = ["metrics", "--lake", str(lake.path), "--metric", "judgement", "--engine", "spark"]
-    assert main(asked) == 1
-    result = capsys.readouterr().err
-    assert result.startswith("magic: ")
-    assert result.count("\n") == 1
 
 
 def test_what_spark_cannot_plan(spark, sample_lake):
@@ -236,51 +197,12 @@ def test_what_spark_cannot_plan(spark, sample_lake):
         ).run_query("FROM made")
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    "asked", [["metrics", "--metric", "judgement"], ["evidence", "judgement", "--limit", "5"]]
-)
-def test_command(asked, spark, sample_lake, capsys):
+def test_command(spark, sample_lake, capsys):
     """The same result and the same notes, with each engine."""
-    result = []
+    asked, result = ["metrics", "--metric", "judgement"], []
     for engine in ("spark", "duckdb"):
         lake = ["--lake", str(sample_lake.path), "--format", "csv"]
         assert main([*asked, *lake, "--engine", engine]) == 0
         result.append(capsys.readouterr())
     assert result[0] == result[1]
     assert result[0].out
-
-
-LOUD = """
-import sys
-from pipeline import spark as session
-from pipeline.cli import main
-
-def loud(master, started=session._start_session):
-    spark = started(master)
-    spark._jvm.java.lang.System.out.println("noise of Java")
-    print("noise of Python")
-    return spark
-
-session._start_session = loud
-sys.exit(main())
-"""
-
-
-@pytest.mark.long
-def test_what_spark_prints_is_no_result(sample_lake):
-    pytest.importorskip("pyspark")
-    if not shutil.which("java"):
-        pytest.skip("no Java: Spark needs 17 or newer")
-    asked = ["metrics", "--metric", "judgement", "--format", "csv", "--lake", sample_lake.path]
-    run = subprocess.run(
-        [sys.executable, "-c", LOUD, *asked, "--engine", "spark", "--master", "local[1]"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "noise of Java" in run.stderr
-    assert "noise of Python" in run.stderr
-    found = pl.read_csv(io.StringIO(run.stdout))
-    assert set(found["metric"]) == {"judgement"}
-    assert "noise" not in run.stdout

@@ -1,14 +1,12 @@
 """Comparisons: against McNemar's tests, Newcombe's intervals, statsmodels, and by hand."""
 
 import itertools
-from math import erfc
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import binom, chi, norm, permutation_test, t as student
+from scipy.stats import binom, chi, norm, t as student
 
 from pipeline.statistics import comparison
 from pipeline.statistics.comparison import (
@@ -33,8 +31,6 @@ from pipeline.statistics.pairs import (
     upper_bound_of_variance,
 )
 
-TOP = Path(__file__).resolve().parents[2]
-
 
 def of_pairs(a_only: int, b_only: int, same: int) -> np.ndarray:
     """Contributions of settings of one trial: where A alone hit, where B alone did, neither."""
@@ -45,7 +41,7 @@ def of_pairs(a_only: int, b_only: int, same: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("a_only", "b_only"),
-    [(0, 0), (1, 0), (3, 1), (7, 2), (9, 6), (1, 8), (30, 30), (470, 530), (480, 530), (800, 800)],
+    [(0, 0), (1, 0), (7, 2), (1, 8), (30, 30), (480, 530), (800, 800)],
 )
 def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
     n, least = a_only + b_only, min(a_only, b_only)
@@ -55,13 +51,6 @@ def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
     )
     x = of_pairs(a_only, b_only, 5)
     assert sign_flip_p_value(x) == pytest.approx(mid_p if n else 1.0)
-
-
-@pytest.mark.parametrize(("a_only", "b_only"), [(1, 0), (3, 1), (7, 2), (6, 6), (1, 8), (11, 2)])
-def test_every_pattern_of_signs_is_mcnemars_test(a_only, b_only):
-    """All patterns counted, as for settings of several items, without the short cut for one."""
-    x = of_pairs(a_only, b_only, 0)
-    assert exact_sign_flip_p_value(x) == pytest.approx(sign_flip_p_value(x))
 
 
 @given(st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=11))
@@ -78,26 +67,6 @@ def test_fagerlands_example():
     The exact test gives 0.0703, mid-p 0.0391.
     """
     assert round(sign_flip_p_value(of_pairs(1, 7, 13)), 4) == 0.0391
-
-
-def test_sign_flips_are_scipys():
-    x = np.random.default_rng(3).normal(0.2, 1, 11)
-    result = permutation_test(
-        (x,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
-    )
-    null = np.abs(result.null_distribution)
-    observed = abs(x.sum())
-    tied = np.isclose(null, observed)
-    assert sign_flip_p_value(x) == pytest.approx(
-        np.mean((null > observed) & ~tied) + tied.mean() / 2
-    )
-
-
-@pytest.mark.parametrize("n", [17, 60, 2500])
-def test_all_ways_give_about_what_a_normal_distribution_does(n):
-    x = np.random.default_rng(n).normal(1.5 / np.sqrt(n), 1, n)
-    z = abs(x.sum()) / np.sqrt((x**2).sum())
-    assert sign_flip_p_value(x) == pytest.approx(erfc(z / np.sqrt(2)), abs=0.01)
 
 
 def in_tenths(x: np.ndarray) -> float:
@@ -124,7 +93,7 @@ def signed(generator: np.random.Generator, x: np.ndarray) -> np.ndarray:
     return x * np.where(generator.random(len(x)) < generator.choice([0.02, 0.1, 0.2, 0.5]), -1, 1)
 
 
-@pytest.mark.parametrize("n", [5, MAX_EXACT_SETTINGS + 1, 40, 120])
+@pytest.mark.parametrize("n", [5, MAX_EXACT_SETTINGS + 1, 120])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_p_is_exact_where_sums_are_steps_apart(n, sizes):
     """However small it is, with ties, and where a few settings have most of the difference."""
@@ -150,20 +119,6 @@ def test_p_is_within_two_per_cent_where_sums_are_not_steps_apart(sigma, monkeypa
     assert summed == pytest.approx(exact, rel=0.5)
 
 
-@pytest.mark.parametrize("n", [(20, 15), (60, 40), (9, 100)])
-def test_of_two_sizes_p_is_that_of_two_binomial_distributions(n):
-    """So many settings of 1, and of √2: all their sums, which are no steps apart."""
-    generator = np.random.default_rng(12)
-    sums = [(2 * np.arange(one + 1) - one) * size for one, size in zip(n, (1, 2**0.5), strict=True)]
-    chances = np.multiply.outer(*(binom.pmf(np.arange(one + 1), one, 0.5) for one in n))
-    every = np.abs(np.add.outer(*sums))
-    for share in (0.5, 0.4, 0.3, 0.2):
-        x = np.repeat([1, 2**0.5], n) * np.where(generator.random(sum(n)) < share, -1, 1)
-        is_equal = np.abs(every - abs(x.sum())) < 1e-9
-        exact = chances[(every > abs(x.sum())) & ~is_equal].sum() + chances[is_equal].sum() / 2
-        assert sign_flip_p_value(x) == pytest.approx(exact, rel=0.02)
-
-
 def test_of_many_settings_p_is_nearly_normal():
     """Within one per cent down to 10⁻⁶, of n hardly large enough."""
     generator = np.random.default_rng(10)
@@ -182,12 +137,6 @@ def test_neither_order_nor_side_nor_unit_changes_p(x, random):
     random.shuffle(x)
     assert sign_flip_p_value(-np.array(x)) == pytest.approx(p, rel=1e-6)
     assert sign_flip_p_value(np.array([0.0, *x, 0.0]) / 7) == pytest.approx(p, rel=1e-6)
-
-
-def test_how_p_is_found_is_as_documented():
-    page = " ".join((TOP / "docs" / "statistics.md").read_text(encoding="utf-8").split())
-    assert f"at most {MAX_EXACT_SETTINGS} settings differ | all sign patterns are counted" in page
-    assert f"{MIN_NORMAL_SETTINGS} effective settings or more" in page
 
 
 def test_a_last_digit_is_no_difference():
@@ -209,11 +158,9 @@ def test_models_that_never_agree_are_far_apart():
 
 
 def wilson(hits: int, n: int) -> Interval:
-    # Imported here: it takes a second, and each process of the tests loads this module.
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(hits, n, method="wilson")
-    return Interval(hits / n, float(low), float(high))
+    rate, z = hits / n, norm.isf(0.025)
+    middle, half = rate + z**2 / (2 * n), z * (rate * (1 - rate) / n + (z / (2 * n)) ** 2) ** 0.5
+    return Interval(rate, *((middle + side * half) / (1 + z**2 / n) for side in (-1, 1)))
 
 
 # Newcombe, Statistics in Medicine 17 (1998) 873–890, table II: cases a to h, method 10.
@@ -228,23 +175,9 @@ NEWCOMBE = {
 
 @pytest.mark.parametrize("case", NEWCOMBE)
 def test_mover_without_correlation_is_newcombes_interval(case):
-    from statsmodels.stats.proportion import confint_proportions_2indep
-
     hits_a, n_a, hits_b, n_b = case
     found = mover_difference_interval(wilson(hits_a, n_a), wilson(hits_b, n_b))
-    low, high = confint_proportions_2indep(
-        hits_a, n_a, hits_b, n_b, method="newcomb", compare="diff"
-    )
-    assert found[1:] == pytest.approx((low, high), abs=1e-9)
-    assert tuple(round(end, 4) for end in found[1:]) == pytest.approx(NEWCOMBE[case], abs=1.01e-4)
-
-
-def test_correlation_narrows_the_interval():
-    a, b = wilson(12, 20), wilson(8, 20)
-    widths = [
-        (one := mover_difference_interval(a, b, rho)).high - one.low for rho in (0.0, 0.5, 0.9)
-    ]
-    assert widths == sorted(widths, reverse=True)
+    assert tuple(round(end, 4) for end in found[1:]) == pytest.approx(NEWCOMBE[case])
 
 
 def test_correlation_is_shrunk_by_the_settings_that_carry_it():
@@ -260,7 +193,7 @@ def test_correlation_is_shrunk_by_the_settings_that_carry_it():
     assert effective_number_of_settings(np.zeros(4), np.zeros(4)) == 0.0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_holm_is_statsmodels(p_values):
     from statsmodels.stats.multitest import multipletests
@@ -289,7 +222,7 @@ def test_a_plan_has_the_power_it_promises():
     assert required_settings(1e-6, 1.0) is None
 
 
-@pytest.mark.parametrize("n_pairs", [1, 45, 190, 1000, 4950, 100_000])
+@pytest.mark.parametrize("n_pairs", [1, 190, 100_000])
 def test_a_plan_for_many_pairs_has_the_power_it_promises(n_pairs):
     """Power by integration over the sample's sd: .8 where the plan says so, less with one fewer."""
     quantiles = (np.arange(20_000) + 0.5) / 20_000
@@ -329,7 +262,7 @@ def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
         assert found == pytest.approx(2 * sums.mean() ** 2 / sums.var(), rel=0.15)
 
 
-@pytest.mark.parametrize(("n_old", "n_new"), [(20, 5), (40, 1), (20, 20), (100, 40)])
+@pytest.mark.parametrize(("n_old", "n_new"), [(20, 5), (100, 40)])
 def test_games_that_two_states_share_raise_no_more_alarms(n_old: int, n_new: int) -> None:
     """Counted over all outcomes of old games and new ones of one rate, an item each."""
     tie = (n_old / (n_old + n_new)) ** 0.5

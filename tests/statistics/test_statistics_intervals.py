@@ -1,7 +1,6 @@
 """Intervals: against scipy, statsmodels, a naive twin, and examples worked by hand."""
 
 from collections import defaultdict
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,14 +8,12 @@ import polars as pl
 import pytest
 from exact_ends import exact_ends
 from hypothesis import given, strategies as st
-from polars.testing import assert_frame_equal
 from scipy.stats import binom
 
 from pipeline.statistics.intervals import (
     INTERVAL,
     confidence_intervals,
     midp_interval,
-    rate_estimates,
 )
 
 
@@ -51,11 +48,10 @@ def one_term(
     return interval_of(cells, **more)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 20, 100])
-@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize(("n", "confidence"), [(1, 0.95), (5, 0.9), (20, 0.99), (100, 0.95)])
 def test_with_one_item_a_cluster_it_is_the_exact_one_by_mid_p(n, confidence):
     """At each end, what is beyond and half of what was seen has half of 1 − confidence."""
-    for hits in range(0, n + 1, max(1, n // 10)):
+    for hits in {0, 1, n // 3, n - 1, n}:
         found = one_term([(1, 1)] * hits + [(0, 1)] * (n - hits), confidence=confidence)
         assert found["effective_items"] == pytest.approx(n)
         low, high = found["ci_low"], found["ci_high"]
@@ -70,7 +66,7 @@ def test_with_one_item_a_cluster_it_is_the_exact_one_by_mid_p(n, confidence):
             assert (low, high) == pytest.approx((1 - most, 1.0) if hits else (0.0, most))
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_the_ends_are_scipys(confidence):
     """To 1e-11, for whole numbers of items and others, up to a million, and less than a hit."""
     rates = [0.0, 1e-4, 0.003, 0.02, 0.1, 0.3, 0.5, 0.8, 0.95, 0.997, 1.0]
@@ -116,6 +112,7 @@ def test_three_clusters_by_hand():
     assert one_term([(2, 2), (1, 2), (0, 2)])["effective_items"] == pytest.approx(3.0)
 
 
+@pytest.mark.slow
 def test_the_variance_is_that_of_statsmodels_clustered_regression():
     """v of the ratio, and with it the effective items, for clusters of unlike sizes."""
     # Imported here: it takes a second, and each process of the tests loads this module.
@@ -150,74 +147,6 @@ def test_unlike_competitions_are_strata():
     assert one_term(clusters)["effective_items"] == pytest.approx(4.0)
 
 
-def test_a_sum_of_terms_has_an_interval_over_its_range():
-    """Deception: W = 1.25, a = 0.8 and 0.2, r = 2/3 and 1/2.
-
-    The interval is at least as wide as that.
-
-    Hidden wins: u = 1/3, 1/3, −2/3; v = 3/2 · 2/3 / 9 = 1/9, κ = 1/3 bounds it at 2/27; one miss,
-    so λ = 1/2. Guesses: v = 2 · 1/2 / 4 = 1/4, κ = 1/2 bounds it at 1/8; λ = 1/2.
-    """
-    hidden = [Cell("hidden", "ch", f"h{n}", h, 1) for n, h in enumerate([1, 0, 1])]
-    guesses = [Cell("guesses", "nc", f"g{n}", h, 1) for n, h in enumerate([1, 0])]
-    y = Fraction(19, 30)
-    v = (Fraction(64, 100) * Fraction(2, 27) + Fraction(4, 100) / 8) / 2
-    kappa = (Fraction(64, 100) / 3 + Fraction(4, 100) / 2) / 2
-    effective_items = float(1 / (v / (y * (1 - y)) + kappa))
-    low, high = exact_ends(float(y), effective_items)
-    found = interval_of(hidden + guesses, {"hidden": 1.0, "guesses": 0.25})
-    assert found["effective_items"] == pytest.approx(effective_items)
-    assert found["ci_low"] <= 1.25 * low + 1e-12
-    assert found["ci_high"] >= 1.25 * high - 1e-12
-
-
-def test_one_game_of_a_term_counts_as_one_however_many_the_other_has():
-    """Sixty games of one term and one of the other: half the value is of one game.
-
-    Of the small term alone λ = 1/2 and κ = 1, so 1/n is at least (1/2)² · 1/2.
-    """
-    large = [Cell("pd", "pd", f"a{n}", n % 4, 5) for n in range(60)]
-    small = [Cell("pg", "pg", "b", 3, 5)]
-    found = interval_of(large + small, {"pd": 1.0, "pg": 1.0})
-    assert found["effective_items"] < 8
-    whole_game = interval_of([*large, Cell("pg", "pg", "b", 5, 5)], {"pd": 1.0, "pg": 1.0})
-    assert whole_game["effective_items"] < 4
-    assert interval_of(large, {"pd": 1.0})["effective_items"] > 60
-
-
-def test_a_cluster_with_most_of_the_items_leaves_little_to_go_by():
-    """Small clusters say little of how much large ones scatter."""
-    even = one_term([(2, 4), (3, 4)] * 10)["effective_items"]
-    uneven = one_term([(0, 1), (1, 1)] * 8 + [(16, 30), (18, 30)])["effective_items"]
-    assert uneven < even / 4
-
-
-def test_a_cluster_of_two_terms_adds_their_covariance():
-    """Terms that always hit together vary as one; terms that never do, hardly at all."""
-
-    def effective_items(other: list[int], prefix: str) -> float:
-        cells = [Cell("x", "x", f"{n}", h, 1) for n, h in enumerate([1, 0] * 20)]
-        cells += [Cell("y", "y", f"{prefix}{n}", h, 1) for n, h in enumerate(other)]
-        return float(interval_of(cells, {"x": 0.5, "y": 0.5})["effective_items"])
-
-    together, apart = effective_items([1, 0] * 20, ""), effective_items([0, 1] * 20, "")
-    assert together == pytest.approx(40)
-    assert effective_items([1, 0] * 20, "other ") == pytest.approx(80)
-    assert apart > 80
-
-
-def test_a_setting_of_two_roles_is_one_cluster():
-    """What goes together in both roles is counted once, though the roles are strata."""
-    roles = [("a", f"s{n}", n % 3, 2) for n in range(12)] + [
-        ("b", f"s{n}", n % 3, 2) for n in range(12)
-    ]
-    shared = interval_of([Cell("t", *one) for one in roles])["effective_items"]
-    own = interval_of([Cell("t", s, s + cluster, h, c) for s, cluster, h, c in roles])[
-        "effective_items"
-    ]
-    assert shared < 0.6 * own
-
-
 def test_a_fixed_denominator_lowers_a_terms_weight():
     """The release edition divides by 20 games whatever there are: the range is 10/20 of W."""
     sums = pl.LazyFrame(
@@ -228,51 +157,6 @@ def test_a_fixed_denominator_lowers_a_terms_weight():
     found = confidence_intervals(sums, terms, ["model"], 0.95).collect().row(0, named=True)
     low, high = exact_ends(0.5, 10)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((low / 2, high / 2))
-
-
-def test_a_thin_term_of_another_rate_widens_the_interval():
-    """Six competitions of 100 games at .99 and one of two, both lost: it may well be at .5.
-
-    The seventh may be anything from 0 to .78 (1 − .05^(1/2) of 0 of 2), the value up to
-    .849 + .78 / 7.
-    """
-    cells = [Cell(t, t, f"{t}{n}", float(n > 0), 1) for t in "abcdef" for n in range(100)]
-    cells += [Cell("g", "g", f"g{n}", 0, 1) for n in range(2)]
-    weights = dict.fromkeys("abcdefg", 1 / 7)
-    found = interval_of(cells, weights)
-    _, up = exact_ends(0, 2)
-    assert found["ci_high"] >= 6 / 7 * 0.99 + up / 7
-    _, low, high = whole(cells, weights, 1.0)
-    assert found["ci_high"] > high
-    assert found["ci_low"] == pytest.approx(low)
-
-
-def test_rates_are_what_the_intervals_are_made_of():
-    """A row of `rates` has the interval; without terms of their own it is that of the rate."""
-    generator = np.random.default_rng(11)
-    cells = [
-        Cell(term, term, f"{term}{n}", float(generator.integers(0, 4)), 3.0)
-        for term, games in (("x", 2), ("y", 9), ("z", 1))
-        for n in range(games)
-    ]
-    sums = pl.LazyFrame(cells, orient="row").with_columns(model=pl.lit("m"))
-    weight = pl.col("term").replace_strict({"x": 1.0, "y": 0.25, "z": 2.0})
-    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum())
-    terms = terms.with_columns(weight=weight)
-    for confidence in (0.8, 0.95, 0.999):
-        found = confidence_intervals(sums, terms, ["model"], confidence).collect()
-        (row,) = rate_estimates(sums, terms, ["model"], confidence).collect().to_dicts()
-        assert found.row(0, named=True) == {name: row[name] for name in found.columns}
-        low, high = exact_ends(row["rate"], row["effective_items"], confidence)
-        own = [
-            (one["share"], one["rate"], exact_ends(one["rate"], one["effective_items"], confidence))
-            for one in row["terms"]
-        ]
-        down = sum((share * (rate - end)) ** 2 for share, rate, (end, _) in own) ** 0.5
-        up = sum((share * (end - rate)) ** 2 for share, rate, (_, end) in own) ** 0.5
-        wider = min(low, row["rate"] - down), max(high, row["rate"] + up)
-        expected = [row["range"] * min(1, max(0, end)) for end in wider]
-        assert (row["ci_low"], row["ci_high"]) == pytest.approx(expected)
 
 
 def test_groups_are_apart_and_null_is_one():
@@ -367,27 +251,6 @@ def test_it_is_the_formula(drawn, random):
     assert [found["effective_items"], found["ci_low"], found["ci_high"]] == pytest.approx(
         twin(cells, weights), abs=1e-9
     )
-
-
-def test_the_order_of_rows_changes_nothing():
-    generator = np.random.default_rng(3)
-    sums = pl.DataFrame(
-        {
-            "model": generator.choice(["a", "b"], 500),
-            "term": generator.choice(["x", "y"], 500),
-            "stratum": generator.choice(["s", "t"], 500),
-            "cluster": generator.integers(0, 40, 500).astype(str),
-            "h": generator.integers(0, 3, 500),
-            "c": generator.integers(3, 5, 500),
-        }
-    )
-
-    def found(frame: pl.DataFrame) -> pl.DataFrame:
-        terms = frame.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
-        answer = confidence_intervals(frame.lazy(), terms.lazy(), ["model"], 0.95)
-        return answer.collect(engine="streaming").sort("model")
-
-    assert_frame_equal(found(sums), found(sums.sample(fraction=1, shuffle=True, seed=1)))
 
 
 def test_the_first_hit_narrows_an_interval_by_the_items_it_shows_to_be_free():

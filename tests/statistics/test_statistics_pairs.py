@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from exact_ends import exact_ends
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from polars.testing import assert_frame_equal
 
 from pipeline.statistics.comparison import (
@@ -22,7 +22,6 @@ from pipeline.statistics.pairs import (
     METHOD_LOW_END_MOVED,
     MIN_SHARE_PAIRED,
     MOVER_METHOD,
-    PAIRED,
     SMALLEST_NONZERO_END,
     UNPAIRED,
     pairwise_differences,
@@ -63,17 +62,6 @@ def all_compared(sums, pairs: list[tuple[str, str]], confidence: float = 0.95) -
     return pairwise_differences(together, terms, pairs, confidence)
 
 
-def test_replays_of_unequal_number_make_no_difference():
-    """A played its best setting nine times: its own mean is higher, its settings are not."""
-    a = sums_of("a", {"1": (18, 18), "2": (1, 2), "3": (0, 2), "4": (1, 2)})
-    b = sums_of("b", {"1": (2, 2), "2": (1, 2), "3": (0, 2), "4": (1, 2)})
-    found = compared(a, b)
-    assert found["method"] == PAIRED
-    assert found["difference"] == 0
-    assert found["p_value"] == 1
-    assert found["ci_low"] < 0 < found["ci_high"]
-
-
 def test_who_replayed_is_decided_by_items():
     """Three items of each setting or two, and two; eight settings differ, one way: 2⁻⁸ by signs."""
     b = sums_of("b", {str(n): (0, 2) for n in range(12)})
@@ -94,28 +82,24 @@ def test_who_replayed_is_decided_by_items():
 @pytest.mark.parametrize(("games_of_a", "is_replayed"), [(60, True), (12, False), (None, False)])
 def test_who_replayed_is_decided_by_games_too(games_of_a, is_replayed):
     """As many items, but of each setting `a` has five games of one item, and `b` one of five."""
-    sums = pl.concat(
-        [
-            sums_of("a", {str(n): (n % 3, 5) for n in range(12)}),
-            sums_of("b", {str(n): (5 * (n < 2), 5) for n in range(12)}),
-        ]
-    )
+    a = sums_of("a", {str(n): (n % 3, 5) for n in range(12)})
+    b = sums_of("b", {str(n): (5 * (n < 2), 5) for n in range(12)})
+    assert was_replayed(a, b, games_of_a) is is_replayed
+
+
+def was_replayed(a: pl.LazyFrame, b: pl.LazyFrame, games_of_a: int | None) -> bool:
+    sums = pl.concat([a, b])
     terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
     n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
     found = pairwise_differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
-    assert found["is_replayed"].to_list() == [is_replayed]
+    return found["is_replayed"].item()
 
 
 @pytest.mark.parametrize(("games_of_a", "is_replayed"), [(20, True), (12, False), (None, True)])
 def test_longer_games_are_no_replays(games_of_a, is_replayed):
     """Twice as many items of each setting, of as many games; or of more games."""
-    sums = pl.concat(
-        sums_of(m, {str(n): (1, c) for n in range(12)}) for m, c in (("a", 4), ("b", 2))
-    )
-    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
-    n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
-    found = pairwise_differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
-    assert found["is_replayed"].to_list() == [is_replayed]
+    a, b = (sums_of(m, {str(n): (1, c) for n in range(12)}) for m, c in (("a", 4), ("b", 2)))
+    assert was_replayed(a, b, games_of_a) is is_replayed
 
 
 def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
@@ -170,27 +154,6 @@ def test_the_interval_is_movers_where_it_agrees_with_p():
     )
 
 
-@pytest.mark.long
-def test_interval_and_p_value_agree():
-    """At every level, however unlike the numbers that two models counted in a setting."""
-    generator = np.random.default_rng(5)
-    for draw in range(60):
-        both = []
-        for model in ("a", "b"):
-            counted = generator.integers(1, 9, 8)
-            rates = generator.beta(1, 1, 8) ** (1 if model == "a" else 2)
-            hits = generator.binomial(counted, rates)
-            both.append(
-                sums_of(
-                    model, {str(n): pair for n, pair in enumerate(zip(hits, counted, strict=True))}
-                )
-            )
-        for confidence in (0.8, 0.95):
-            found = compared(*both, confidence=confidence)
-            is_apart = found["ci_low"] > 0 or found["ci_high"] < 0
-            assert is_apart is (found["p_value"] <= 1 - confidence), draw
-
-
 def test_interval_and_p_value_agree_where_nothing_is_paired():
     """p is of Wilson's ends, the interval of mid-p ends: of all pairs of 30 games a few differ."""
     sums = [sums_of(f"{h:02}", {f"{h} {n}": (n < h, 1) for n in range(30)}) for h in range(31)]
@@ -230,22 +193,6 @@ def test_a_term_without_common_settings_is_unpaired():
     assert compared(*a, *b)["method"] == UNPAIRED
 
 
-def test_other_pairs_change_nothing(monkeypatch):
-    """All pairs at once are as each alone, also where settings differ."""
-    generator = np.random.default_rng(1)
-    sums = [
-        sums_of(model, {f"{n:02}": (generator.integers(0, 5), 5) for n in range(start, 40)})
-        for model, start in (("a", 0), ("b", 3), ("c", 11))
-    ]
-    pairs = [("a", "b"), ("c", "a"), ("b", "c")]
-    together = all_compared(sums, pairs)
-    assert_frame_equal(together, pl.concat(all_compared(sums, [pair]) for pair in pairs))
-    assert together.select("one", "other").rows() == pairs
-    monkeypatch.setattr("pipeline.statistics.pairs.MAX_CELLS_PER_BATCH", 1)
-    assert_frame_equal(together, all_compared(sums, pairs))
-    assert all_compared(sums, []).is_empty()
-
-
 def test_correlations_are_those_of_the_comparisons(monkeypatch):
     """Also a part of the pairs at a time; 0 settings where none are common."""
     generator = np.random.default_rng(7)
@@ -263,17 +210,6 @@ def test_correlations_are_those_of_the_comparisons(monkeypatch):
         found = pilot_data(pl.concat(sums), terms, pairs)
         assert [(one.n_settings, one.correlation) for one in found] == expected
     assert expected[2] == (0, 0.0)
-
-
-def test_the_other_way_round_is_the_same_with_another_sign():
-    generator = np.random.default_rng(2)
-    sums = [
-        sums_of(model, {str(n): (generator.integers(0, 4), 4) for n in range(9)}) for model in "ab"
-    ]
-    one, other = compared(*sums), compared(*sums, pair=("b", "a"))
-    assert one["difference"] == pytest.approx(-other["difference"])
-    assert one["ci_low"] == pytest.approx(-other["ci_high"])
-    assert one["p_value"] == pytest.approx(other["p_value"])
 
 
 def test_the_correlation_is_about_each_competitions_mean():
@@ -320,6 +256,7 @@ def p_values(lake, models: str, settings: list[str], pairs: list[tuple[str, str]
     return all_compared(sums, named)["p_value"].to_list()
 
 
+@settings(max_examples=5)
 @given(_LAKES, st.permutations(_SETTINGS), st.permutations(_MODELS), st.randoms())
 def test_neither_order_nor_names_nor_other_pairs_change_p(lake, settings, models, random):
     pairs = list(combinations(_MODELS, 2))
