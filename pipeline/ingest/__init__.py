@@ -21,7 +21,7 @@ import pyarrow as pa
 from pipeline.archives import MAX_DOCUMENT_BYTES, Document, SourceFile, iter_source_files
 from pipeline.archives.sources import resolve_sources, to_valid_utf8
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
-from pipeline.events.contracts import GAME_TABLES, registered_roles
+from pipeline.events.contracts import GAME_TABLES, TABLES, registered_roles
 from pipeline.ingest.decode import AssignedModels, GameIds, IngestSummary, ModelsOf
 from pipeline.ingest.worker import (
     IngestJob,
@@ -195,6 +195,9 @@ def ingest(
     if opened_lake and lake_exists:
         check_tables_match_packages(opened_lake)
         _check_game_definitions_unchanged(opened_lake)
+        for table in () if dry_run else TABLES.keys() - opened_lake.existing_tables:
+            # The commit adds the tables that an older lake lacks; workers write files before it.
+            opened_lake.table_folder(table).create_folder()
     undeleted_files: list[str] = []
     with (
         reraise_as_lake_error(lake),

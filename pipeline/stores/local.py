@@ -110,14 +110,13 @@ class LocalLocation:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def create_draft(self, name: str) -> Draft:
-        """Return a draft for a new file in the folder, which is created if its parent exists.
+        """Return a draft for a new file in the folder.
 
         Its `finish` syncs the file to disk and renames it.
 
         Args:
             name: The file's name until the draft is finished.
         """
-        self.path.mkdir(exist_ok=True)  # A lake lacks the folders of tables that are newer.
         path = self.path / name
 
         def finish(name: str) -> None:
