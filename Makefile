@@ -49,7 +49,7 @@ demo:  ## install into .venv, ingest the sample games and print the leaderboard
 	@echo "  .venv/bin/magic view --lake '$(LAKE)'    all of it in the browser"
 
 test: lint  ## install the test tools as well, check style and types, run the tests
-	@echo "Running the tests: five minutes on two cores"
+	@echo "Running the tests: three minutes on two cores"
 	.venv/bin/python -m pytest $(PYTEST)
 
 lint:  ## the checks of style and types alone
