@@ -268,6 +268,7 @@ def test_it_answers_while_maintain_deletes_files(
     assert query(lake, "SELECT ingest_id FROM about") == [(3,)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_full_disk_leaves_nothing_behind(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB leaves its log beside a database that it could not write."""
@@ -385,6 +386,7 @@ def test_an_older_state_never_stays_in_place_of_a_newer_one(
     assert query(lake, "SELECT ingest_id FROM about") == [(2,)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_file_of_ones_own(lake: Path, tmp_path: Path, capsys) -> None:
     out = tmp_path / "mine.duckdb"

@@ -493,7 +493,7 @@ NARROW = (
 )
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("command", NARROW)
 def test_a_table_fits_the_terminal(
     command: str, magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
@@ -1011,6 +1011,7 @@ def test_a_report_of_no_games_is_empty_and_says_so(
     assert result.out or "--format" not in command
 
 
+@pytest.mark.slow
 def test_of_bots_alone_nothing_is_complete(magic: Magic, lake_of_bots: Path) -> None:
     for options in ([], ["--readability"], ["--fail-if-incomplete"]):
         result = magic("completeness", *options, "--lake", lake_of_bots)

@@ -66,7 +66,7 @@ def sample(sample_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return {"lake": pipeline.open_lake("lake/"), "pipeline": pipeline, "pl": pl, **charts}
 
 
-@pytest.mark.some(4, 12)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_example_prints_what_it_says(name: str, sample: dict[str, object]) -> None:
     test = examples_of(name, OBJECTS[name])

@@ -202,7 +202,7 @@ PAGES: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_count_joined_names_and_say_so(place: Path, name: str) -> None:
     lakes = pipeline.open_lake(place / "apart", names=NAMES), pipeline.open_lake(place / "joined")

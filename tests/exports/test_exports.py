@@ -33,6 +33,7 @@ def contents(path: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_the_same_lake_gives_the_same_bytes(
     arena: pipeline.Lake, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]

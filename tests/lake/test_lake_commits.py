@@ -188,6 +188,7 @@ def test_what_goes_wrong_in_reading_leaves_no_file(
     assert rows(lake, **ALL) == used_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_bytes", [1, 2**20], ids=["in a file", "in a file not ended"])
 def test_what_goes_wrong_in_writing_a_table_leaves_no_file(
     lake: Path, monkeypatch: pytest.MonkeyPatch, max_bytes: int

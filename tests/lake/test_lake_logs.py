@@ -76,6 +76,7 @@ def test_a_log_that_lost_a_line_is_refused(damaged: Path, damage: str) -> None:
     assert n_damages >= (3 if "remove" in damage else len(TABLES))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("damage", ["no add", "add misspelled", "empty", "a newline"])
 @pytest.mark.parametrize("name", ["votes", "ingests"])
 def test_each_lost_row_is_refused(damaged: Path, name: str, damage: str) -> None:

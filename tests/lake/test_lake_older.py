@@ -92,7 +92,8 @@ def another_game(lake: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["ingest", pytest.param("maintain", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ingest", "maintain"])
 def test_the_version_before_is_written_to(
     before: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_dataset_reads_any_path_and_empty_tables(
         assert DATASETS[reader](Path(str(empty_lake)) / table).height == 0
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_says_what_it_is(used_lake: Path, table: str) -> None:
     delta = DeltaTable(used_lake / table)

@@ -353,7 +353,6 @@ WRONG = {
 }
 
 
-@pytest.mark.some(8)
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]

@@ -13,7 +13,6 @@ from pipeline.vocabulary import PAPER, RELEASE
 EDITIONS = (PAPER, RELEASE)
 
 
-@pytest.mark.some(10)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_case(name, engine, edition, tmp_path):

@@ -24,7 +24,6 @@ JUDGEMENT = {
 }
 
 
-@pytest.mark.some(6)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("by", "groups"),

@@ -371,6 +371,7 @@ def test_a_key_of_the_setting_is_a_column(engine, public_lake):
         metrics(public_lake, by=["setting.topik"], **asked)
 
 
+@pytest.mark.slow
 def test_a_value_that_no_player_has_is_named_with_the_nearest_one(public_lake):
     """A misspelt value leaves nothing: the reason names it, and the values of the column."""
     found = metrics(public_lake, metric="judgement", by=[], where="role = 'Civilian'")

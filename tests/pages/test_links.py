@@ -118,6 +118,7 @@ def test_the_title_and_the_heading_say_the_slice(served: Served, path: str, show
     assert [part for part in shown.split(", ") if part not in heading] == []
 
 
+@pytest.mark.slow
 def test_what_changed_since_an_ingest_is_a_page(grown: Lake) -> None:
     """The values of the state after it, and of the state that the address names."""
     shown = content_of(grown, "diff")

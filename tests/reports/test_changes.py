@@ -234,7 +234,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return places
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "models"),
     [

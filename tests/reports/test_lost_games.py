@@ -94,6 +94,7 @@ def test_pages_mark_it(lake: pipeline.Lake, page: str, asked: dict[str, str]) ->
     assert (NOTE if page != "evidence" else "3 of 6 expected games are missing") in text
 
 
+@pytest.mark.slow
 def test_the_report_marks_it(lake: pipeline.Lake) -> None:
     of_nova = format_report(lake).split('<article id="model-')[1]
     assert "nova" in of_nova

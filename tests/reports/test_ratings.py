@@ -327,6 +327,16 @@ def test_a_lake_a_command_and_a_page(lake: Path, capsys: Any) -> None:
         opened.ratings(game_type="chess")
 
 
+def test_only_games_of_the_type_count(sample_lake: Path) -> None:
+    """The sample has 32 games of Chameleon and 32 of Undercover."""
+    opened = pipeline.open_lake(sample_lake)
+    parts = [
+        opened.ratings(game_type=name)["n_games"].sum() for name in ("chameleon", "undercover")
+    ]
+    assert min(parts) > 0
+    assert sum(parts) == opened.ratings()["n_games"].sum()
+
+
 @pytest.mark.slow
 def test_without_the_extra(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(

@@ -55,6 +55,7 @@ def test_sums_and_means(lake: Lake, games: list[dict[str, Any]]) -> None:
         lake.usage(model="model-c")
 
 
+@pytest.mark.slow
 def test_the_command_and_the_pages_show_it(lake: Lake, capsys: Any, tmp_path: Path) -> None:
     asked = ["usage", "--lake", str(lake.path)]
     assert main([*asked, "--format", "json"]) == 0
