@@ -251,7 +251,7 @@ ASKED = {
     "models": ["", "--format markdown"],
     "usage": ["", "--format markdown"],
     "plan": ["--metric judgement --difference 0.1"],
-    "quarantine": ["", "--raw", "--raw --format markdown", "--format csv --safe"],
+    "quarantine": ["", "--raw", "--raw --format markdown"],
     "radar": [""],
     "ratings": [""],
     "report": ["--format markdown -o {tmp}/r.md"],
