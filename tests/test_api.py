@@ -38,7 +38,6 @@ def test_a_method_answers_as_what_is_beneath(
     assert_frame_equal(method(**asked), beneath(lake, **asked))
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["metrics", "sql"])
 def test_a_damaged_file_is_an_error_of_the_lake_in_python_too(
     lake: Lake, tmp_path: Path, method: str

@@ -12,7 +12,7 @@ from pipeline.api import Lake
 from pipeline.cli.app import app
 from pipeline.cli.options import VIEW_OPTIONS
 from pipeline.lake.stored_lake import LakeView
-from pipeline.pages.content import VIEW_FIELDS
+from pipeline.pages.content import EDITION_FIELD, VIEW_FIELDS, Field, create_parameters_class
 from pipeline.registry import (
     COMMANDS,
     COMMANDS_WITHOUT_GAMES,
@@ -55,6 +55,21 @@ def test_view_options_are_those_of_a_lake() -> None:
         "a view option needs a field in VIEW_FIELDS of pipeline/pages/content.py, or links lose it"
     )
     assert {*VIEW_OPTIONS} - {"system"} <= {*signature(pipeline.open_lake).parameters}
+
+
+@pytest.mark.parametrize("option", [field.name for field in VIEW_FIELDS])
+def test_a_field_of_a_page_cannot_hide_a_view_option(option: str) -> None:
+    with pytest.raises(TypeError, match=f"`{option}` is a view option of all pages"):
+        create_parameters_class(Field(option, "Another"))
+
+
+@pytest.mark.parametrize("name", pages.NAMES)
+def test_a_page_that_counts_has_the_fields_of_the_view(name: str) -> None:
+    parameters = pages.page_definition(name).parameters
+    fields = {field.name for field in parameters.FIELDS}
+    has_editions = EDITION_FIELD in parameters.FIELDS
+    assert not parameters.IS_OF_SYSTEM or "system" in fields
+    assert has_editions <= ("failures" in fields)
 
 
 @pytest.mark.slow

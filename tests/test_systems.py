@@ -236,7 +236,6 @@ def test_a_model_of_another_system_is_named_with_it(place: Path) -> None:
         lake.completeness(model=[OTHER])
 
 
-@pytest.mark.slow
 def test_lakes_are_compared_in_one_system(place: Path) -> None:
     moved = opened(place, "magic").diff(opened(place, "both"))
     assert (moved["difference"].drop_nulls() == 0).all()

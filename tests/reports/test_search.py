@@ -111,7 +111,6 @@ def test_a_search_ends_by_its_time_and_goes_on(lake: Lake, monkeypatch: pytest.M
     )
 
 
-@pytest.mark.slow
 def test_a_search_goes_on_in_the_state_that_it_began_in(lake: Lake, tmp_path: Path) -> None:
     older = pipeline.open_lake(str(lake.path), as_of=1)
     first = older.search(["a"], limit=2)
