@@ -2,15 +2,18 @@
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tables_page
-from generated import RENEW
+from generated import RENEW, RENEW_FOR_RELEASE
 
 import pipeline
 from pipeline.cli import main
@@ -220,3 +223,14 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != "README.md"
     }
+
+
+@pytest.mark.long
+def test_the_pictures_are_of_the_pages_as_they_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/pictures/make.py", "--check"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0, RENEW_FOR_RELEASE
