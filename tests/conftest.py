@@ -63,6 +63,17 @@ def sample_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an ingest of a file that is no log leaves."""
+    from pipeline.ingest import ingest
+
+    folder = tmp_path_factory.mktemp("no_games")
+    (folder / "truth.json").write_text("[]")
+    ingest(folder / "truth.json", folder / "lake")
+    return folder / "lake"
+
+
+@pytest.fixture(scope="session")
 def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A lake of the public games, to be read and not to be written."""
     from pipeline.ingest import ingest

@@ -166,15 +166,6 @@ def broken_lake(broken: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What an ingest of a file that is no log leaves."""
-    folder = tmp_path_factory.mktemp("no_games")
-    (folder / "truth.json").write_text("[]")
-    ingest(folder / "truth.json", folder / "lake")
-    return folder / "lake"
-
-
-@pytest.fixture(scope="session")
 def lake_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A game of bots, which nobody tests."""
     folder = tmp_path_factory.mktemp("bots")

@@ -366,15 +366,6 @@ def test_it_opens_from_disk_and_every_click_leads_on(
 # --- the command, markdown and LaTeX ------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of a document that is no game."""
-    top = tmp_path_factory.mktemp("without")
-    (top / "broken.json").write_text("{")
-    ingest(top / "broken.json", top / "lake")
-    return top / "lake"
-
-
 @pytest.mark.parametrize(
     ("options", "begins"),
     [
@@ -384,10 +375,10 @@ def without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 @pytest.mark.slow
 def test_a_lake_without_a_game_has_a_report(
-    options: list[str], begins: str, without_games: Path, tmp_path: Path
+    options: list[str], begins: str, lake_without_games: Path, tmp_path: Path
 ) -> None:
     with chdir(tmp_path):
-        assert main(["report", "--lake", str(without_games), *options]) == 0
+        assert main(["report", "--lake", str(lake_without_games), *options]) == 0
     (file,) = tmp_path.glob("report.*")
     assert file.suffix == (".tex" if begins.startswith("\\") else ".htm")
     text = file.read_text()
@@ -397,9 +388,9 @@ def test_a_lake_without_a_game_has_a_report(
 
 
 def test_a_command_that_cannot_write_says_so(
-    without_games: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lake_without_games: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["report", "--lake", str(without_games)]
+    command = ["report", "--lake", str(lake_without_games)]
     assert main([*command, "--format", "latex", "--games-per-cell", "1"]) == 2
     assert main([*command, "-o", "nowhere/report.html"]) == 1
     capsys.readouterr()
