@@ -127,7 +127,6 @@ def sql(
     query: str | None = argument_spec("QUERY", "One SELECT; without it, stdin."),
     file: Path | None = option_spec("FILE", "A file with the query; - is stdin.", "-f", "--file"),
     lake: str = DEFAULT_LAKE,
-    names: Path | None = None,
     timeout: int = option_spec(
         "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
     ),
