@@ -1420,7 +1420,7 @@ def test_an_interrupted_ingest_is_one_line(
 
 @pytest.mark.parametrize(
     "where",
-    ["pipeline.reports.ranking.leaderboard", "click.Group.make_context"],
+    ["pipeline.reports.ranking.compute_metrics", "click.Group.make_context"],
     ids=["in the command", "before it begins"],
 )
 def test_any_interrupted_command_is_one_line(
