@@ -13,9 +13,8 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pipeline import column
+from pipeline import column, games
 from pipeline.events.contracts import TABLES, SeatActionRow, table_schema
-from pipeline.games import game_definitions
 from pipeline.metrics.registry import metric_spec
 from pipeline.text_format import (
     NULL_TEXT,
@@ -156,7 +155,7 @@ class TurnOrder:
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """Read the order from the game's tables and from the definition of its type."""
         (game_type,) = tables["games"]["game_type"]
-        definition = game_definitions().get(game_type)
+        definition = games.game_definitions().get(game_type)
         self._order = definition.order if definition else ()
         # A message without a round belongs to the round of its neighbours if they have the same.
         round_before, round_after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
