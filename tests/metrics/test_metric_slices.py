@@ -72,9 +72,9 @@ game | round | target   | is_finished
 
 
 def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables with a row of `games` for each game, which says this or that of it."""
+    """The tables, where `games` and `results` say this or that of each game."""
     results = tables["results"].with_columns(opponent=_one_of(["gpt-4", ODD, None]))
-    games = results.unique("game_id", keep="first", maintain_order=True).with_columns(
+    games = tables["games"].with_columns(
         topic=_one_of(["Fruits", "it's; $by", None]),
         outcome=_one_of(["tie", "agreed", None]),
         multiplier=_one_of([1.5, 3.0, None]),
@@ -101,13 +101,7 @@ def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         n_messages=0,
     )
     schema = table_schema("games")
-    missing = [
-        pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in games
-    ]
-    whole = games.with_columns(missing).select(
-        pl.col(name).cast(dtype) for name, dtype in schema.items()
-    )
-    return {**tables, "results": results, "games": whole}
+    return {**tables, "results": results, "games": games.cast(schema)}
 
 
 def _one_of(values: list) -> pl.Expr:
