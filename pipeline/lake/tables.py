@@ -292,6 +292,14 @@ def renamed_values_by_column(table: str) -> dict[str, dict[str, str]]:
     return {column: values for column, values in RENAMED_VALUES.items() if column in schema}
 
 
+def renamed_value_columns(table: str) -> list[pl.Expr]:
+    """Return the columns of a table whose values were renamed, with the new values."""
+    return [
+        pl.col(column).replace(new_values)
+        for column, new_values in renamed_values_by_column(table).items()
+    ]
+
+
 def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     """Return the rows of Parquet files of a table as a LazyFrame with the contract's columns.
 
@@ -301,10 +309,7 @@ def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     rows = pl.scan_parquet(
         list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
     )
-    return rows.with_columns(
-        pl.col(column).replace(new_values)
-        for column, new_values in renamed_values_by_column(table).items()
-    )
+    return rows.with_columns(renamed_value_columns(table))
 
 
 def fill_missing_row_counts(

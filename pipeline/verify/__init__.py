@@ -38,6 +38,7 @@ from pipeline.lake.tables import (
     empty_log_file_names,
     hash_file,
     hash_in_file_name,
+    renamed_value_columns,
     scan_files,
 )
 from pipeline.sql_files import fill_template, quote_identifier, read_select_with_shared_files
@@ -292,8 +293,10 @@ def _check_contents_of_file(
                     )
                     return
                 findings.n_rows += rows.height
-                # In an older lake, columns that its files lack are null.
-                complete_rows = rows.match_to_schema(contract, missing_columns="insert")
+                # Files of an older lake can lack columns, which are null, and have old values.
+                complete_rows = rows.match_to_schema(
+                    contract, missing_columns="insert"
+                ).with_columns(renamed_value_columns(findings.table))
                 _check_rows_against_contract(complete_rows, findings, max_rows)
             contradictions = list(
                 _iter_footer_statistics_that_contradict_log(parquet.metadata, logged_file)

@@ -202,6 +202,7 @@ def test_a_renamed_word_is_mapped_when_an_older_lake_is_read(
             return {name: lake.sql(f"FROM {name} ORDER BY ALL") for name in names}
         return {name: lake.table(name).collect().sort(pl.all()) for name in names}
 
+    monkeypatch.setattr("pipeline.lake.tables.RENAMED_VALUES", {})
     before = tables()
     renamed = {"parse_status": {"ok": "clear"}, "kind": {"gold": "true"}}
     monkeypatch.setattr("pipeline.lake.tables.RENAMED_VALUES", renamed)
@@ -210,3 +211,13 @@ def test_a_renamed_word_is_mapped_when_an_older_lake_is_read(
         expected = before[name].with_columns(pl.col(c).replace(w) for c, w in words.items())
         assert_same(rows.sort(pl.all()), expected.sort(pl.all()))
         assert name == "games" or not rows.equals(before[name])
+
+
+def test_a_renamed_word_is_checked_by_its_new_name(
+    older: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if `ok` had a name now that the contract does not know."""
+    assert verify(older).faults.is_empty()
+    monkeypatch.setattr("pipeline.lake.tables.RENAMED_VALUES", {"parse_status": {"ok": "clear"}})
+    faults = verify(older).faults.filter(check="contract")
+    assert "votes" in faults["table"].to_list()

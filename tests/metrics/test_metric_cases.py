@@ -1,16 +1,35 @@
 """Every metric on its hand-worked case: metric × engine × edition."""
 
 from importlib import import_module
+from pathlib import Path
 
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of
 
 from pipeline.metrics import metrics
-from pipeline.metrics.registry import metric_names
+from pipeline.metrics.registry import NAMES, metric_names
+from pipeline.sql_files import read_comment_header
 from pipeline.vocabulary import PAPER, RELEASE
 
 EDITIONS = (PAPER, RELEASE)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_metric_is_complete():
+    """magic finds metrics by their SQL: without it, a module would be left out in silence."""
+    modules = {
+        file.stem
+        for file in (ROOT / "pipeline/metrics").glob("*.py")
+        if "\nPAPER = " in file.read_text(encoding="utf-8")
+    }
+    cases = {file.stem for file in (ROOT / "tests/cases").glob("*.py")}
+    assert modules == cases == {*NAMES}, (
+        "a metric NAME needs sql/metrics/NAME.sql, pipeline/metrics/NAME.py with PAPER, and "
+        "tests/cases/NAME.py: docs/adding.md shows each"
+    )
+    orders = [read_comment_header(f"metrics/{name}")["order"] for name in NAMES]
+    assert len({*map(tuple, orders)}) == len(NAMES), "two metrics have the same `-- order: ..`"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

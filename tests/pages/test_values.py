@@ -289,7 +289,7 @@ def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened:
     differing = opened.findings("stated_votes").row(0, named=True)
     game = content_of(opened, "game", game=differing["game_id"])
     (part,) = [one for one in game.games[0].parts if one.place == f"m{differing['message_index']}"]
-    assert [mark.metric for mark in part.marks] == ["judgement"]
+    assert "judgement" in [mark.metric for mark in part.marks]
     assert f"→ {differing['logged']}" in part.actions[0].line
     assert f"the text says {differing['says']}" in part.actions[0].line
 
