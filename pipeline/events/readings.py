@@ -465,7 +465,23 @@ _JSON_ENCODER = msgspec.json.Encoder(order="sorted")
 _MSGPACK_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 _round_and_seat = attrgetter("round", "seat")
-_all_events = attrgetter(*ACTION_TABLES)
+# `content_id` hashes these tables by their position and all others by their name if they have rows,
+# so that a table that is added does not change the id of games without such rows.
+_TABLES_BY_POSITION = (
+    "votes",
+    "guesses",
+    "role_identifications",
+    "role_analyses",
+    "decisions",
+    "contributions",
+    "proposals",
+    "proposal_votes",
+    "transfers",
+    "abilities",
+    "eliminations",
+)
+_events_by_position = attrgetter(*_TABLES_BY_POSITION)
+_TABLES_BY_NAME = tuple(table for table in ACTION_TABLES if table not in _TABLES_BY_POSITION)
 # Fields that `content_id` omits or includes in another form.
 _FIELDS_WITHOUT_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
@@ -560,9 +576,10 @@ def content_id(game: GameRecord) -> str:
         `ID_LENGTH` hexadecimal digits.
     """
     messages = game.messages
-    events = [rows and sorted(rows, key=_round_and_seat) for rows in _all_events(game)]
+    events = [rows and sorted(rows, key=_round_and_seat) for rows in _events_by_position(game)]
+    rows_by_table = game.events | {name: getattr(game, name) for name in _TABLES_BY_NAME}
     events_by_table = {
-        name: sorted(rows, key=_round_and_seat) for name, rows in game.events.items() if rows
+        name: sorted(rows, key=_round_and_seat) for name, rows in rows_by_table.items() if rows
     }
     message_parts = [_message_columns_hash(messages.course), messages.content]
     return _hash_with_id_length(

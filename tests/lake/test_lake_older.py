@@ -53,6 +53,17 @@ def before(tmp_path: Path) -> Path:
     return unpacked(tmp_path / "lake")
 
 
+def test_a_game_has_the_same_content_id(older: Path, sample_lake: Path) -> None:
+    one, other = (
+        pipeline.open_lake(lake).table("games").select("game_id", "content_id").collect()
+        for lake in (older, sample_lake)
+    )
+    assert one.sort(pl.all()).equals(other.sort(pl.all())), (
+        "content_id of the same game changed, so that duplicates of games in existing lakes would "
+        "not be found: see what `content_id` in pipeline/events/readings.py hashes"
+    )
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics(older: Path, sample_lake: Path, engine) -> None:
     one, other = (pipeline.open_lake(lake).metrics(engine=engine) for lake in (older, sample_lake))
