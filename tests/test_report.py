@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from accessibility import grave
 from markdowns import rendered
+from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 from test_latex import HOSTILE
 from test_plots import EVIL
@@ -302,6 +303,15 @@ def test_every_command_that_is_named_runs(
         words = shlex.split(cell.evidence_command)
         assert main([*words[1:], "--lake", str(lake.path), "--format", "json"]) == 0
         assert len(json.loads(capsys.readouterr().out)) >= cell.evidence.height
+
+
+def test_commands_count_as_the_report_does(content: Report) -> None:
+    citation = replace(
+        content.citation, edition="audited", system="a b", joined_names="a as b", failures="loss"
+    )
+    options = replace(content, citation=citation).command_options
+    assert options == " --edition audited --names FILE --failures loss --system 'a b'"
+    assert content.command_options == ""
 
 
 @pytest.mark.slow

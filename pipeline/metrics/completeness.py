@@ -359,7 +359,7 @@ def _repeated_game_counts_by_model_and_competition(lake: StoredLake) -> pl.DataF
     )
 
 
-def missing_competitions_and_self_play_by_model(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+def leaderboard_counts_by_model(lake: StoredLake, edition: Edition) -> pl.DataFrame:
     """Return each model's competitions that only other models finished, and its self-play games.
 
     Args:

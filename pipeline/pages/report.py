@@ -42,7 +42,7 @@ from pipeline.reports.transcript import Transcript
 from pipeline.reports.transcript_items import player_table
 from pipeline.statistics.comparison import is_significant
 from pipeline.text_format import NULL_TEXT
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import EXCLUDE, Edition
 
 # Sections of the style sheet of `magic view`, for reports and notebooks.
 
@@ -157,15 +157,23 @@ class Report(Struct, frozen=True, dict=True):
 
     @property
     def command_options(self) -> str:
-        """Options `--edition` and `--system` with which a command selects the report's games."""
+        """The options with which a command counts as the report does, each after a space."""
         system = self.citation.system
-        return self.show_command_option + (f" --system {shlex.quote(system)}" if system else "")
+        return self.show_command_options + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
-    def show_command_option(self) -> str:
-        """Option `--edition` for `magic show`; empty for the default edition."""
-        edition = self.citation.edition
-        return "" if edition == PAPER else f" --edition {edition}"
+    def show_command_options(self) -> str:
+        """The options for `magic show`, each after a space.
+
+        The report does not know the name of the file that merges names, so it is called FILE.
+        """
+        edition, failures = self.citation.edition, self.citation.failures
+        options = {
+            f" --edition {edition}": edition != PAPER,
+            " --names FILE": self.citation.joined_names,
+            f" --failures {failures}": failures != EXCLUDE,
+        }
+        return "".join(option for option, is_needed in options.items() if is_needed)
 
     def values_of_model(self, model: str | None) -> pl.DataFrame:
         """Return the metric values of a model; None selects games without a model name."""
@@ -413,7 +421,7 @@ def iter_report_text(report: Report, form: str) -> Iterator[str]:
         [
             f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "
             "a value",
-            f"magic show GAME{report.show_command_option} prints a game",
+            f"magic show GAME{report.show_command_options} prints a game",
             *report.citation.text.splitlines(),
         ]
     )

@@ -13,7 +13,7 @@ from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, MetricResult, compute_metrics, registry
-from pipeline.metrics.completeness import missing_competitions_and_self_play_by_model
+from pipeline.metrics.completeness import leaderboard_counts_by_model
 from pipeline.metrics.registry import METRIC_COLUMN, MODEL_COLUMN, SMALL_SAMPLE_COLUMN
 from pipeline.metrics.request import Request, as_list, check_confidence
 from pipeline.parameters import argument_spec, flag_spec, option_spec
@@ -199,9 +199,9 @@ def _neighbouring_or_all_ranked_pairs(
     """Return the pairs of each model and the next one by rank; with `all_pairs`, all pairs."""
     ranked_rows, requirement = result.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        incomplete_models = missing_competitions_and_self_play_by_model(
-            lake, result.request.edition
-        ).filter(pl.col("missing_competitions").list.len() > 0)
+        incomplete_models = leaderboard_counts_by_model(lake, result.request.edition).filter(
+            pl.col("missing_competitions").list.len() > 0
+        )
         ranked_rows = ranked_rows.join(
             incomplete_models, on="model", how="anti", maintain_order="left"
         )

@@ -26,7 +26,7 @@ from pipeline.metrics import (
     MetricResult,
     compute_metrics,
 )
-from pipeline.metrics.completeness import missing_competitions_and_self_play_by_model
+from pipeline.metrics.completeness import leaderboard_counts_by_model
 from pipeline.metrics.registry import (
     IS_COMPLETE_COLUMN,
     LEADERBOARD_COLUMNS,
@@ -188,7 +188,7 @@ def leaderboard(
     else:
         ranked_rows = rank_models(
             values,
-            missing_competitions_and_self_play_by_model(lake, edition),
+            leaderboard_counts_by_model(lake, edition),
             include_incomplete=include_incomplete,
         )
         ranked_models = ranked_rows.filter(pl.col("rank").is_not_null())["model"]
@@ -452,7 +452,7 @@ def radar(
     axes = axes if len(axes) >= MIN_RADAR_AXES else list(RADAR_AXES)
     rows = rank_models(
         result.rows,
-        missing_competitions_and_self_play_by_model(lake, edition),
+        leaderboard_counts_by_model(lake, edition),
         include_incomplete=True,
     )
     is_axis = pl.col("metric").is_in(axes)

@@ -45,7 +45,10 @@ READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
 @pytest.fixture(scope="module")
 def ours(used_lake: Path) -> dict[str, pl.DataFrame]:
     found = tables(used_lake)
-    assert [table for table, rows in found.items() if rows.is_empty()] == []
+    empty = [table for table, rows in found.items() if rows.is_empty()]
+    assert empty == [], (
+        f"no log has rows of {empty}: add one to `write_logs_of_others` in tests/lake/conftest.py"
+    )
     return found
 
 

@@ -5,7 +5,7 @@ import pytest
 from event_tables import ENGINES, lake_of, table
 
 from pipeline.metrics import ALL_GAME_TYPES, NAMES, compute_metrics
-from pipeline.metrics.completeness import missing_competitions_and_self_play_by_model
+from pipeline.metrics.completeness import leaderboard_counts_by_model
 from pipeline.metrics.request import Request
 from pipeline.reports.ranking import leaderboard, rank_models
 
@@ -33,7 +33,7 @@ RANKED = [
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
     answer = compute_metrics(lake, Request(game_types=(ALL_GAME_TYPES,)), engine=engine)
-    rows = rank_models(answer.rows, missing_competitions_and_self_play_by_model(lake, "paper"))
+    rows = rank_models(answer.rows, leaderboard_counts_by_model(lake, "paper"))
     ends = ("", "_low", "_high", "_small_sample_terms", "_undecided")
     beside = [f"{name}{end}" for name in NAMES for end in ends]
     counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
