@@ -1,4 +1,4 @@
-"""The eight metrics: values, confidence intervals and completeness of each group.
+"""The metrics: values, confidence intervals and completeness of each group.
 
 Each metric is defined twice, in polars (a module of this package) and in SQL (`sql/metrics/`). An
 engine adds up hits and counted rows (`estimates`); values, intervals and completeness are computed
