@@ -2,6 +2,8 @@
 
 Ann puts in least in round 1, both in round 2: 2 of 2 for her model, 1 of 2 for that of Bo.
 In the werewolf game the villagers (model-a twice, model-b) cast three votes, two of them for Wu.
+
+Tests change events by their position, so add new events in a game of their own.
 """
 
 import json
