@@ -52,6 +52,12 @@ GROUPINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 GROUPINGS[AUDITED] = GROUPINGS[PAPER]
 TABLES = EventTables(range(1, 300), ())
+MODEL_FOR_EACH_GAME = {
+    name: rows.with_columns(model=pl.format("{} in {}", "model", "game_id"))
+    if "model" in rows.columns
+    else rows
+    for name, rows in TABLES.items()
+}
 MODELS = ["m", ODD, "O'Neil; $by -- all"]
 GAME_TYPES = ("chameleon", "undercover", "cost_sharing", "public_good")
 
@@ -118,8 +124,11 @@ def test_engines_agree_on_many_games(edition):
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_random_tables_tell_hits_from_misses(edition, name):
     """Otherwise the test above would pass if one writing of the metric swaps hits and misses."""
+    # Hits of a model are null in the release if one of them is unknown, so each has only one game.
     by = ("model", "game_type") if edition == RELEASE else ("game_id",)
-    values = metrics(Frames(TABLES), metric=name, edition=edition, by=by, confidence=None)
+    values = metrics(
+        Frames(MODEL_FOR_EACH_GAME), metric=name, edition=edition, by=by, confidence=None
+    )
     terms = values.select(pl.col("terms").explode()).unnest("terms").filter(pl.col("counted") > 0)
     told_apart = terms.filter(pl.col("hits") != pl.col("counted") - pl.col("hits"))["term"].unique()
     missing = {term.name for term in metric_spec(name, edition).terms} - {*told_apart}
