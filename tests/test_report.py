@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import chdir
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -309,9 +310,34 @@ def test_commands_count_as_the_report_does(content: Report) -> None:
     citation = replace(
         content.citation, edition="audited", system="a b", joined_names="a as b", failures="loss"
     )
-    options = replace(content, citation=citation).command_options
-    assert options == " --edition audited --names FILE --failures loss --system 'a b'"
-    assert content.command_options == ""
+    report = replace(content, citation=citation)
+    options = " --edition audited --names FILE --failures loss"
+    assert report.command_options() == f"{options} --system 'a b'"
+    assert report.command_options("system") == options
+    assert content.command_options() == content.names_note == ""
+
+
+@pytest.mark.slow
+def test_commands_of_a_report_with_view_options_run(
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of each command, with the file of names under the name that the report gives it."""
+    import shlex
+
+    (tmp_path / "FILE").write_text('[models]\n"gpt-4" = "merged"\n', encoding="utf-8")
+    of_options = lake.with_names(tmp_path / "FILE").with_failures("loss")
+    report = compute_report(of_options, games_per_cell=1)
+    text = unescape("".join(iter_report_html(report)))
+    assert "FILE is the file of `--names`" in text
+    commands = re.findall(r"<code>(magic (?:evidence|show|audit)[^<]*)</code>", text)
+    first = {one.split()[1]: one for one in reversed(commands)}
+    with chdir(tmp_path):
+        for command in first.values():
+            words = shlex.split(command.replace("GAME", report.games[0].game["game_id"]))
+            words = [word.replace("KIND", "scores") for word in words[1:]]
+            assert main([*words, "--lake", str(lake.path)]) == 0, command
+    assert {*first} == {"evidence", "show", "audit"}
+    assert "merged" in capsys.readouterr().out
 
 
 @pytest.mark.slow

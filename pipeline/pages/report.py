@@ -155,25 +155,30 @@ class Report(Struct, frozen=True, dict=True):
             for number, transcript in enumerate(self.games, start=1)
         }
 
-    @property
-    def command_options(self) -> str:
-        """The options with which a command counts as the report does, each after a space."""
-        system = self.citation.system
-        return self.show_command_options + (f" --system {shlex.quote(system)}" if system else "")
+    def command_options(self, *without: str) -> str:
+        """Return options with which a command counts as the report does, each after a space.
 
-    @property
-    def show_command_options(self) -> str:
-        """The options for `magic show`, each after a space.
+        The report does not know the path of the file that merges names, so it is called FILE.
 
-        The report does not know the name of the file that merges names, so it is called FILE.
+        Args:
+            without: The options that the command does not have, such as "system".
         """
-        edition, failures = self.citation.edition, self.citation.failures
         options = {
-            f" --edition {edition}": edition != PAPER,
-            " --names FILE": self.citation.joined_names,
-            f" --failures {failures}": failures != EXCLUDE,
+            "edition": "" if self.citation.edition == PAPER else self.citation.edition,
+            "names": "FILE" if self.citation.joined_names else "",
+            "failures": "" if self.citation.failures == EXCLUDE else self.citation.failures,
+            "system": self.citation.system or "",
         }
-        return "".join(option for option, is_needed in options.items() if is_needed)
+        return "".join(
+            f" --{name} {shlex.quote(value)}"
+            for name, value in options.items()
+            if value and name not in without
+        )
+
+    @property
+    def names_note(self) -> str:
+        """What FILE means in the commands of a report whose names are merged."""
+        return " In commands, FILE is the file of `--names`." if self.citation.joined_names else ""
 
     def values_of_model(self, model: str | None) -> pl.DataFrame:
         """Return the metric values of a model; None selects games without a model name."""
@@ -398,7 +403,7 @@ def iter_report_text(report: Report, form: str) -> Iterator[str]:
         for description in report.heads
     ]
     yield renderer.format_heading(report.title, level=1)
-    yield f"{renderer.escape_text(report.citation.sentence)}\n"
+    yield f"{renderer.escape_text(report.citation.sentence)}{report.names_note}\n"
     tables = {
         "Leaderboard": build_result_table(
             "leaderboard", report.board, confidence=report.confidence
@@ -419,9 +424,9 @@ def iter_report_text(report: Report, form: str) -> Iterator[str]:
     yield "\n" + renderer.format_heading("Where to look")
     yield renderer.format_notes(
         [
-            f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "
+            f"magic evidence METRIC --model MODEL{report.command_options()} prints the rows behind "
             "a value",
-            f"magic show GAME{report.show_command_options} prints a game",
+            f"magic show GAME{report.command_options('system')} prints a game",
             *report.citation.text.splitlines(),
         ]
     )

@@ -169,7 +169,7 @@ class Table:
         layout_steps: Steps that reduce the table, applied one by one until it fits a narrow
             terminal.
         transposed_by: The column whose values become the columns if the table is still too wide.
-        secondary_columns: Columns that a small screen can hide.
+        secondary_columns: Columns that a report displays in a lighter colour.
         as_records: Whether each row is displayed as a block of lines.
         notes: Notes below the table.
         origin: The common origin of the values, such as their system.

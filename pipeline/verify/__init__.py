@@ -293,7 +293,8 @@ def _check_contents_of_file(
                     )
                     return
                 findings.n_rows += rows.height
-                # Files of an older lake can lack columns, which are null, and have old values.
+                # As readers do: columns that files of an older lake lack are null, and old values
+                # have their new names.
                 complete_rows = rows.match_to_schema(
                     contract, missing_columns="insert"
                 ).with_columns(renamed_value_columns(findings.table))
