@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -297,8 +298,6 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
 def test_every_command_that_is_named_runs(
     lake: Lake, content: Report, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import shlex
-
     cells = [cell for cell in content.cells.values() if cell.value["n_games"]]
     for cell in (cells[0], cells[-1]):
         words = shlex.split(cell.evidence_command)
@@ -322,13 +321,11 @@ def test_commands_of_a_report_with_view_options_run(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One of each command, with the file of names under the name that the report gives it."""
-    import shlex
-
     (tmp_path / "FILE").write_text('[models]\n"gpt-4" = "merged"\n', encoding="utf-8")
     of_options = lake.with_names(tmp_path / "FILE").with_failures("loss")
     report = compute_report(of_options, games_per_cell=1)
     text = unescape("".join(iter_report_html(report)))
-    assert "FILE is the file of `--names`" in text
+    assert "FILE is the file of --names" in text
     commands = re.findall(r"<code>(magic (?:evidence|show|audit)[^<]*)</code>", text)
     first = {one.split()[1]: one for one in reversed(commands)}
     with chdir(tmp_path):

@@ -178,7 +178,7 @@ class Report(Struct, frozen=True, dict=True):
     @property
     def names_note(self) -> str:
         """What FILE means in the commands of a report whose names are merged."""
-        return " In commands, FILE is the file of `--names`." if self.citation.joined_names else ""
+        return " In commands, FILE is the file of --names." if self.citation.joined_names else ""
 
     def values_of_model(self, model: str | None) -> pl.DataFrame:
         """Return the metric values of a model; None selects games without a model name."""
@@ -403,7 +403,7 @@ def iter_report_text(report: Report, form: str) -> Iterator[str]:
         for description in report.heads
     ]
     yield renderer.format_heading(report.title, level=1)
-    yield f"{renderer.escape_text(report.citation.sentence)}{report.names_note}\n"
+    yield f"{renderer.escape_text(report.citation.sentence + report.names_note)}\n"
     tables = {
         "Leaderboard": build_result_table(
             "leaderboard", report.board, confidence=report.confidence

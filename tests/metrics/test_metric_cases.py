@@ -2,28 +2,30 @@
 
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of
 
+import pipeline.metrics
 from pipeline.metrics import metrics
-from pipeline.metrics.registry import NAMES, metric_names
+from pipeline.metrics.registry import NAMES, Metric, metric_names
 from pipeline.sql_files import read_comment_header
 from pipeline.vocabulary import PAPER, RELEASE
 
 EDITIONS = (PAPER, RELEASE)
-ROOT = Path(__file__).resolve().parents[2]
+CASES = Path(__file__).resolve().parents[1] / "cases"
 
 
 def test_every_metric_is_complete():
     """magic finds metrics by their SQL: without it, a module would be left out in silence."""
     modules = {
-        file.stem
-        for file in (ROOT / "pipeline/metrics").glob("*.py")
-        if "\nPAPER = " in file.read_text(encoding="utf-8")
+        name
+        for _, name, _ in iter_modules(pipeline.metrics.__path__)
+        if isinstance(getattr(import_module(f"pipeline.metrics.{name}"), "PAPER", None), Metric)
     }
-    cases = {file.stem for file in (ROOT / "tests/cases").glob("*.py")}
+    cases = {file.stem for file in CASES.glob("*.py")}
     assert modules == cases == {*NAMES}, (
         "a metric NAME needs sql/metrics/NAME.sql, pipeline/metrics/NAME.py with PAPER, and "
         "tests/cases/NAME.py: docs/adding.md shows each"
